@@ -1,0 +1,33 @@
+# Eigen's headers as an interface target Eigen3::Eigen.
+#
+# A given Eigen3_DIR (or an installed Eigen) comes first; then the wheel cmeel-eigen, a requirement
+# of the build, so that an isolated build needs no system package.
+if(Eigen3_DIR)
+  find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+  return()
+endif()
+
+if(Python_EXECUTABLE)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+            "import pathlib, sysconfig; print(pathlib.Path(sysconfig.get_path('purelib'), 'cmeel.prefix').as_posix())"
+    OUTPUT_VARIABLE cmeel_prefix
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+# Build front ends put the requirements of an isolated build on PYTHONPATH.
+set(candidates "${cmeel_prefix}")
+string(REPLACE ":" ";" python_path "$ENV{PYTHONPATH}")
+foreach(folder IN LISTS python_path)
+  list(APPEND candidates "${folder}/cmeel.prefix")
+endforeach()
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+  list(APPEND candidates "${prefix}" "${prefix}/cmeel.prefix")
+endforeach()
+list(TRANSFORM candidates APPEND "/include/eigen3" OUTPUT_VARIABLE include_candidates)
+find_path(EIGEN_INCLUDE_DIR Eigen/Core HINTS ${include_candidates} PATH_SUFFIXES eigen3)
+if(NOT EIGEN_INCLUDE_DIR)
+  message(FATAL_ERROR "Eigen 3.4 not found: pip install cmeel-eigen, or set Eigen3_DIR.")
+endif()
+add_library(Eigen3::Eigen INTERFACE IMPORTED)
+set_target_properties(Eigen3::Eigen PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${EIGEN_INCLUDE_DIR}"
+                      INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${EIGEN_INCLUDE_DIR}")

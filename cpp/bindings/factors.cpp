@@ -1,0 +1,121 @@
+#include "../kernels/factor_ops.hpp"
+
+#include "../kernels/update.hpp"
+#include "arrays.hpp"
+#include "registry.hpp"
+
+namespace ssnmf {
+namespace {
+
+void bind_gram(const py::array& G, const py::object& weights, py::array out, int n_threads) {
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    const auto g = const_rows<T>(G, "G");
+    const auto w = optional_vector<T>(weights, "weights", g.rows);
+    const auto to = writable_rows<T>(out, "out");
+    require_equal(to.rows, g.columns, "rows of out and columns of G");
+    require_equal(to.columns, g.columns, "columns of out and of G");
+    const py::gil_scoped_release release;
+    gram<T>(g, w, to, n_threads);
+  });
+}
+
+void bind_column_sums(const py::array& G, const py::object& weights, py::array out, int n_threads) {
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    const auto g = const_rows<T>(G, "G");
+    const auto w = optional_vector<T>(weights, "weights", g.rows);
+    T* data = writable_data<T>(out, "out");
+    require_contiguous(out, "out", 1);
+    require_equal(out.shape(0), g.columns, "length of out and columns of G");
+    const py::gil_scoped_release release;
+    column_sums<T>(g, w, data, n_threads);
+  });
+}
+
+void bind_multiply(const py::array& F, const py::array& K, const py::object& row_scale,
+                   py::array out, double scale, bool accumulate, int n_threads) {
+  visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const auto f = const_rows<T>(F, "F");
+    const auto k = const_rows<T>(K, "K");
+    const auto a = optional_vector<T>(row_scale, "row_scale", f.rows);
+    const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
+    require_equal(k.rows, f.columns, "rows of K and columns of F");
+    require_equal(k.columns, f.columns, "columns of K and of F");
+    require_same_shape(f, to.out, "out");
+    const py::gil_scoped_release release;
+    multiply<T>(f, k, a, to, n_threads);
+  });
+}
+
+void bind_add_row(const py::array& vector, const py::object& row_scale, py::array out, double scale,
+                  bool accumulate, int n_threads) {
+  visit_float(out, "out", [&](auto type) {
+    using T = decltype(type);
+    const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
+    const auto v = optional_vector<T>(vector, "vector", to.out.columns);
+    const auto a = optional_vector<T>(row_scale, "row_scale", to.out.rows);
+    const py::gil_scoped_release release;
+    add_row<T>(v.data, a, to, n_threads);
+  });
+}
+
+double bind_inner(const py::array& F, const py::array& P, int n_threads) {
+  return visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const auto f = const_rows<T>(F, "F");
+    const auto p = const_rows<T>(P, "P");
+    require_same_shape(f, p, "P");
+    const py::gil_scoped_release release;
+    return inner<T>(f, p, n_threads);
+  });
+}
+
+// One side of a pair, or nothing for None.
+template <class T>
+const T* optional_pull(const py::object& object, const char* name, const Rows<T>& F) {
+  if (object.is_none()) {
+    return nullptr;
+  }
+  const auto pull = const_rows<T>(py::cast<py::array>(object), name);
+  require_same_shape(pull, F, name);
+  return pull.data;
+}
+
+void bind_update(py::array F, const py::object& P2, const py::object& N2, const py::object& P1,
+                 const py::object& N1, const std::string& rule, int n_threads) {
+  if (rule != "mu" && rule != "mm") {
+    throw bad("rule", "must be 'mu' or 'mm'");
+  }
+  visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const auto f = writable_rows<T>(F, "F");
+    const Pulls<T> squared{optional_pull(P2, "P2", f), optional_pull(N2, "N2", f)};
+    const Pulls<T> divergence{optional_pull(P1, "P1", f), optional_pull(N1, "N1", f)};
+    const py::gil_scoped_release release;
+    update(f, squared, divergence, rule == "mm", n_threads);
+  });
+}
+
+}  // namespace
+
+void register_factors(py::module_& module) {
+  module.def("gram", &bind_gram, py::arg("G"), py::arg("weights").none(true), py::arg("out"),
+             py::arg("n_threads"), "G^T diag(weights) G.");
+  module.def("column_sums", &bind_column_sums, py::arg("G"), py::arg("weights").none(true),
+             py::arg("out"), py::arg("n_threads"), "G^T weights.");
+  module.def("multiply", &bind_multiply, py::arg("F"), py::arg("K"),
+             py::arg("row_scale").none(true), py::arg("out"), py::arg("scale"),
+             py::arg("accumulate"), py::arg("n_threads"), "diag(row_scale) F K.");
+  module.def("add_row", &bind_add_row, py::arg("vector"), py::arg("row_scale").none(true),
+             py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+             "row_scale vector^T.");
+  module.def("inner", &bind_inner, py::arg("F"), py::arg("P"), py::arg("n_threads"),
+             "Sum of F .* P.");
+  module.def("update", &bind_update, py::arg("F"), py::arg("P2").none(true),
+             py::arg("N2").none(true), py::arg("P1").none(true), py::arg("N1").none(true),
+             py::arg("rule"), py::arg("n_threads"), "F <- F .* t, in place.");
+}
+
+}  // namespace ssnmf

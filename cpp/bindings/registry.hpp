@@ -1,0 +1,14 @@
+// One function for each family of kernels.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace ssnmf {
+
+void register_sparse_passes(pybind11::module_& module);
+void register_sparse_losses(pybind11::module_& module);
+void register_dense(pybind11::module_& module);
+void register_factors(pybind11::module_& module);
+void register_solvers(pybind11::module_& module);
+
+}  // namespace ssnmf

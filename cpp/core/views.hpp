@@ -1,0 +1,63 @@
+// Plain views of arrays that somebody else owns.  No Eigen, no Python.
+#pragma once
+
+#include <cstdint>
+
+namespace ssnmf {
+
+// Sizes and products of sizes are 64-bit everywhere.
+using Size = std::int64_t;
+
+// Row-major matrix with contiguous rows: a factor, a pull, a Gram matrix.
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  Size rows = 0;
+  Size columns = 0;
+
+  T* row(Size i) const { return data + i * columns; }
+};
+
+// Vector, or nothing (data == nullptr) where a default stands for it.
+template <class T>
+struct Span {
+  T* data = nullptr;
+  Size size = 0;
+};
+
+// Sparse matrix by rows; values == nullptr stands for ones.
+template <class T, class Index>
+struct Csr {
+  const Index* indptr = nullptr;
+  const Index* indices = nullptr;
+  const T* values = nullptr;
+  Size rows = 0;
+
+  Size entries() const { return static_cast<Size>(indptr[rows]); }
+  T value(Size entry) const { return values == nullptr ? T(1) : values[entry]; }
+};
+
+// Dense matrix with any strides, counted in elements.
+template <class T>
+struct Dense {
+  const T* data = nullptr;
+  Size rows = 0;
+  Size columns = 0;
+  Size row_stride = 0;
+  Size column_stride = 0;
+};
+
+// Where a pass leaves its result: out = scale * result, or out += scale * result.
+template <class T>
+struct Target {
+  Rows<T> out;
+  T scale = T(1);
+  bool accumulate = false;
+
+  void store(Size row, Size column, T value) const {
+    T& place = out.row(row)[column];
+    place = accumulate ? place + scale * value : scale * value;
+  }
+};
+
+}  // namespace ssnmf

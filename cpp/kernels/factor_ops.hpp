@@ -1,0 +1,125 @@
+// Operations on factors alone: G (q x R), F (p x R), all by rows.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <vector>
+
+#include "dense_pass.hpp"
+
+namespace ssnmf {
+
+constexpr Size kRowsPerBlock = 1024;
+constexpr Size kMostPartials = 16;  // of R x R values each, for the Gram matrix
+
+// G^T diag(weights) G into out (R x R); weights.data == nullptr stands for ones.
+template <class T>
+void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& out, int threads) {
+  const Size rank = G.columns;
+  const Size step = std::max(kRowsPerBlock, (G.rows + kMostPartials - 1) / kMostPartials);
+  const EvenBlocks blocks(G.rows, step);
+  std::vector<Matrix<T>> partials(static_cast<std::size_t>(blocks.count()));
+  parallel_for(
+      blocks.count(), threads, [] { return Matrix<T>{}; },
+      [&](Matrix<T>& weighted, Size block) {
+        Matrix<T>& partial = partials[static_cast<std::size_t>(block)];
+        partial.setZero(rank, rank);
+        const Range range = blocks[block];
+        for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
+          const auto g = rows_of(G, {begin, std::min(range.end, begin + kRowsPerBlock)});
+          if (weights.data == nullptr) {
+            partial.noalias() += g.transpose() * g;
+            continue;
+          }
+          weighted = g;
+          for (Size i = 0; i < g.rows(); ++i) {
+            weighted.row(i) *= weights.data[begin + i];
+          }
+          partial.noalias() += g.transpose() * weighted;
+        }
+      });
+  MatrixMap<T> total(out.data, rank, rank);
+  total.setZero();
+  for (const Matrix<T>& partial : partials) {
+    total += partial;
+  }
+}
+
+// G^T weights into out (R).
+template <class T>
+void column_sums(const Rows<const T>& G, const Span<const T>& weights, T* out, int threads) {
+  const std::size_t rank = static_cast<std::size_t>(G.columns);
+  const EvenBlocks blocks(G.rows, std::max(kRowsPerBlock, (G.rows + 255) / 256));
+  std::vector<double> partials(static_cast<std::size_t>(blocks.count()) * rank, 0.0);
+  parallel_for(blocks.count(), threads, [&](Size block) {
+    double* sum = partials.data() + static_cast<std::size_t>(block) * rank;
+    const Range range = blocks[block];
+    for (Size i = range.begin; i < range.end; ++i) {
+      const T* g = G.row(i);
+      const double weight = weights.data == nullptr ? 1.0 : static_cast<double>(weights.data[i]);
+      for (std::size_t k = 0; k < rank; ++k) {
+        sum[k] += weight * static_cast<double>(g[k]);
+      }
+    }
+  });
+  for (std::size_t k = 0; k < rank; ++k) {
+    double total = 0.0;
+    for (Size block = 0; block < blocks.count(); ++block) {
+      total += partials[static_cast<std::size_t>(block) * rank + k];
+    }
+    out[k] = static_cast<T>(total);
+  }
+}
+
+// diag(row_scale) F K, with K of R x R.
+template <class T>
+void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T>& row_scale,
+              const Target<T>& to, int threads) {
+  const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
+  const ConstMatrixMap<T> k(K.data, K.rows, K.columns);
+  parallel_for(
+      blocks.count(), threads, [] { return Matrix<T>{}; },
+      [&](Matrix<T>& product, Size block) {
+        const Range range = blocks[block];
+        product.noalias() = rows_of(F, range) * k;
+        for (Size i = range.begin; i < range.end; ++i) {
+          const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
+          for (Size c = 0; c < F.columns; ++c) {
+            to.store(i, c, a * product(i - range.begin, c));
+          }
+        }
+      });
+}
+
+// row_scale vector^T: every row a multiple of one vector (R).
+template <class T>
+void add_row(const T* vector, const Span<const T>& row_scale, const Target<T>& to, int threads) {
+  const EvenBlocks blocks(to.out.rows, kRowsPerBlock);
+  parallel_for(blocks.count(), threads, [&](Size block) {
+    const Range range = blocks[block];
+    for (Size i = range.begin; i < range.end; ++i) {
+      const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
+      for (Size c = 0; c < to.out.columns; ++c) {
+        to.store(i, c, a * vector[c]);
+      }
+    }
+  });
+}
+
+// Sum of F .* P.
+template <class T>
+double inner(const Rows<const T>& F, const Rows<const T>& P, int threads) {
+  const EvenBlocks blocks(F.rows, kRowsPerBlock);
+  return ordered_sum(
+      blocks.count(), threads, [] { return NoWorkspace{}; },
+      [&](NoWorkspace&, Size block) {
+        const Range range = blocks[block];
+        double sum = 0.0;
+        for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
+          sum += static_cast<double>(F.data[e]) * static_cast<double>(P.data[e]);
+        }
+        return sum;
+      });
+}
+
+}  // namespace ssnmf

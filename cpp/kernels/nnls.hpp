@@ -1,0 +1,220 @@
+// Nonnegative least squares by rows on the Gram matrix:
+//   s_i = argmin_{s >= 0} s K_i s^T - 2 p_i s^T,   K_i = K + sign * sum_j w_ij g_j g_j^T.
+//
+// Cyclic coordinate descent, which settles most rows in a few sweeps, and every few sweeps the
+// exact minimiser on the face of the positive entries (Lawson and Hanson 1974), so that
+// ill-conditioned problems end as well.  Everything in double.
+#pragma once
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "../core/parallel.hpp"
+#include "factor_ops.hpp"
+
+namespace ssnmf {
+
+constexpr int kSweepsBetweenFaces = 4;
+constexpr Size kSolvedRowsPerBlock = 16;
+constexpr double kLargestRidge = 1e-9;
+
+class NnlsRow {
+ public:
+  Eigen::MatrixXd K;
+  Eigen::VectorXd p;
+  Eigen::VectorXd s;
+
+  // Returns whether the Karush-Kuhn-Tucker residual is within tol * max(p).
+  bool solve(double tol, int max_sweeps) {
+    const double largest = p.size() == 0 ? 0.0 : p.maxCoeff();
+    if (!(largest > 0.0)) {
+      s.setZero(p.size());
+      return true;
+    }
+    choose_usable();
+    gradient_ = K * s - p;
+    for (int sweep = 0; sweep < max_sweeps; ++sweep) {
+      if (residual() <= tol * largest) {
+        gradient_ = K * s - p;  // the running gradient has collected rounding errors
+        if (residual() <= tol * largest) {
+          return true;
+        }
+      }
+      if (sweep % kSweepsBetweenFaces == kSweepsBetweenFaces - 1) {
+        minimise_on_face();
+      }
+      descend();
+    }
+    gradient_ = K * s - p;
+    return residual() <= tol * largest;
+  }
+
+ private:
+  // Coordinates without curvature (components that are zero on the observed features) stay zero.
+  void choose_usable() {
+    const double floor =
+        std::numeric_limits<double>::epsilon() * std::max(K.diagonal().maxCoeff(), 0.0);
+    usable_.clear();
+    for (Eigen::Index k = 0; k < p.size(); ++k) {
+      if (K(k, k) > floor) {
+        usable_.push_back(k);
+      } else {
+        s(k) = 0.0;
+      }
+    }
+  }
+
+  double residual() const {
+    double worst = 0.0;
+    for (const Eigen::Index k : usable_) {
+      const double g = gradient_(k);
+      worst = std::max(worst, s(k) > 0.0 ? std::abs(g) : -g);
+    }
+    return worst;
+  }
+
+  void descend() {
+    for (const Eigen::Index k : usable_) {
+      const double moved = std::max(0.0, s(k) - gradient_(k) / K(k, k));
+      const double change = moved - s(k);
+      if (change != 0.0) {
+        s(k) = moved;
+        gradient_.noalias() += change * K.col(k);
+      }
+    }
+  }
+
+  // Goes to the minimiser on the positive entries; where that leaves the orthant, to its border,
+  // and again on the smaller face.  Every move lowers the objective.
+  void minimise_on_face() {
+    face_.clear();
+    for (const Eigen::Index k : usable_) {
+      if (s(k) > 0.0) {
+        face_.push_back(k);
+      }
+    }
+    while (!face_.empty() && solve_face()) {
+      double step = 1.0;
+      for (std::size_t a = 0; a < face_.size(); ++a) {
+        const double here = s(face_[a]);
+        const double there = solution_(static_cast<Eigen::Index>(a));
+        if (there <= 0.0) {
+          step = std::min(step, here / (here - there));
+        }
+      }
+      std::size_t kept = 0;
+      for (std::size_t a = 0; a < face_.size(); ++a) {
+        double& entry = s(face_[a]);
+        const double there = solution_(static_cast<Eigen::Index>(a));
+        entry += step * (there - entry);
+        if (there <= 0.0 && entry <= 1e-14 * s.maxCoeff()) {
+          entry = 0.0;
+        } else {
+          face_[kept++] = face_[a];
+        }
+      }
+      if (kept == face_.size()) {
+        break;
+      }
+      face_.resize(kept);
+    }
+    gradient_ = K * s - p;
+  }
+
+  bool solve_face() {
+    const Eigen::Index size = static_cast<Eigen::Index>(face_.size());
+    part_.resize(size, size);
+    solution_.resize(size);
+    for (Eigen::Index a = 0; a < size; ++a) {
+      for (Eigen::Index b = 0; b < size; ++b) {
+        part_(a, b) = K(face_[static_cast<std::size_t>(a)], face_[static_cast<std::size_t>(b)]);
+      }
+      solution_(a) = p(face_[static_cast<std::size_t>(a)]);
+    }
+    // Components that repeat each other make the system singular: the least ridge that lets it be
+    // solved leaves a gradient far below any tolerance, and coordinate descent ends the rest.
+    const double largest = part_.diagonal().maxCoeff();
+    for (double ridge = 0.0; ridge < kLargestRidge; ridge = ridge == 0.0 ? 1e-14 : 10.0 * ridge) {
+      factor_.compute(part_ + ridge * largest * Eigen::MatrixXd::Identity(size, size));
+      if (factor_.info() == Eigen::Success) {
+        factor_.solveInPlace(solution_);
+        return solution_.allFinite();
+      }
+    }
+    return false;
+  }
+
+  Eigen::VectorXd gradient_;
+  Eigen::MatrixXd part_;
+  Eigen::VectorXd solution_;
+  Eigen::LLT<Eigen::MatrixXd> factor_;
+  std::vector<Eigen::Index> usable_;
+  std::vector<Eigen::Index> face_;
+};
+
+// K += sign * sum_j w_j g_j g_j^T over one row of the weights.
+template <class T, class Index>
+void add_weighted_gram(const Csr<T, Index>& weights, Size row, const Rows<const T>& G, double sign,
+                       Eigen::MatrixXd& gathered, Eigen::MatrixXd& K) {
+  const Size begin = static_cast<Size>(weights.indptr[row]);
+  const Size end = static_cast<Size>(weights.indptr[row + 1]);
+  for (Size first = begin; first < end; first += kTileColumns) {
+    const Size count = std::min(kTileColumns, end - first);
+    gathered.resize(G.columns, count);
+    for (Size e = 0; e < count; ++e) {
+      const T* g = G.row(static_cast<Size>(weights.indices[first + e]));
+      const double root = std::sqrt(static_cast<double>(weights.value(first + e)));
+      for (Size k = 0; k < G.columns; ++k) {
+        gathered(k, e) = root * static_cast<double>(g[k]);
+      }
+    }
+    K.noalias() += sign * (gathered * gathered.transpose());
+  }
+}
+
+// Solves every row of F, from where F starts; returns the number of rows left unsolved.
+// K.data == nullptr stands for zeros, weights.indptr == nullptr for no weights.
+template <class T, class Index>
+Size nnls(const Rows<const T>& K, const Csr<T, Index>& weights, const Rows<const T>& G, double sign,
+          const Rows<const T>& P, const Rows<T>& F, double tol, int max_sweeps, int threads) {
+  struct Workspace {
+    NnlsRow problem;
+    Eigen::MatrixXd gathered;
+  };
+  const Size rank = F.columns;
+  Eigen::MatrixXd common = Eigen::MatrixXd::Zero(rank, rank);
+  if (K.data != nullptr) {
+    common = ConstMatrixMap<T>(K.data, rank, rank).template cast<double>();
+  }
+  const auto make_workspace = [&] {
+    Workspace work;
+    work.problem.K = common;
+    return work;
+  };
+  const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
+  const double unsolved =
+      ordered_sum(blocks.count(), threads, make_workspace, [&](Workspace& work, Size block) {
+        const Range range = blocks[block];
+        NnlsRow& problem = work.problem;
+        double count = 0.0;
+        for (Size i = range.begin; i < range.end; ++i) {
+          if (weights.indptr != nullptr) {
+            problem.K = common;
+            add_weighted_gram(weights, i, G, sign, work.gathered, problem.K);
+          }
+          problem.p = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(P.row(i), rank)
+                          .template cast<double>();
+          Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>> f(F.row(i), rank);
+          problem.s = f.template cast<double>();
+          count += problem.solve(tol, max_sweeps) ? 0.0 : 1.0;
+          f = problem.s.template cast<T>();
+        }
+        return count;
+      });
+  return static_cast<Size>(unsolved);
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,64 @@
+// Ranks known to the compiler.
+//
+// A run-time rank in the inner loop costs 3 to 5 times.  Factors are stored with the rank padded by
+// columns of zeros, up to 64 to one of a few widths for which the passes are compiled, above that
+// to a multiple of 32, which the passes go through in column blocks.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "../core/views.hpp"
+
+namespace ssnmf {
+
+constexpr int kNarrowestRank = 8;
+constexpr int kLargestFixedRank = 64;
+constexpr int kRankBlock = 32;
+
+// Step of the padded ranks up to 64: one AVX-512 register of either type, halved for small ranks.
+template <class T>
+constexpr int rank_step() {
+  return sizeof(T) == 4 ? 16 : 8;
+}
+
+inline Size padded_rank(Size rank, Size itemsize) {
+  if (rank <= kNarrowestRank) {
+    return kNarrowestRank;
+  }
+  const Size narrow = itemsize == 4 ? 16 : 8;
+  const Size step = rank <= kLargestFixedRank ? narrow : kRankBlock;
+  return (rank + step - 1) / step * step;
+}
+
+template <int R>
+using FixedRank = std::integral_constant<int, R>;
+
+namespace detail {
+
+template <class T, int R, class Body>
+void visit_from(Size rank, const Body& body) {
+  if (rank == R) {
+    body(FixedRank<R>{});
+  } else if constexpr (R + rank_step<T>() <= kLargestFixedRank) {
+    constexpr int next = R < rank_step<T>() ? rank_step<T>() : R + rank_step<T>();
+    visit_from<T, next>(rank, body);
+  } else {
+    body(FixedRank<0>{});
+  }
+}
+
+}  // namespace detail
+
+// Calls body(FixedRank<R>) with the padded rank, or with FixedRank<0> where it is above 64.
+template <class T, class Body>
+void visit_rank(Size rank, const Body& body) {
+  if (rank != padded_rank(rank, static_cast<Size>(sizeof(T)))) {
+    throw std::invalid_argument("factors have " + std::to_string(rank) +
+                                " columns, which is not a padded rank");
+  }
+  detail::visit_from<T, kNarrowestRank>(rank, body);
+}
+
+}  // namespace ssnmf

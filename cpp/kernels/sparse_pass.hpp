@@ -1,0 +1,200 @@
+// Passes over a sparse matrix Z (p x q, by rows) and the factors F (p x R) and G (q x R).
+//
+// For every stored entry z_ij an operation gives a coefficient c_ij, and row i of the result is
+// sum_j c_ij g_j:
+//   Product   c = z                  Z G                         (Frobenius P, Kullback-Leibler N)
+//   Ratio     c = z / (f_i . g_j)    (Z ./ (F G^T)) G            (Kullback-Leibler P)
+//   Sampled   c = z * (f_i . g_j)    (Z .* (F G^T)) G            (Frobenius N on a pattern)
+// Cost: 2R flops (Product) or 4R flops for an entry; Z is read once and nothing of its size is
+// written.  `out` must not overlap F or G.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "../core/numbers.hpp"
+#include "../core/parallel.hpp"
+#include "rank.hpp"
+
+namespace ssnmf {
+
+constexpr Size kEntriesPerBlock = 16384;
+constexpr Size kEntriesPerChunk = 128;
+
+struct Product {
+  static constexpr bool needs_model = false;
+  template <class T>
+  static T coefficient(T value, T) {
+    return value;
+  }
+};
+
+struct Ratio {
+  static constexpr bool needs_model = true;
+  template <class T>
+  static T coefficient(T value, T model) {
+    return safe_ratio(value, model);
+  }
+};
+
+struct Sampled {
+  static constexpr bool needs_model = true;
+  template <class T>
+  static T coefficient(T value, T model) {
+    return value * model;
+  }
+};
+
+template <class T, int R>
+using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
+
+// f . g for a rank known to the compiler.
+template <int R, class T>
+T dot(const T* f, const T* g) {
+  return RowMap<T, R>(f).dot(RowMap<T, R>(g));
+}
+
+// f . g for any multiple of Width.
+template <int Width, class T>
+T long_dot(const T* f, const T* g, Size rank) {
+  Eigen::Matrix<T, 1, Width> sum;
+  sum.setZero();
+  for (Size k = 0; k < rank; k += Width) {
+    sum += RowMap<T, Width>(f + k).cwiseProduct(RowMap<T, Width>(g + k));
+  }
+  return sum.sum();
+}
+
+// One row of the result, for a rank that fits in registers.
+template <class Op, int R, class T, class Index>
+void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
+               const Target<T>& to) {
+  Eigen::Matrix<T, 1, R> sum;
+  sum.setZero();
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+    const RowMap<T, R> g(G.row(static_cast<Size>(Z.indices[entry])));
+    T model = T(0);
+    if constexpr (Op::needs_model) {
+      model = dot<R>(f, g.data());
+    }
+    sum += Op::coefficient(Z.value(entry), model) * g;
+  }
+  Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
+  if (to.accumulate) {
+    out += to.scale * sum;
+  } else {
+    out = to.scale * sum;
+  }
+}
+
+// sum[k..k+Width) += sum over the chunk of c_e g_e[k..k+Width), held in registers.
+template <int Width, class T, class Index>
+void add_columns(const T* coefficients, const Index* indices, Size count, const Rows<const T>& G,
+                 Size k, T* sum) {
+  Eigen::Matrix<T, 1, Width> part = RowMap<T, Width>(sum + k);
+  for (Size e = 0; e < count; ++e) {
+    part += coefficients[e] * RowMap<T, Width>(G.row(static_cast<Size>(indices[e])) + k);
+  }
+  Eigen::Map<Eigen::Matrix<T, 1, Width>>(sum + k) = part;
+}
+
+// One row of the result for a large rank: a whole accumulator would spill, so that a chunk's
+// coefficients come first, and the sum follows by column blocks.
+template <class Op, class T, class Index>
+void blocked_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
+                 const Target<T>& to, std::vector<T>& sum) {
+  const Size rank = G.columns;
+  std::fill(sum.begin(), sum.end(), T(0));
+  T coefficients[kEntriesPerChunk];
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += kEntriesPerChunk) {
+    const Size count = std::min(kEntriesPerChunk, last - begin);
+    const Index* indices = Z.indices + begin;
+    for (Size e = 0; e < count; ++e) {
+      T model = T(0);
+      if constexpr (Op::needs_model) {
+        model = long_dot<kRankBlock>(f, G.row(static_cast<Size>(indices[e])), rank);
+      }
+      coefficients[e] = Op::coefficient(Z.value(begin + e), model);
+    }
+    Size k = 0;
+    for (; k + 2 * kRankBlock <= rank; k += 2 * kRankBlock) {
+      add_columns<2 * kRankBlock>(coefficients, indices, count, G, k, sum.data());
+    }
+    for (; k < rank; k += kRankBlock) {
+      add_columns<kRankBlock>(coefficients, indices, count, G, k, sum.data());
+    }
+  }
+  for (Size k = 0; k < rank; ++k) {
+    to.store(row, k, sum[static_cast<std::size_t>(k)]);
+  }
+}
+
+template <class Op, class T, class Index>
+void sparse_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                 const Target<T>& to, int threads) {
+  const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  visit_rank<T>(G.columns, [&](auto fixed) {
+    constexpr int R = decltype(fixed)::value;
+    const auto workspace = [&] { return std::vector<T>(R == 0 ? std::size_t(G.columns) : 0); };
+    parallel_for(blocks.count(), threads, workspace, [&](std::vector<T>& sum, Size block) {
+      const Range range = blocks[block];
+      for (Size row = range.begin; row < range.end; ++row) {
+        const T* f = F.data == nullptr ? nullptr : F.row(row);
+        if constexpr (R > 0) {
+          fixed_row<Op, R>(Z, f, G, row, to);
+        } else {
+          blocked_row<Op>(Z, f, G, row, to, sum);
+        }
+      }
+    });
+  });
+}
+
+// x log(x/z) - x, with 0 log 0 = 0.
+struct KullbackLeiblerLoss {
+  template <class T>
+  static double of(T value, T model, T) {
+    if (!(value > T(0))) {
+      return 0.0;
+    }
+    const double x = static_cast<double>(value);
+    const double z = std::max(static_cast<double>(model), static_cast<double>(tiny<T>()));
+    return x * std::log(x / z) - x;
+  }
+};
+
+// w (x - z)^2.
+struct FrobeniusLoss {
+  template <class T>
+  static double of(T value, T model, T weight) {
+    const double residual = static_cast<double>(value) - static_cast<double>(model);
+    return static_cast<double>(weight) * residual * residual;
+  }
+};
+
+// Sum of the loss over the stored entries; weights == nullptr stands for ones.
+template <class Loss, class T, class Index>
+double sparse_loss(const Csr<T, Index>& Z, const T* weights, const Rows<const T>& F,
+                   const Rows<const T>& G, int threads) {
+  const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const auto workspace = [] { return NoWorkspace{}; };
+  return ordered_sum(blocks.count(), threads, workspace, [&](NoWorkspace&, Size block) {
+    const Range range = blocks[block];
+    double part = 0.0;
+    for (Size row = range.begin; row < range.end; ++row) {
+      const Size last = static_cast<Size>(Z.indptr[row + 1]);
+      for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+        const T* g = G.row(static_cast<Size>(Z.indices[entry]));
+        const T model = long_dot<kNarrowestRank>(F.row(row), g, G.columns);
+        part += Loss::of(Z.value(entry), model, weights == nullptr ? T(1) : weights[entry]);
+      }
+    }
+    return part;
+  });
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,81 @@
+// The multiplicative steps F <- F .* t.
+//
+// (P2, N2) are the pulls of the Frobenius terms, (P1, N1) those of the Kullback-Leibler terms.
+//   mu: t = (2 P2 + P1) / (2 N2 + N1)                       Haddock et al. 2020, Algorithms 1-3
+//   mm: 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the root t > 0   minimises the separable majoriser
+// With one kind of loss both are the same.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "../core/numbers.hpp"
+#include "../core/parallel.hpp"
+#include "factor_ops.hpp"
+
+namespace ssnmf {
+
+template <class T>
+struct Pulls {
+  const T* up = nullptr;
+  const T* down = nullptr;
+
+  bool present() const { return up != nullptr && down != nullptr; }
+};
+
+// Positive root of the majoriser's derivative.  Computed in double: the squares would overflow
+// float.  Where n2 vanishes so does p2, and the equation is linear.
+inline double mixed_step(double p2, double n2, double p1, double n1, double floor) {
+  if (n2 <= floor) {
+    return (2.0 * p2 + p1) / (2.0 * n2 + n1);
+  }
+  const double b = 2.0 * p2 - n1;
+  const double q = std::sqrt(b * b + 8.0 * n2 * p1);
+  return b > 0.0 ? (b + q) / (4.0 * n2) : 2.0 * p1 / (q - b);
+}
+
+// Applies t.  A positive entry with a positive t stays at or above the floor: it must neither
+// become a denormal number nor be locked at zero by underflow.
+template <class T>
+T stepped(T entry, double step) {
+  const T moved = static_cast<T>(static_cast<double>(entry) * step);
+  return moved < tiny<T>() && entry > T(0) && step > 0.0 ? tiny<T>() : moved;
+}
+
+template <class T, class Step>
+void update_entries(const Rows<T>& F, int threads, const Step& step) {
+  const EvenBlocks blocks(F.rows, kRowsPerBlock);
+  parallel_for(blocks.count(), threads, [&](Size block) {
+    const Range range = blocks[block];
+    for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
+      F.data[e] = stepped(F.data[e], step(e));
+    }
+  });
+}
+
+// Where nothing pulls down nothing pulls up either, and the entry stays.
+template <class T>
+void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorise,
+            int threads) {
+  const double floor = static_cast<double>(tiny<T>());
+  const auto at = [](const T* pull, Size e) {
+    return pull == nullptr ? 0.0 : static_cast<double>(pull[e]);
+  };
+  if (squared.present() && divergence.present() && majorise) {
+    update_entries(F, threads, [&](Size e) {
+      const double n2 = std::max(at(squared.down, e), 0.0);
+      const double n1 = std::max(at(divergence.down, e), 0.0);
+      const bool moves = 2.0 * n2 + n1 > floor;
+      return moves ? mixed_step(at(squared.up, e), n2, at(divergence.up, e), n1, floor) : 1.0;
+    });
+    return;
+  }
+  update_entries(F, threads, [&](Size e) {
+    const double up = 2.0 * at(squared.up, e) + at(divergence.up, e);
+    const double down =
+        2.0 * std::max(at(squared.down, e), 0.0) + std::max(at(divergence.down, e), 0.0);
+    return down > floor ? up / down : 1.0;
+  });
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,48 @@
+"""Fast semi-supervised nonnegative matrix factorisation: sparse, masked, parallel, reproducible.
+
+Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
+the estimators :class:`NMF`, :class:`SSNMFClassifier` and :class:`SSNMFRegressor` follow
+scikit-learn, which is imported only when one of them is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import weights
+from ._config import show_config
+from ._factorize import Factorization, factorize, objective
+from ._io import load, save
+from ._represent import represent
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .estimators import NMF, SSNMFClassifier, SSNMFRegressor
+
+__all__ = [
+    "NMF",
+    "Factorization",
+    "SSNMFClassifier",
+    "SSNMFRegressor",
+    "__version__",
+    "factorize",
+    "load",
+    "objective",
+    "represent",
+    "save",
+    "show_config",
+    "weights",
+]
+
+_ESTIMATORS = ("NMF", "SSNMFClassifier", "SSNMFRegressor")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module(".estimators", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,36 @@
+"""Factor storage: rows aligned to cache lines, the rank padded with columns of zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._dispatch import kernels
+
+Array = npt.NDArray[Any]
+
+_CACHE_LINE = 64
+
+
+def aligned_zeros(shape: tuple[int, int], dtype: Any) -> Array:
+    """Return a C-contiguous array of zeros that starts at a cache line."""
+    dtype = np.dtype(dtype)
+    n_bytes = shape[0] * shape[1] * dtype.itemsize
+    buffer = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
+    offset = -buffer.ctypes.data % _CACHE_LINE
+    return buffer[offset : offset + n_bytes].view(dtype).reshape(shape)
+
+
+def padded_zeros(n_rows: int, rank: int, dtype: Any) -> Array:
+    """Return a factor of zeros, (n_rows, padded rank)."""
+    columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
+    return aligned_zeros((n_rows, columns), dtype)
+
+
+def padded(factor: Array, dtype: Any) -> Array:
+    """Copy a factor (rows x rank) into padded storage."""
+    result = padded_zeros(factor.shape[0], factor.shape[1], dtype)
+    result[:, : factor.shape[1]] = factor
+    return result

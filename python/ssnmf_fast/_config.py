@@ -1,0 +1,45 @@
+"""Function :func:`show_config`: what is installed and in use."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import scipy
+
+from . import _dispatch
+from ._threads import resolve_threads
+from ._version import __version__
+
+
+def config() -> dict[str, Any]:
+    """Return versions, compiler, instruction-set levels and threads as a dictionary."""
+    built = dict(_dispatch.kernels.build_info())
+    return {
+        "ssnmf_fast": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "platform": platform.platform(),
+        "level in use": _dispatch.level,
+        "levels available": ", ".join([*_dispatch.available_levels(), "reference"]),
+        "compiler": built["compiler"],
+        "flags": built["flags"],
+        "eigen": built["eigen"],
+        "openmp": built["openmp"],
+        "threads": resolve_threads(),
+    }
+
+
+def show_config() -> None:
+    """Print versions, compiler, flags, instruction-set levels and the number of threads.
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> sf.show_config()  # doctest: +SKIP
+    """
+    items = config()
+    width = max(map(len, items))
+    print("\n".join(f"{key:<{width}}  {value}" for key, value in items.items()))

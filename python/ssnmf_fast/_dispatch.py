@@ -1,0 +1,45 @@
+"""Choice of the kernels: one compiled module per instruction-set level, picked once at import.
+
+``SSNMF_FAST_ISA`` forces a level: base, v3 (AVX2 and FMA), v4 (AVX-512), or reference (NumPy).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+_ORDER = ("base", "v3", "v4")
+
+
+def available_levels() -> list[str]:
+    """Return the levels that this build has and this processor can run, slowest first."""
+    cpu: Any = importlib.import_module("._cpu", __package__)
+    usable = cpu.levels()
+    built = cpu.built_levels()
+    return [level for level in _ORDER if level in usable and level in built]
+
+
+def _load(level: str) -> Any:
+    name = "._reference" if level == "reference" else f"._kernels_{level}"
+    return importlib.import_module(name, __package__)
+
+
+def _choose() -> str:
+    forced = os.environ.get("SSNMF_FAST_ISA", "").strip().lower()
+    if forced == "reference":
+        return forced
+    available = available_levels()
+    if not forced:
+        return available[-1]
+    if forced not in available:
+        reason = "this processor or build lacks it" if forced in _ORDER else "there is no such level"
+        raise ValueError(
+            f"SSNMF_FAST_ISA={forced!r} cannot be used: {reason}. "
+            f"Available here: {', '.join([*available, 'reference'])}; unset it to use the fastest."
+        )
+    return forced
+
+
+level: str = _choose()
+kernels: Any = _load(level)

@@ -1,0 +1,328 @@
+"""Functions :func:`factorize` and :func:`objective`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._arrays import padded
+from ._initialise import generator, start
+from ._reference import Rule
+from ._solver import Problem, Relation, Run, State, minimise
+from ._terms import LOSSES, Loss, Term, build_term
+from ._threads import resolve_threads
+from ._validation import (
+    check_factor,
+    check_integer,
+    check_matrix,
+    check_option,
+    check_real,
+)
+
+Array = npt.NDArray[Any]
+SOLVERS = ("mm", "mu")
+_CHECK_EVERY = 10
+_SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Factorization:
+    """Result of :func:`factorize`.
+
+    Attributes
+    ----------
+    S : ndarray, shape (n, r)
+        Representation of the samples.
+    A : ndarray, shape (r, m)
+        Dictionary: the components over the features.
+    B : ndarray, shape (r, k), or None
+        Classifier: the components over the labels.
+    objective : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter : int
+        Number of iterations (updates of every factor).
+    converged : bool
+        Whether the stopping rule was met before `max_iter`.
+    """
+
+    S: Array
+    A: Array
+    B: Array | None = None
+    objective: list[tuple[int, float]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+
+
+def factorize(
+    X: Any,
+    Y: Any = None,
+    *,
+    n_components: int,
+    reconstruction: str = "frobenius",
+    supervision: str = "frobenius",
+    supervision_weight: float | Literal["balanced"] = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    solver: str = "mm",
+    init: Any = "random",
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    n_threads: int | None = None,
+    callback: Callable[[State], Any] | None = None,
+    verbose: int = 0,
+) -> Factorization:
+    """Factorise X ~ S A and, jointly, Y ~ S B with nonnegative factors.
+
+    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, the four
+    semi-supervised models (SSNMF) of [1]_; without Y, plain NMF.
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n, m)
+        Samples by features, nonnegative.  float32 and float64 are kept; integers and bool become
+        float64.  NaN in a dense X means missing.
+    Y : array_like or scipy.sparse, shape (n, k), optional
+        Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
+    n_components : int
+        Rank r, at least 1.
+    reconstruction, supervision : {"frobenius", "kullback-leibler"}
+        Losses of X and of Y: squared error, or the I-divergence.
+    supervision_weight : float or "balanced"
+        Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
+        at the start.
+    X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+        Nonnegative weights (W and L) of the loss of every entry.
+    solver : {"mm", "mu"}
+        "mm" never raises the objective; "mu" is the papers' rule, the same unless the two losses
+        differ.
+    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
+        a given start stay zero.
+    max_iter : int
+        Largest number of iterations, at least 0.
+    tol : float
+        Stop when the objective falls by less than `tol` times its first value per iteration
+        (checked every 10 iterations); 0 never stops early.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
+        every check; returning True stops the fit.
+    verbose : int
+        1 shows progress on standard error.
+
+    Returns
+    -------
+    Factorization
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input; the message names the argument and how to mend it.
+
+    References
+    ----------
+    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
+       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
+       for topic modeling in learning tasks", 2020, Algorithms 1-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((20, 8))
+    >>> fit = sf.factorize(X, n_components=3, random_state=0)
+    >>> fit.S.shape, fit.A.shape
+    ((20, 3), (3, 8))
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    check_option(solver, "solver", SOLVERS)
+    max_iter = check_integer(max_iter, "max_iter", 0)
+    tol = check_real(tol, "tol")
+    threads = resolve_threads(n_threads)
+    rng = generator(random_state)
+    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights)
+    weight = _check_weight(supervision_weight)
+
+    S, A, B = start(init, X, data, labels, rank, rng, X.dtype)
+    problem = _problem(data, labels, weight, S, A, B, threads)
+    if labels is not None and weight is None:
+        problem = _balanced(problem, threads)
+    check = _check(problem, rank, callback, verbose, max_iter)
+    order = ("A", "S") if labels is None else ("A", "B", "S")
+    run = minimise(
+        problem,
+        order,
+        cast(Rule, solver),
+        max_iter=max_iter,
+        tol=tol,
+        check_every=_CHECK_EVERY,
+        check=check,
+    )
+    return _result(problem.factors, rank, run)
+
+
+def objective(
+    X: Any,
+    S: Any,
+    A: Any,
+    *,
+    Y: Any = None,
+    B: Any = None,
+    reconstruction: str = "frobenius",
+    supervision: str = "frobenius",
+    supervision_weight: float = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return the value that :func:`factorize` minimises.
+
+    Parameters
+    ----------
+    X, Y, reconstruction, supervision, supervision_weight, X_weights, Y_weights, n_threads
+        As in :func:`factorize`.
+    S, A, B : array_like, shapes (n, r), (r, m) and (r, k)
+        Nonnegative factors; B is needed where Y is given.
+
+    Returns
+    -------
+    float
+    """
+    weight = check_real(supervision_weight, "supervision_weight")
+    threads = resolve_threads(n_threads)
+    if (Y is None) != (B is None):
+        raise ValueError("Y and B belong together: give both or neither.")
+    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights)
+    rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
+    n, m = X.shape
+    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
+    A = check_factor(A, "A", (rank, m), X.dtype, "components x features")
+    if labels is not None:
+        B = check_factor(B, "B", (rank, labels.shape[1]), X.dtype, "components x labels")
+    return _problem(data, labels, weight, S, A, B, threads).objective()
+
+
+def _terms(
+    X: Any, Y: Any, reconstruction: str, supervision: str, X_weights: Any, Y_weights: Any
+) -> tuple[Any, Term, Term | None]:
+    """Check the data and build the term of X and, where there is a Y, that of Y."""
+    check_option(reconstruction, "reconstruction", LOSSES)
+    check_option(supervision, "supervision", LOSSES)
+    X = check_matrix(X, "X")
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
+    data = build_term(X, X_weights, cast(Loss, reconstruction), "X")
+    if Y is None:
+        if Y_weights is not None:
+            raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+        return X, data, None
+    Y = check_matrix(Y, "Y", dtype=X.dtype)
+    if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
+        raise ValueError(
+            f"Y has shape {Y.shape} and X has shape {X.shape}; needed is one row of Y for each "
+            "sample of X, and at least one column."
+        )
+    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
+        Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
+    return X, data, build_term(Y, Y_weights, cast(Loss, supervision), "Y")
+
+
+def _check_weight(weight: Any) -> float | None:
+    """Return lambda, or None for "balanced"."""
+    if isinstance(weight, str):
+        check_option(weight, "supervision_weight", ("balanced",))
+        return None
+    return check_real(weight, "supervision_weight")
+
+
+def _problem(
+    data: Term,
+    labels: Term | None,
+    weight: float | None,
+    S: Array,
+    A: Array,
+    B: Array | None,
+    threads: int,
+) -> Problem:
+    dtype = S.dtype
+    factors = {"S": padded(S, dtype), "A": padded(A.T, dtype)}
+    relations = [Relation("S", "A", data)]
+    if labels is not None and B is not None:
+        factors["B"] = padded(B.T, dtype)
+        relations.append(Relation("S", "B", labels, 1.0 if weight is None else weight))
+    return Problem(factors, relations, threads)
+
+
+def _balanced(problem: Problem, threads: int) -> Problem:
+    """Weigh the supervision so that both losses are equal at the start."""
+    data, labels = problem.relations
+    values = [
+        r.term.value(problem.factors[r.rows], problem.factors[r.columns], threads)
+        for r in (data, labels)
+    ]
+    weight = values[0] / values[1] if min(values) > 0 else 1.0
+    relations = [data, Relation(labels.rows, labels.columns, labels.term, weight)]
+    return Problem(problem.factors, relations, threads)
+
+
+def _check(
+    problem: Problem,
+    rank: int,
+    callback: Callable[[State], Any] | None,
+    verbose: int,
+    max_iter: int,
+) -> Callable[[int, float], bool]:
+    """Return what the loop calls after every evaluation of the objective."""
+    observers: list[Callable[[State], Any]] = []
+    if callback is not None:
+        observers.append(callback)
+    if verbose:
+        from ._progress import progress_bar
+
+        observers.append(progress_bar(max_iter))
+    if not observers:
+        return lambda iteration, value: False
+
+    def check(iteration: int, value: float) -> bool:
+        views = {name: _view(factor, rank) for name, factor in problem.factors.items()}
+        state = State(
+            iteration,
+            value,
+            views["S"],
+            views["A"].T,
+            views["B"].T if "B" in views else None,
+        )
+        return any([bool(observer(state)) for observer in observers])
+
+    return check
+
+
+def _view(factor: Array, rank: int) -> Array:
+    view = factor[:, :rank]
+    view.flags.writeable = False
+    return view
+
+
+def _result(factors: dict[str, Array], rank: int, run: Run) -> Factorization:
+    S, A = factors["S"], factors["A"]
+    B = factors.get("B")
+    return Factorization(
+        S=np.ascontiguousarray(S[:, :rank]),
+        A=np.ascontiguousarray(A[:, :rank].T),
+        B=None if B is None else np.ascontiguousarray(B[:, :rank].T),
+        objective=run.objective,
+        n_iter=run.n_iter,
+        converged=run.converged,
+    )
+
+
+__all__ = ["Factorization", "factorize", "objective"]

@@ -1,0 +1,152 @@
+"""Starts: random, nndsvda, random-acol, or given factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._terms import Term, stored_sum, weight_total
+from ._validation import check_factor, check_option
+
+Array = npt.NDArray[Any]
+INITS = ("random", "nndsvda", "random-acol")
+
+_OVERSAMPLING = 10
+_POWER_STEPS = 4
+_ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from None, a seed, a Generator or a RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be None, a nonnegative integer, a numpy Generator or a RandomState; "
+            f"got {random_state!r}."
+        ) from error
+
+
+def _mean(term: Term) -> float:
+    """Weighted mean of the data; 1 for data that is zero or has no weight, where any scale does."""
+    weight = weight_total(term)
+    mean = stored_sum(term.entries) / weight if weight > 0 else 0.0
+    return mean if mean > 0 else 1.0
+
+
+def start(
+    init: Any,
+    X: Any,
+    data: Term,
+    labels: Term | None,
+    rank: int,
+    rng: np.random.Generator,
+    dtype: Any,
+) -> tuple[Array, Array, Array | None]:
+    """Return S (n x r), A (r x m) and B (r x k) to start from.
+
+    Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
+    the stopping rule measures progress against the objective of the start.
+    """
+    n, m = data.shape
+    k = labels.shape[1] if labels is not None else None
+    if isinstance(init, (tuple, list)):
+        return _given(init, (n, m, k), rank, data, labels, rng, dtype)
+    check_option(init, "init", INITS)
+    mean = _mean(data)
+    if init == "nndsvda":
+        S, A = _nndsvda(X, rank, mean, rng)
+    elif init == "random-acol":
+        A = _random_rows(X, rank, rng) + 0.01 * mean
+        S = rng.random((n, rank))
+    else:
+        scale = 2 * np.sqrt(mean / rank)
+        S, A = scale * rng.random((n, rank)), scale * rng.random((rank, m))
+    B = None if labels is None else _start_B(S, labels, rng)
+    return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+
+
+def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
+    """Uniform entries, scaled so that the mean of S B is the mean of Y."""
+    B = rng.random((S.shape[1], labels.shape[1]))
+    mean_now = float(S.mean(axis=0) @ B.mean(axis=1))
+    return B * (_mean(labels) / mean_now if mean_now > 0 else 1.0)
+
+
+def _given(
+    init: Any,
+    shape: tuple[int, int, int | None],
+    rank: int,
+    data: Term,
+    labels: Term | None,
+    rng: np.random.Generator,
+    dtype: Any,
+) -> tuple[Array, Array, Array | None]:
+    n, m, k = shape
+    most = 2 if k is None else 3
+    if not 2 <= len(init) <= most:
+        raise ValueError(
+            f"init must hold {'(S, A)' if k is None else '(S, A) or (S, A, B)'}; got a sequence of "
+            f"{len(init)}."
+        )
+    S = check_factor(init[0], "init[0] (S)", (n, rank), dtype, "samples x components")
+    A = check_factor(init[1], "init[1] (A)", (rank, m), dtype, "components x features")
+    if labels is None or k is None:
+        return S, A, None
+    if len(init) == 3:
+        B = check_factor(init[2], "init[2] (B)", (rank, k), dtype, "components x labels")
+    else:
+        B = _start_B(S, labels, rng).astype(dtype)
+    return S, A, B
+
+
+def _without_nan(X: Any) -> Any:
+    return X if sp.issparse(X) else np.nan_to_num(X, nan=0.0)
+
+
+def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
+    """Means of a few random rows of X (r x m)."""
+    X = _without_nan(X)
+    chosen = rng.integers(X.shape[0], size=(rank, _ROWS_PER_MEAN))
+    means = [np.asarray(X[rows].mean(axis=0)).ravel() for rows in chosen]
+    return np.asarray(means, dtype=np.float64)
+
+
+def _nndsvda(X: Any, rank: int, mean: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
+    U, singular, Vt = randomized_svd(_without_nan(X), rank, rng)
+    S = np.zeros((X.shape[0], rank))
+    A = np.zeros((rank, X.shape[1]))
+    for j in range(len(singular)):
+        u, v = U[:, j], Vt[j]
+        if j == 0:
+            u, v = np.abs(u), np.abs(v)  # the leading pair of a nonnegative matrix has one sign
+        pairs = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1, -1)]
+        norms = [np.linalg.norm(p) * np.linalg.norm(q) for p, q in pairs]
+        best = int(np.argmax(norms))
+        p, q = pairs[best]
+        if norms[best] > 0:
+            size = np.sqrt(singular[j] * norms[best])
+            S[:, j] = size * p / np.linalg.norm(p)
+            A[j] = size * q / np.linalg.norm(q)
+    filler = np.sqrt(mean / rank)
+    S[S <= 0] = filler
+    A[A <= 0] = filler
+    return S, A
+
+
+def randomized_svd(X: Any, rank: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Leading singular triplets by a randomized range finder (Halko, Martinsson and Tropp 2011)."""
+    size = min(rank + _OVERSAMPLING, *X.shape)
+    Q = np.linalg.qr(X @ rng.standard_normal((X.shape[1], size)))[0]
+    for _ in range(_POWER_STEPS):
+        Q = np.linalg.qr(X.T @ Q)[0]
+        Q = np.linalg.qr(X @ Q)[0]
+    W, singular, Vt = np.linalg.svd((X.T @ Q).T, full_matrices=False)
+    kept = min(rank, len(singular))
+    return (Q @ W)[:, :kept], singular[:kept], Vt[:kept]

@@ -1,0 +1,438 @@
+"""The kernels in plain NumPy: what every compiled module must compute.
+
+This module is the specification and the oracle.  It has the same functions, with the same
+signatures, as the compiled modules ``_kernels_base``, ``_kernels_v3`` and ``_kernels_v4``, and
+``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It is written for reading, from the
+formulas of the papers, and is slow.
+
+Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with the two factors
+stored by rows: F is p x R and G is q x R.  For the data of a fit, Z = X, F = S and G = A.T; for the
+update of the dictionary, Z = X.T, F = A.T and G = S.  R is the rank, padded with columns of zeros
+by the compiled modules (:func:`padded_rank`); zero columns change no product.
+
+Common arguments
+----------------
+indptr, indices, values
+    Z in CSR form; ``values=None`` stands for ones.
+F, G, out
+    C-contiguous arrays with R columns, of one dtype (float32 or float64).
+scale, accumulate
+    ``out = scale * result``, or ``out += scale * result`` when `accumulate` is true.
+n_threads
+    Number of threads.  It never changes a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+Array = npt.NDArray[Any]
+Rule = Literal["mu", "mm"]
+
+LEVEL = "reference"
+
+
+def padded_rank(rank: int, itemsize: int) -> int:
+    """Return the number of columns in which the kernels store factors of this rank."""
+    del itemsize
+    return rank
+
+
+def tiny(dtype: Any) -> float:
+    """Return the floor of divisors and of positive factor entries: 1e-292 or 1e-31."""
+    info = np.finfo(dtype)
+    return float(info.tiny / info.eps)
+
+
+def max_threads() -> int:
+    """Return the number of threads OpenMP would start; always 1 here."""
+    return 1
+
+
+def build_info() -> dict[str, Any]:
+    """Describe how this module was built."""
+    return {
+        "level": LEVEL,
+        "compiler": "none (NumPy)",
+        "flags": "",
+        "eigen": "none",
+        "openmp": "none",
+    }
+
+
+# ---------------------------------------------------------------------------------- helpers
+
+
+def _store(out: Array, result: Array, scale: float, accumulate: bool) -> None:
+    if accumulate:
+        out += out.dtype.type(scale) * result
+    else:
+        out[...] = out.dtype.type(scale) * result
+
+
+def _rows(indptr: Array) -> Array:
+    """Row number of every stored entry."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def _values(values: Array | None, indices: Array, dtype: Any) -> Array:
+    return np.ones(len(indices), dtype=dtype) if values is None else values
+
+
+def _add_by_row(indptr: Array, terms: Array, n_columns: int) -> Array:
+    result = np.zeros((len(indptr) - 1, n_columns), dtype=terms.dtype)
+    np.add.at(result, _rows(indptr), terms)
+    return result
+
+
+def _sampled_product(indptr: Array, indices: Array, F: Array, G: Array) -> Array:
+    """z_ij = f_i . g_j at every stored entry."""
+    z: Array = np.einsum("er,er->e", F[_rows(indptr)], G[indices])
+    return z
+
+
+def _safe_ratio(x: Array, z: Array) -> Array:
+    """x / z, and 0 where z vanishes.
+
+    Where z_ij = f_i . g_j is 0, f_ik g_jk = 0 for every k, so the entry pulls at no factor entry
+    that is positive: 0 is the exact contribution to ``F * P``.
+    """
+    return np.divide(x, z, out=np.zeros_like(z), where=z > tiny(z.dtype))
+
+
+def _kl_terms(x: Array, z: Array) -> float:
+    """Sum of x log(x/z) - x, with 0 log 0 = 0, in float64."""
+    positive = x > 0
+    x = x[positive].astype(np.float64)
+    z = np.maximum(z[positive].astype(np.float64), tiny(z.dtype))
+    return float(np.sum(x * np.log(x / z) - x))
+
+
+# ------------------------------------------------------------------------- passes, sparse Z
+
+
+def sparse_product(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """Z G."""
+    v = _values(values, indices, G.dtype)
+    _store(out, _add_by_row(indptr, v[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_ratio(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z ./ (F G^T)) G over the stored entries: the fused Kullback-Leibler pass."""
+    v = _values(values, indices, G.dtype)
+    q = _safe_ratio(v, _sampled_product(indptr, indices, F, G))
+    _store(out, _add_by_row(indptr, q[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_sampled(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)) G over the stored entries."""
+    v = _values(values, indices, G.dtype)
+    c = v * _sampled_product(indptr, indices, F, G)
+    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_kl_loss(
+    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+) -> float:
+    """Sum over the stored entries of x log(x/z) - x, where z = F G^T."""
+    return _kl_terms(
+        _values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G)
+    )
+
+
+def sparse_frobenius_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    weights: Array | None,
+    F: Array,
+    G: Array,
+    n_threads: int,
+) -> float:
+    """Sum over the stored entries of w (x - z)^2, where z = F G^T."""
+    residual = _values(values, indices, G.dtype) - _sampled_product(indptr, indices, F, G)
+    w = _values(weights, indices, G.dtype)
+    return float(np.sum(w.astype(np.float64) * residual.astype(np.float64) ** 2))
+
+
+# -------------------------------------------------------------------------- passes, dense Z
+# Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
+# entries of Z are read as 1, and the NaN entries as 0.
+
+
+def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
+    present = ~np.isnan(Z)
+    if mask:
+        return present.astype(dtype)
+    return np.where(present, Z, 0).astype(dtype)
+
+
+def dense_product(
+    Z: Array, mask: bool, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
+) -> None:
+    """Z G."""
+    _store(out, _entries(Z, mask, G.dtype) @ G, scale, accumulate)
+
+
+def dense_ratio(
+    Z: Array, F: Array, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
+) -> None:
+    """(Z ./ (F G^T)) G."""
+    _store(out, _safe_ratio(_entries(Z, False, G.dtype), F @ G.T) @ G, scale, accumulate)
+
+
+def dense_sampled(
+    Z: Array,
+    mask: bool,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)) G."""
+    _store(out, (_entries(Z, mask, G.dtype) * (F @ G.T)) @ G, scale, accumulate)
+
+
+def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of x log(x/z) - x, where z = F G^T."""
+    return _kl_terms(_entries(Z, False, G.dtype).ravel(), (F @ G.T).ravel())
+
+
+def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of (x - z)^2, where z = F G^T."""
+    residual = np.where(np.isnan(Z), 0, Z - F @ G.T)
+    return float(np.sum(residual.astype(np.float64) ** 2))
+
+
+# ------------------------------------------------------------------------- factors alone
+
+
+def gram(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+    """G^T diag(weights) G into `out` (R x R)."""
+    out[...] = G.T @ (G if weights is None else weights[:, None] * G)
+
+
+def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+    """G^T weights into `out` (R)."""
+    out[...] = G.sum(axis=0) if weights is None else G.T @ weights
+
+
+def multiply(
+    F: Array,
+    K: Array,
+    row_scale: Array | None,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """diag(row_scale) F K, with K of shape R x R."""
+    product = F @ K
+    _store(out, product if row_scale is None else row_scale[:, None] * product, scale, accumulate)
+
+
+def add_row(
+    vector: Array,
+    row_scale: Array | None,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """row_scale vector^T: every row of the result is a multiple of `vector` (R)."""
+    a = np.ones(len(out), dtype=out.dtype) if row_scale is None else row_scale
+    _store(out, np.outer(a, vector), scale, accumulate)
+
+
+def inner(F: Array, P: Array, n_threads: int) -> float:
+    """Sum of F .* P, in float64."""
+    return float(np.sum(F.astype(np.float64) * P.astype(np.float64)))
+
+
+def update(
+    F: Array,
+    P2: Array | None,
+    N2: Array | None,
+    P1: Array | None,
+    N1: Array | None,
+    rule: Rule,
+    n_threads: int,
+) -> None:
+    """Multiply F by t, in place.
+
+    (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
+    pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is the
+    positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable majoriser;
+    with one kind of loss both are the same.
+
+    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`), and the entry stays.
+    Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
+    """
+    dtype = F.dtype
+    zeros = np.zeros(F.shape)
+    p2, n2 = (zeros, zeros) if P2 is None or N2 is None else (P2.astype(float), N2.astype(float))
+    p1, n1 = (zeros, zeros) if P1 is None or N1 is None else (P1.astype(float), N1.astype(float))
+    n2, n1 = np.maximum(n2, 0), np.maximum(n1, 0)
+    up, down = 2 * p2 + p1, 2 * n2 + n1
+    mixed = P2 is not None and P1 is not None
+    floor = tiny(dtype)
+    moves = down > floor
+    if rule == "mm" and mixed:
+        b = 2 * p2 - n1
+        q = np.sqrt(b * b + 8 * n2 * p1)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))
+        # Without a quadratic term the root is P1 / (N1 - 2 P2); N2 = 0 implies P2 = 0.
+        linear = moves & (n2 <= floor)
+        t[linear] = (up / np.where(moves, down, 1))[linear]
+    else:
+        t = up / np.where(moves, down, 1)
+    t = np.where(moves, t, 1)
+    new = F.astype(float) * t
+    F[...] = np.where((new < floor) & (F > 0) & (t > 0), floor, new)
+
+
+# ---------------------------------------------------------------- convex problems, by rows
+
+
+def nnls(
+    K: Array | None,
+    indptr: Array | None,
+    indices: Array | None,
+    weights: Array | None,
+    G: Array,
+    sign: float,
+    P: Array,
+    F: Array,
+    tol: float,
+    max_sweeps: int,
+    n_threads: int,
+) -> int:
+    """For every row i: F_i = argmin_{s >= 0} s K_i s^T - 2 P_i s^T, from the start F_i.
+
+    K_i = K + sign * sum_j w_ij g_j g_j^T, with w in CSR form; either K or the CSR part may be None.
+    A row is solved when its gradient g = K_i s - P_i satisfies |g_k| <= tol * max(P_i) where s_k > 0
+    and g_k >= -tol * max(P_i) where s_k = 0.  Returns the number of rows left unsolved.
+    """
+    unsolved = 0
+    for i in range(len(F)):
+        Ki = np.zeros((G.shape[1], G.shape[1])) if K is None else K.astype(float)
+        if indptr is not None and indices is not None:
+            entries = slice(indptr[i], indptr[i + 1])
+            g = G[indices[entries]].astype(float)
+            w = np.ones(len(g)) if weights is None else weights[entries].astype(float)
+            Ki = Ki + sign * (g.T @ (w[:, None] * g))
+        s, solved = _nnls_row(Ki, P[i].astype(float), F[i].astype(float), tol, max_sweeps)
+        F[i] = s
+        unsolved += not solved
+    return unsolved
+
+
+def _nnls_row(K: Array, p: Array, s: Array, tol: float, max_sweeps: int) -> tuple[Array, bool]:
+    """SciPy's active-set method on a square root of K: min |K^(1/2) s - K^(-1/2) p|."""
+    largest = p.max(initial=0.0)
+    if largest <= 0:
+        return np.zeros_like(s), True
+    d, V = np.linalg.eigh((K + K.T) / 2)
+    kept = d > 1e-15 * d.max()
+    root = np.sqrt(d[kept])
+    s, _ = scipy.optimize.nnls(root[:, None] * V[:, kept].T, (V[:, kept].T @ p) / root)
+    gradient = K @ s - p
+    residual = np.where(s > 0, np.abs(gradient), -gradient)
+    usable = np.diag(K) > np.finfo(float).eps * np.diag(K).max()
+    return s, bool(residual[usable].max(initial=0.0) <= tol * largest)
+
+
+def kl_rows(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    N: Array,
+    F: Array,
+    tol: float,
+    max_sweeps: int,
+    n_threads: int,
+) -> int:
+    """For every row i: F_i = argmin_{s >= 0} N_i . s - sum_j x_ij log(s . g_j), from the start F_i.
+
+    N has one row for each row of F, or one row for all.  A row is solved when, with
+    P_k = sum_j x_ij g_jk / (s . g_j), |P_k - N_k| <= tol * N_k where s_k > 0 and
+    P_k <= (1 + tol) N_k where s_k = 0.  Returns the number of rows left unsolved.
+    """
+    unsolved = 0
+    for i in range(len(F)):
+        entries = slice(indptr[i], indptr[i + 1])
+        x = _values(values, indices, G.dtype)[entries].astype(float)
+        g = G[indices[entries]].astype(float)
+        n = N[i if len(N) > 1 else 0].astype(float)
+        s, solved = _kl_row(x[x > 0], g[x > 0], n, F[i].astype(float), tol, max_sweeps)
+        F[i] = s
+        unsolved += not solved
+    return unsolved
+
+
+def _kl_row(
+    x: Array, g: Array, n: Array, s: Array, tol: float, max_sweeps: int
+) -> tuple[Array, bool]:
+    """Coordinate descent with damped Newton steps on one row."""
+    usable = (n > 0) & (g.sum(axis=0) > 0)
+    reachable = g[:, usable].sum(axis=1) > 0  # no s explains an entry that the dictionary lacks
+    x, g = x[reachable], g[reachable]
+    if len(x) == 0 or not usable.any():
+        return np.zeros_like(s), True
+    s = np.where(usable, np.maximum(s, x.sum() / n[usable].sum() * 1e-3), 0.0)
+    for _ in range(max_sweeps):
+        pull = (x / (g @ s)) @ g
+        residual = np.where(s > 0, np.abs(pull - n), pull - n)[usable] / n[usable]
+        if residual.max() <= tol:
+            return s, True
+        for k in np.flatnonzero(usable):
+            z = g @ s
+            slope = n[k] - np.sum(x * g[:, k] / z)
+            curvature = np.sum(x * (g[:, k] / z) ** 2)
+            if curvature <= 0:
+                continue
+            # The damped Newton step of a self-concordant function never raises it.
+            step = slope / curvature
+            smallest = x[g[:, k] > 0].min()
+            step /= 1 + abs(slope) / np.sqrt(curvature * smallest)
+            s[k] = max(0.0, s[k] - step)
+            if not np.all(g @ s > 0):
+                s[k] = 1e-12 * max(1.0, s.max())
+    return s, False

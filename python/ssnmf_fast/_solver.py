@@ -1,0 +1,147 @@
+"""The one fit loop: updates of the factors in turn, the stopping rule, the callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._dispatch import kernels
+from ._reference import Rule
+from ._terms import Term
+from ._weight_forms import Target
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``coefficient * term``: the data of `term` is approximated by rows @ columns.T."""
+
+    rows: str
+    columns: str
+    term: Term
+    coefficient: float = 1.0
+
+
+@dataclass(frozen=True)
+class State:
+    """What a callback sees.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of updates of every factor so far.
+    objective : float
+        The value that is being minimised.
+    S, A, B : ndarray or None
+        Read-only views of the factors, shapes (n, r), (r, m) and (r, k).
+    """
+
+    iteration: int
+    objective: float
+    S: Array
+    A: Array
+    B: Array | None = None
+
+
+@dataclass
+class Run:
+    """Outcome of :func:`minimise`."""
+
+    objective: list[tuple[int, float]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+
+
+Check = Callable[[int, float], bool]
+
+
+class Problem:
+    """Factors by name, stored by rows and padded, and the relations between them."""
+
+    def __init__(
+        self, factors: dict[str, Array], relations: Sequence[Relation], n_threads: int
+    ) -> None:
+        self.factors = factors
+        self.relations = relations
+        self.n_threads = n_threads
+        self._sides = {name: self._sides_of(name) for name in factors}
+
+    def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
+        """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
+        sides = [
+            (r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name
+        ] + [(r.term.T, r.rows, r.coefficient) for r in self.relations if r.columns == name]
+        # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
+        return [(t, other, 1.0) for t, other, _ in sides] if len(sides) == 1 else sides
+
+    def objective(self) -> float:
+        """Return the weighted sum of the values of the terms."""
+        return sum(
+            r.coefficient
+            * r.term.value(self.factors[r.rows], self.factors[r.columns], self.n_threads)
+            for r in self.relations
+            if r.coefficient
+        )
+
+    def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
+        """Return (P, N) of a factor, summed by kind of loss."""
+        F = self.factors[name]
+        sums: dict[str, tuple[Array, Array]] = {}
+        for term, other, coefficient in self._sides[name]:
+            if term.loss not in sums:
+                sums[term.loss] = (np.zeros_like(F), np.zeros_like(F))
+            up, down = sums[term.loss]
+            G = self.factors[other]
+            term.pull_up(F, G, Target(up, coefficient, self.n_threads))
+            term.pull_down(F, G, Target(down, coefficient, self.n_threads))
+        return sums
+
+    def update(self, name: str, rule: Rule) -> None:
+        """Multiply a factor by the step of the rule (models.md, "Update rules")."""
+        sums = self.pulls(name)
+        P2, N2 = sums.get("frobenius", (None, None))
+        P1, N1 = sums.get("kullback-leibler", (None, None))
+        kernels.update(self.factors[name], P2, N2, P1, N1, rule, self.n_threads)
+
+
+def minimise(
+    problem: Problem,
+    order: Sequence[str],
+    rule: Rule,
+    *,
+    max_iter: int,
+    tol: float,
+    check_every: int,
+    check: Check,
+) -> Run:
+    """Update the factors in order until the objective falls by less than `tol` per iteration.
+
+    The rule is eq. 3.10 of the thesis: (F_before - F_now) / F_0 < tol, divided by the number of
+    iterations between two checks.  `check` is called after each; it returns True to stop.
+    """
+    run = Run()
+    first = before = problem.objective()
+    run.objective.append((0, first))
+    if check(0, first):
+        return run
+    for iteration in range(1, max_iter + 1):
+        for name in order:
+            problem.update(name, rule)
+        run.n_iter = iteration
+        if iteration % check_every and iteration != max_iter:
+            continue
+        steps = iteration - run.objective[-1][0]
+        now = problem.objective()
+        run.objective.append((iteration, now))
+        if check(iteration, now):
+            break
+        if tol > 0 and (before - now) < tol * steps * first:
+            run.converged = True
+            break
+        before = now
+    return run

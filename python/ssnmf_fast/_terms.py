@@ -1,0 +1,288 @@
+"""Terms: what a data matrix with a loss and weights contributes to the update of a factor.
+
+A term of the objective is ``sum V .* d(Z, F G^T)``.  It pulls F up by P and down by N (models.md,
+section 1); P and N of a factor, summed over its terms by kind of loss, are all that an update needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from . import weights as public_weights
+from ._dispatch import kernels
+from ._validation import check_matrix, check_shape, check_vector
+from ._weight_forms import (
+    Complement,
+    DenseEntries,
+    Entries,
+    Listed,
+    Separable,
+    SparseEntries,
+    Target,
+    WeightForm,
+)
+
+Array = npt.NDArray[Any]
+Loss = Literal["frobenius", "kullback-leibler"]
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z."""
+
+    loss: Loss
+    entries: Entries
+    form: WeightForm
+    shape: tuple[int, int]
+    constant: float
+    residual: Residual | None = None
+
+    @property
+    def T(self) -> Term:
+        """The same term with the two factors exchanged.  Its value is taken on this side only."""
+        return replace(
+            self,
+            entries=self.entries.T,
+            form=self.form.T,
+            shape=self.shape[::-1],
+            residual=None,
+        )
+
+    def pull_up(self, F: Array, G: Array, to: Target) -> None:
+        """Add P: (V .* Z) G, or (V .* Z ./ (F G^T)) G."""
+        if self.loss == "frobenius":
+            self.entries.product(G, to)
+        else:
+            self.entries.ratio(F, G, to)
+
+    def pull_down(self, F: Array, G: Array, to: Target) -> None:
+        """Add N: (V .* (F G^T)) G, or V G."""
+        if self.loss == "frobenius":
+            self.form.frobenius(F, G, to)
+        else:
+            self.form.kl(G, to)
+
+    def value(self, F: Array, G: Array, n_threads: int) -> float:
+        """Return sum V .* d(Z, F G^T).
+
+        Frobenius: the squared residuals where they can be listed, else
+        |Z|^2 - 2 <P, F> + <N, F>.  Kullback-Leibler: sum V (z log z/(FG) - z) + <N, F>.
+        """
+        if self.residual is not None:
+            return self.residual.value(F, G, n_threads)
+        work = np.zeros_like(F)
+        self.pull_down(F, G, Target(work, 1.0, n_threads))
+        below = float(kernels.inner(F, work, n_threads))
+        if self.loss == "kullback-leibler":
+            return self.constant + self.entries.kl_loss(F, G, n_threads) + below
+        work[...] = 0
+        self.pull_up(F, G, Target(work, 1.0, n_threads))
+        above = float(kernels.inner(F, work, n_threads))
+        return max(self.constant - 2 * above + below, 0.0)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Squared residuals summed entry by entry: exact also where the fit is nearly perfect."""
+
+    data: Any
+    weights: Array | None = None
+
+    def value(self, F: Array, G: Array, n_threads: int) -> float:
+        if sp.issparse(self.data):
+            csr = (self.data.indptr, self.data.indices, self.data.data)
+            return float(kernels.sparse_frobenius_loss(*csr, self.weights, F, G, n_threads))
+        return float(kernels.dense_frobenius_loss(self.data, F, G, n_threads))
+
+
+def stored_sum(entries: Entries) -> float:
+    """Return the sum of the data."""
+    if isinstance(entries, SparseEntries):
+        return float(entries.matrix.data.sum(dtype=np.float64))
+    assert isinstance(entries, DenseEntries)
+    return float(np.nansum(entries.array, dtype=np.float64))
+
+
+def weight_total(term: Term) -> float:
+    """Return the sum of all weights of a term."""
+    form = term.form
+    if isinstance(form, Separable):
+        rows = term.shape[0] if form.rows is None else form.rows.sum(dtype=np.float64)
+        columns = term.shape[1] if form.columns is None else form.columns.sum(dtype=np.float64)
+        return float(rows * columns)
+    if isinstance(form, Complement):
+        return float(np.prod(term.shape, dtype=float) - form.missing.matrix.nnz)
+    assert isinstance(form, Listed)
+    if isinstance(form.entries, DenseEntries) and form.entries.mask:
+        return float(np.count_nonzero(~np.isnan(form.entries.array)))
+    return stored_sum(form.entries)
+
+
+# ------------------------------------------------------------------------------- building
+
+
+def build_term(Z: Any, weights: Any, loss: Loss, name: str) -> Term:
+    """Check the weights of a clean data matrix (of :func:`check_matrix`) and build its term.
+
+    `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
+    """
+    title = f"{name}_weights"
+    has_nan = not sp.issparse(Z) and bool(np.isnan(Z).any())
+    if weights is None:
+        return _unweighted(Z, loss, has_nan)
+    if isinstance(weights, public_weights.Outer):
+        return _separable(Z, weights, loss, title, has_nan)
+    if isinstance(weights, public_weights.Observed):
+        return _observed(Z, _pattern(weights.pattern, Z, title), loss, title)
+    if isinstance(weights, public_weights.Missing):
+        return _missing(Z, _pattern(weights.pattern, Z, title), loss)
+    if sp.issparse(weights):
+        raise TypeError(
+            f"{title} is a sparse matrix, which can be read in two ways: give "
+            "weights.observed(pattern) if all other entries weigh 0, weights.missing(pattern) if "
+            "its entries are the missing ones."
+        )
+    dense = check_matrix(weights, title, dtype=Z.dtype, allow_nan=False)
+    check_shape(dense, Z.shape, title, f"the shape of {name}")
+    return _dense_weights(Z, dense, loss, has_nan, title)
+
+
+def _pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
+    if not sp.issparse(pattern):
+        dense = np.asarray(pattern)
+        if dense.dtype.kind in "fiub" and dense.ndim == 2:
+            pattern = sp.csr_array(dense)
+    checked = check_matrix(pattern, title, dtype=Z.dtype, allow_nan=False)
+    check_shape(checked, Z.shape, title, "the shape of the data")
+    return checked
+
+
+def _squares(values: Array) -> float:
+    return float(np.sum(np.square(values, dtype=np.float64)))
+
+
+def _plain(Z: Any, loss: Loss, form: WeightForm) -> Term:
+    """A term whose weights are 0 or 1, with Z zero (sparse) or NaN (dense) where they are 0."""
+    if sp.issparse(Z):
+        constant = _squares(Z.data) if loss == "frobenius" else 0.0
+        return Term(loss, SparseEntries(Z), form, Z.shape, constant)
+    residual = Residual(Z) if loss == "frobenius" else None
+    return Term(loss, DenseEntries(Z), form, Z.shape, 0.0, residual)
+
+
+def _unweighted(Z: Any, loss: Loss, has_nan: bool) -> Term:
+    form = Listed(DenseEntries(Z, mask=True)) if has_nan else Separable()
+    return _plain(Z, loss, form)
+
+
+def _weighted(Z: Any, product: Any, weights: Array, loss: Loss, form: WeightForm) -> Term:
+    """A term with general weights.  Z, its product with the weights, and the weights are aligned."""
+    z, wz, w = (a.data if sp.issparse(a) else a for a in (Z, product, weights))
+    if loss == "frobenius":
+        constant = float(np.sum(w.astype(np.float64) * np.square(z, dtype=np.float64)))
+    else:
+        # sum w (z log z/y - z) = sum (wz log wz/y - wz) - sum wz log w
+        positive = wz > 0
+        constant = -float(np.sum(wz[positive] * np.log(w[positive].astype(np.float64))))
+    entries = SparseEntries(product) if sp.issparse(product) else DenseEntries(product)
+    return Term(loss, entries, form, Z.shape, constant)
+
+
+def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> Term:
+    a, b = (
+        None if vector is None else check_vector(vector, f"{title}.{side}", length, Z.dtype)
+        for vector, side, length in (
+            (weights.rows, "rows", Z.shape[0]),
+            (weights.columns, "columns", Z.shape[1]),
+        )
+    )
+    if a is None and b is None:
+        return _unweighted(Z, loss, has_nan)
+    rows = np.ones(Z.shape[0], dtype=Z.dtype) if a is None else a
+    columns = np.ones(Z.shape[1], dtype=Z.dtype) if b is None else b
+    if sp.issparse(Z):
+        w = np.repeat(rows, np.diff(Z.indptr)) * columns[Z.indices]
+        return _weighted(Z, _with_values(Z, w * Z.data), w, loss, Separable(a, b))
+    w = rows[:, None] * columns
+    if has_nan:
+        return _dense_weights(Z, w, loss, has_nan, title)
+    return _weighted(Z, w * Z, w, loss, Separable(a, b))
+
+
+def _with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
+    return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
+
+
+def _dense_weights(Z: Any, w: Array, loss: Loss, has_nan: bool, title: str) -> Term:
+    if sp.issparse(Z):
+        rows = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
+        stored = w[rows, Z.indices]
+        return _weighted(
+            Z, _with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w))
+        )
+    if has_nan:
+        absent = np.isnan(Z)
+        Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
+    return _weighted(Z, w * Z, w, loss, Listed(DenseEntries(w)))
+
+
+def _observed(Z: Any, pattern: sp.csr_array, loss: Loss, title: str) -> Term:
+    """Only the entries of the pattern: the data there, explicit zeros included."""
+    on_pattern = _sample(Z, pattern)
+    if np.isnan(on_pattern.data).any():
+        k = int(np.flatnonzero(np.isnan(on_pattern.data))[0])
+        row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
+        raise ValueError(
+            f"{title} says that entry [{row}, {pattern.indices[k]}] is observed, but it is NaN in "
+            f"{title[0]}. Take it out of the pattern, or give the entry a value."
+        )
+    weighted = _with_values(on_pattern, pattern.data * on_pattern.data)
+    term = _weighted(on_pattern, weighted, pattern.data, loss, Listed(SparseEntries(pattern)))
+    if loss == "frobenius":
+        term = replace(term, residual=Residual(on_pattern, pattern.data))
+    return term
+
+
+def _sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
+    """The values of Z at the stored entries of a pattern, in its order."""
+    if sp.issparse(Z):
+        # Both have sorted, unique indices: shared entries are found by one search of keys.
+        keys, wanted = _keys(Z), _keys(pattern)
+        place = np.searchsorted(keys, wanted)
+        place[place == len(keys)] = 0
+        found = keys[place] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        values = np.zeros(len(wanted), dtype=Z.dtype)
+        values[found] = Z.data[place[found]]
+    else:
+        rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
+        values = Z[rows, pattern.indices]
+    return _with_values(pattern, values)
+
+
+def _keys(matrix: sp.csr_array) -> Array:
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows * matrix.shape[1] + matrix.indices
+
+
+def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
+    """All entries but those of the pattern, which are dropped from Z once."""
+    pattern = pattern.copy()
+    pattern.data = (pattern.data != 0).astype(Z.dtype)
+    pattern.eliminate_zeros()
+    rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
+    if not sp.issparse(Z):
+        Z = Z.copy()
+        Z[rows, pattern.indices] = np.nan
+        return _unweighted(Z, loss, True)
+    keys = _keys(Z)
+    keep = ~np.isin(keys, _keys(pattern), assume_unique=True)
+    kept = sp.csr_array(
+        (Z.data[keep], (keys[keep] // Z.shape[1], Z.indices[keep])), shape=Z.shape
+    )
+    return _plain(kept, loss, Complement(SparseEntries(pattern)))

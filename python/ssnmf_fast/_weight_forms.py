@@ -1,0 +1,192 @@
+"""What a data matrix and its weights become: entries for P, and a form for N (models.md).
+
+Data Z (p x q) is approximated by F G^T.  :class:`SparseEntries` and :class:`DenseEntries` hold the
+weighted data and run the passes over it; the classes below them hold the weights alone.  Each of
+them has a transpose, `.T`, so that one class serves the factor of the rows and that of the columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._dispatch import kernels
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a pass adds its result: ``out += scale * result``."""
+
+    out: Array
+    scale: float
+    n_threads: int
+
+    def scaled(self, factor: float) -> Target:
+        return Target(self.out, self.scale * factor, self.n_threads)
+
+    @property
+    def arguments(self) -> tuple[Array, float, bool, int]:
+        return self.out, self.scale, True, self.n_threads
+
+
+class Entries(Protocol):
+    """Data over which the kernels run."""
+
+    @property
+    def T(self) -> Entries: ...
+    def product(self, G: Array, to: Target) -> None: ...
+    def ratio(self, F: Array, G: Array, to: Target) -> None: ...
+    def sampled(self, F: Array, G: Array, to: Target) -> None: ...
+    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float: ...
+
+
+class SparseEntries:
+    """Stored entries of a CSR matrix.  The transposed copy is made once, when first needed."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.matrix = matrix
+        self._csr = (matrix.indptr, matrix.indices, matrix.data)
+
+    @cached_property
+    def T(self) -> SparseEntries:
+        transposed = SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
+        transposed.__dict__["T"] = self
+        return transposed
+
+    def product(self, G: Array, to: Target) -> None:
+        kernels.sparse_product(*self._csr, G, *to.arguments)
+
+    def ratio(self, F: Array, G: Array, to: Target) -> None:
+        kernels.sparse_ratio(*self._csr, F, G, *to.arguments)
+
+    def sampled(self, F: Array, G: Array, to: Target) -> None:
+        kernels.sparse_sampled(*self._csr, F, G, *to.arguments)
+
+    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
+        return float(kernels.sparse_kl_loss(*self._csr, F, G, n_threads))
+
+
+@dataclass(frozen=True)
+class DenseEntries:
+    """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
+
+    array: Array
+    mask: bool = False
+
+    @property
+    def T(self) -> DenseEntries:
+        return DenseEntries(self.array.T, self.mask)
+
+    def product(self, G: Array, to: Target) -> None:
+        kernels.dense_product(self.array, self.mask, G, *to.arguments)
+
+    def ratio(self, F: Array, G: Array, to: Target) -> None:
+        kernels.dense_ratio(self.array, F, G, *to.arguments)
+
+    def sampled(self, F: Array, G: Array, to: Target) -> None:
+        kernels.dense_sampled(self.array, self.mask, F, G, *to.arguments)
+
+    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
+        return float(kernels.dense_kl_loss(self.array, F, G, n_threads))
+
+
+class WeightForm(Protocol):
+    """Weights V of the entries: gives N for both losses."""
+
+    @property
+    def T(self) -> WeightForm: ...
+    def frobenius(self, F: Array, G: Array, to: Target) -> None:
+        """(V .* (F G^T)) G."""
+
+    def kl(self, G: Array, to: Target) -> None:
+        """V G."""
+
+
+@dataclass(frozen=True)
+class Separable:
+    """V = rows columns^T; None stands for ones, so that ``Separable()`` is no weights at all."""
+
+    rows: Array | None = None
+    columns: Array | None = None
+
+    @property
+    def T(self) -> Separable:
+        return Separable(self.columns, self.rows)
+
+    def gram(self, G: Array, n_threads: int) -> Array:
+        K = np.empty((G.shape[1], G.shape[1]), dtype=G.dtype)
+        kernels.gram(G, self.columns, K, n_threads)
+        return K
+
+    def sums(self, G: Array, n_threads: int) -> Array:
+        vector = np.empty(G.shape[1], dtype=G.dtype)
+        kernels.column_sums(G, self.columns, vector, n_threads)
+        return vector
+
+    def frobenius(self, F: Array, G: Array, to: Target) -> None:
+        kernels.multiply(F, self.gram(G, to.n_threads), self.rows, *to.arguments)
+
+    def kl(self, G: Array, to: Target) -> None:
+        kernels.add_row(self.sums(G, to.n_threads), self.rows, *to.arguments)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """V given entry by entry: an observed pattern, a dense array, or the NaN mask of the data."""
+
+    entries: Entries
+
+    @property
+    def T(self) -> Listed:
+        return Listed(self.entries.T)
+
+    def frobenius(self, F: Array, G: Array, to: Target) -> None:
+        self.entries.sampled(F, G, to)
+
+    def kl(self, G: Array, to: Target) -> None:
+        self.entries.product(G, to)
+
+
+@dataclass(frozen=True)
+class Complement:
+    """V = 1 - M with a sparse 0/1 pattern M of missing entries."""
+
+    missing: SparseEntries
+
+    @property
+    def T(self) -> Complement:
+        return Complement(self.missing.T)
+
+    def frobenius(self, F: Array, G: Array, to: Target) -> None:
+        everything = Separable()
+        self._subtract(
+            to,
+            lambda part: everything.frobenius(F, G, part),
+            lambda part: self.missing.sampled(F, G, part),
+        )
+
+    def kl(self, G: Array, to: Target) -> None:
+        everything = Separable()
+        self._subtract(
+            to,
+            lambda part: everything.kl(G, part),
+            lambda part: self.missing.product(G, part),
+        )
+
+    @staticmethod
+    def _subtract(to: Target, whole: Any, part: Any) -> None:
+        """Add whole - part, with what is only rounding noise (a row that is all missing) set to 0."""
+        full = np.zeros_like(to.out)
+        whole(Target(full, 1.0, to.n_threads))
+        rest = full.copy()
+        part(Target(rest, -1.0, to.n_threads))
+        noise = 64 * np.finfo(full.dtype).eps
+        rest[rest <= noise * full] = 0
+        to.out[...] += full.dtype.type(to.scale) * rest

@@ -1,0 +1,144 @@
+"""What the demos share: fit, rival, scores, report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..report._missing import MissingPackageError
+from ._outputs import MODEL_NAME, print_files
+
+Array = npt.NDArray[Any]
+Files = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted classifier, and how it and LinearSVC do on the samples with hidden labels."""
+
+    model: Any
+    seconds: float
+    truth: Array
+    predicted: Array
+    rival: Array
+    names: tuple[str, str]  # of the model and of its rival
+
+    @property
+    def accuracies(self) -> list[tuple[str, float]]:
+        """Name and accuracy of the model and of its rival."""
+        guesses = (self.predicted, self.rival)
+        return [
+            (name, float(np.mean(guess == self.truth)))
+            for name, guess in zip(self.names, guesses, strict=True)
+        ]
+
+
+def fit(X: Any, labels: Array, options: Any, **parameters: Any) -> tuple[Any, float]:
+    """Return the fitted classifier and the seconds that it took.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array
+    labels : ndarray
+        With -1 or None for unlabelled samples.
+    options : argparse.Namespace
+        With seed and threads.
+    **parameters
+        Of SSNMFClassifier; the number of iterations is `max_iter`.
+    """
+    from .. import SSNMFClassifier
+    from .._progress import progress_bar
+
+    begin = time.perf_counter()
+    with progress_bar(parameters["max_iter"]) as bar:
+        model = SSNMFClassifier(
+            tol=0,
+            random_state=options.seed,
+            n_threads=options.threads,
+            callback=bar,
+            **parameters,
+        ).fit(X, labels)
+    model.set_params(callback=None)
+    return model, time.perf_counter() - begin
+
+
+def linear_svc(X: Any, labels: Array, hidden: Array) -> Array:
+    """Train LinearSVC on the samples that are not hidden and predict the others."""
+    from sklearn.svm import LinearSVC
+
+    svc = LinearSVC(random_state=0, max_iter=5000).fit(X[~hidden], labels[~hidden])
+    return np.asarray(svc.predict(X[hidden]))
+
+
+def print_outcome(outcome: Outcome, parts: str, samples: str) -> None:
+    """Print time and accuracies."""
+    model = outcome.model
+    size = f"{len(model.components_)} {parts}, {model.n_iter_} iterations"
+    print(f"  fit     {size} in {outcome.seconds:.2f} s")
+    print(f"\nAccuracy on the {len(outcome.truth)} {samples} without a label")
+    for name, value in outcome.accuracies:
+        print(f"  {value:6.1%}  {name}")
+
+
+def finish(
+    folder: Path, outcome: Outcome, files: Files, left_out: list[str], settings: Any, **parts: Any
+) -> None:
+    """Save the model, write the report and print where everything is.
+
+    Parameters
+    ----------
+    folder : Path
+    outcome : Outcome
+    files : list of (name, text)
+        Files that are there already.
+    left_out : list of str
+        Files that could not be written for want of a package.
+    settings : list of (name, value)
+        Shown in the report.
+    **parts
+        Further fields of the report.
+    """
+    from .. import save
+    from ..report import Report, confusion, write_report
+
+    model = outcome.model
+    save(model, folder / MODEL_NAME)
+    report = Report(
+        facts=_facts(outcome),
+        settings=[*settings, *_parameters(model)],
+        objective=model.objective_,
+        confusion=confusion(outcome.truth, outcome.predicted, model.classes_),
+        accuracies=outcome.accuracies,
+        **parts,
+    )
+    path = folder / "report.html"
+    path.unlink(missing_ok=True)
+    try:
+        write_report(path, report)
+        files = [(path.name, "everything on one page: open this first, in a browser"), *files]
+    except MissingPackageError:
+        left_out = [path.name, *left_out]
+    files = [*files, (MODEL_NAME, "the model, for ssnmf_fast.load")]
+    print_files(folder, files, left_out)
+
+
+def _facts(outcome: Outcome) -> list[tuple[str, str]]:
+    model = outcome.model
+    return [
+        ("samples", str(len(model.representation_))),
+        ("without a label", str(len(outcome.truth))),
+        ("components", str(len(model.components_))),
+        ("iterations", str(model.n_iter_)),
+        ("fit", f"{outcome.seconds:.2f} s"),
+        ("accuracy", f"{outcome.accuracies[0][1]:.1%}"),
+    ]
+
+
+def _parameters(model: Any) -> list[tuple[str, str]]:
+    names = ("reconstruction", "supervision", "supervision_weight", "solver", "random_state")
+    return [(name.replace("_", " "), str(getattr(model, name))) for name in names]

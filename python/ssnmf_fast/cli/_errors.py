@@ -1,0 +1,7 @@
+"""The error that the command line shows as one line."""
+
+from __future__ import annotations
+
+
+class UsageError(Exception):
+    """Something the user gave cannot be used; the message says what and how to mend it."""

@@ -1,0 +1,208 @@
+"""The arguments of every subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from .._version import __version__
+
+MODELS = {
+    "ff": ("frobenius", "frobenius"),
+    "fd": ("frobenius", "kullback-leibler"),
+    "df": ("kullback-leibler", "frobenius"),
+    "dd": ("kullback-leibler", "kullback-leibler"),
+    "nmf": ("frobenius", None),
+}
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        line = f"{self.prog.split()[0]}: error: {message}; see {self.prog} --help"
+        print(line, file=sys.stderr)
+        raise SystemExit(2)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``ssnmf-fast``."""
+    parser = _Parser(
+        prog="ssnmf-fast",
+        description="Semi-supervised nonnegative matrix factorisation: topics that know labels.",
+    )
+    parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_demo(commands)
+    _add_fit(commands)
+    _add_predict(commands)
+    config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
+    config.set_defaults(run=_show_config)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    parser = commands.add_parser(
+        "demo", help="fit real data, compare with LinearSVC, draw pictures and a report"
+    )
+    parser.add_argument(
+        "--data",
+        choices=("digits", "20newsgroups"),
+        default="digits",
+        help="digits come with scikit-learn; 20newsgroups is read from the folder "
+        "$SSNMF_FAST_DATA (default ../shared/data), else downloaded (default: digits)",
+    )
+    parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=_DEFAULT)
+    parser.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    _add_threads(parser)
+    parser.set_defaults(run=_demo)
+
+
+def _add_fit(commands: Any) -> None:
+    parser = commands.add_parser(
+        "fit",
+        help="fit a text table or a matrix; write model, tables and a report",
+        description="Learn topics from DATA, steered by the labels of some samples.",
+    )
+    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument(
+        "--labels",
+        metavar="LABELS",
+        help="column of the table, or a text file with one label per line; empty = unlabelled",
+    )
+    parser.add_argument("--rank", type=_positive, required=True, help="number of topics")
+    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the results")
+    _add_model(parser.add_argument_group("model"))
+    _add_text(parser.add_argument_group("text"))
+    parser.add_argument(
+        "--features", metavar="FILE", help="names of the features of a matrix, one per line"
+    )
+    parser.add_argument("--terms", type=_positive, default=10, help=f"terms a topic; {_DEFAULT}")
+    parser.set_defaults(run=_fit)
+
+
+def _add_model(group: Any) -> None:
+    group.add_argument(
+        "--model",
+        choices=tuple(MODELS),
+        help="losses of data and labels, f = Frobenius, d = Kullback-Leibler divergence; nmf "
+        "uses no labels (default: dd, or nmf without --labels)",
+    )
+    group.add_argument("--reconstruction", choices=LOSSES, help="loss of the data, over --model")
+    group.add_argument("--supervision", choices=LOSSES, help="loss of the labels, over --model")
+    group.add_argument(
+        "--supervision-weight",
+        type=_weight,
+        default="balanced",
+        metavar="NUMBER",
+        help="weight of the labels' loss; balanced: both losses count the same at the start "
+        "(default: balanced)",
+    )
+    group.add_argument("--max-iter", type=_natural, default=100, help=_DEFAULT)
+    group.add_argument("--tol", type=_fraction, default=1e-4, help=_DEFAULT)
+    group.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    _add_threads(group)
+    group.add_argument(
+        "--test-size",
+        type=_fraction,
+        default=0.2,
+        help=f"share of the labelled samples held out for the score, 0 for none; {_DEFAULT}",
+    )
+
+
+def _add_text(group: Any) -> None:
+    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: text)")
+    group.add_argument("--max-features", type=_positive, default=5000, help=_DEFAULT)
+    group.add_argument(
+        "--min-df", type=_positive, default=2, help=f"documents that a term must be in; {_DEFAULT}"
+    )
+    group.add_argument(
+        "--max-df", type=_fraction, default=0.7, help=f"largest share of documents; {_DEFAULT}"
+    )
+    group.add_argument(
+        "--stop-words", default="english", help=f"english, none, or a file of words; {_DEFAULT}"
+    )
+
+
+def _add_predict(commands: Any) -> None:
+    parser = commands.add_parser("predict", help="predict labels of new data with a fitted model")
+    parser.add_argument("model", metavar="MODEL", help="folder of `fit`, or its model.npz")
+    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument("--out", metavar="FILE", required=True, help=".csv file for the result")
+    parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
+    _add_threads(parser)
+    parser.set_defaults(run=_predict)
+
+
+def _add_threads(parser: Any) -> None:
+    parser.add_argument(
+        "--threads", type=_positive, help="number of threads (default: what the machine grants)"
+    )
+
+
+_DEFAULT = "default: %(default)s"
+_DATA = "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too"
+
+
+def _positive(text: str) -> int:
+    return _integer(text, 1)
+
+
+def _natural(text: str) -> int:
+    return _integer(text, 0)
+
+
+def _integer(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"needed is a whole number of at least {least}: {text!r}")
+    return value
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"needed is a number from 0 to 1: {text!r}")
+    return value
+
+
+def _weight(text: str) -> float | str:
+    if text == "balanced":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"needed is a number >= 0, or balanced: {text!r}")
+    return value
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from ._demo import run
+
+    run(arguments)
+
+
+def _fit(arguments: argparse.Namespace) -> None:
+    from ._fit import run
+
+    run(arguments)
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from ._predict import run
+
+    run(arguments)
+
+
+def _show_config(arguments: argparse.Namespace) -> None:
+    from .._config import show_config
+
+    show_config()

@@ -1,0 +1,152 @@
+"""Estimator :class:`NMF`: no supervision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._base import FactorizationBase
+
+Array = npt.NDArray[Any]
+
+
+class NMF(FactorizationBase):
+    """Nonnegative matrix factorisation X ~ S A, with weights and missing entries.
+
+    Minimises ``sum W .* d(X, S A)`` over nonnegative S and A; see
+    :func:`ssnmf_fast.factorize`.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    reconstruction : {"frobenius", "kullback-leibler"}
+        Loss of X: squared error, or the I-divergence.
+    solver : {"mm", "mu"}
+        Update rule.  With one loss both are the same.
+    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r) and A (r, m).
+    max_iter : int
+        Largest number of iterations, at least 0.
+    tol : float
+        Stop when the objective falls by less than `tol` times its first value per iteration; 0
+        never stops early.
+    random_state : None, int, Generator or RandomState
+        Seed of the start; give an int for the same result every time.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
+        check of the objective; returning True stops the fit.
+    verbose : int
+        1 shows progress on standard error.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Dictionary A.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit.
+    objective_ : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features m.
+    feature_names_in_ : ndarray of str, shape (m,)
+        Names of the features, where X had names that are all strings.
+
+    See Also
+    --------
+    SSNMFClassifier, SSNMFRegressor : The same with supervision.
+    ssnmf_fast.factorize : The function behind it.
+
+    Notes
+    -----
+    :meth:`transform` solves a convex problem over the fixed dictionary to its optimality
+    conditions, so that ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_`, the
+    last iterate of the fit, lies close to both.
+
+    References
+    ----------
+    .. [1] D. D. Lee, H. S. Seung, "Algorithms for non-negative matrix factorization", 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((20, 8))
+    >>> model = sf.NMF(n_components=3, random_state=0).fit(X)
+    >>> model.transform(X[:2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        reconstruction: str = "frobenius",
+        solver: str = "mm",
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.reconstruction = reconstruction
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
+        """Learn a dictionary.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples; NaN in a dense X means missing.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad data or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn(self._checked(X, reset=True), None, X_weights, None)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, X_weights: Any = None) -> Array:
+        """Fit, then represent the same samples: the same as ``fit(X).transform(X)``.
+
+        Parameters as in :meth:`fit`.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+        """
+        X = self._checked(X, reset=True)
+        self._learn(X, None, X_weights, None)
+        return np.asarray(self._represent(X, X_weights))

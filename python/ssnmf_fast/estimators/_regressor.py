@@ -1,0 +1,124 @@
+"""Estimator :class:`SSNMFRegressor`: nonnegative real targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from ._supervised import SupervisedBase
+from ._target_weights import combined_weights
+from ._targets import RealTargets, require
+
+Array = npt.NDArray[Any]
+
+
+class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
+    """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
+
+    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabelled
+    samples are zero rows of L [1]_.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    reconstruction, supervision : {"frobenius", "kullback-leibler"}
+        Losses of X and of the targets: squared error, or the I-divergence (for counts).
+    supervision_weight : float or "balanced"
+        Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
+        two losses at the start.
+    solver : {"mm", "mu"}
+        "mm" never raises the objective; "mu" is the rule of [1]_, the same unless the two losses
+        differ.
+    init, max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`NMF`; a tuple `init` may also hold B (r, k).
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Dictionary A.
+    label_components_ : ndarray, shape (r, k)
+        Regression coefficients B: the components over the targets.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit, in which the targets had a say.
+    n_targets_ : int
+        Number of targets k; 0 where `y` had one dimension.
+    objective_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    SSNMFClassifier : Classes or multiple labels.
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds targets >= 0, shape (n,) or (n, k); NaN means unlabelled.
+
+    Predictions have no intercept and grow in proportion to the sample: a column of ones in X
+    lets the model learn one.
+
+    References
+    ----------
+    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
+       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
+       for topic modeling in learning tasks", 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((30, 4))
+    >>> y = X @ [1.0, 2.0, 0.0, 3.0]
+    >>> y[20:] = np.nan  # unlabelled
+    >>> model = sf.SSNMFRegressor(n_components=4, tol=1e-6, max_iter=2000, random_state=0)
+    >>> model.fit(X, y).predict(X[:2]).shape
+    (2,)
+    """
+
+    _fitted_attributes = (*SupervisedBase._fitted_attributes, "n_targets_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: several targets are supported, and none may be negative."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    score = SupervisedBase.score  # that of RegressorMixin takes no unlabelled samples
+
+    def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
+        require(self, X, y)
+        targets = RealTargets(y)
+        targets.check_fit()
+        Y = targets.matrix(X.dtype)
+        Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
+        return Y, Y_weights, {"n_targets_": targets.n_targets}
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        targets = RealTargets(y, n_targets=self.n_targets_)
+        return targets.known, targets.complete
+
+    @staticmethod
+    def _metric(truth: Array, predicted: Array, *, sample_weight: Any) -> float:
+        return float(r2_score(truth, predicted, sample_weight=sample_weight))
+
+    def predict(self, X: Any) -> Array:
+        """Predict the targets, S B.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples; NaN in a dense X means missing.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (n, k)
+            Shaped like the `y` of the fit, of the dtype of X.
+        """
+        scores = self._scores(X)
+        return np.asarray(scores if self.n_targets_ else scores[:, 0])

@@ -1,0 +1,147 @@
+"""What classifier and regressor share: fit with targets, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import FactorizationBase
+
+Array = npt.NDArray[Any]
+
+
+class SupervisedBase(FactorizationBase):
+    """A factorisation steered by targets; subclasses say how targets are read and scored."""
+
+    _fitted_attributes = (*FactorizationBase._fitted_attributes, "label_components_")
+    _factor_parameters = (
+        *FactorizationBase._factor_parameters,
+        "supervision",
+        "supervision_weight",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        reconstruction: str = "frobenius",
+        supervision: str = "frobenius",
+        supervision_weight: float | str = 1.0,
+        solver: str = "mm",
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.reconstruction = reconstruction
+        self.supervision = supervision
+        self.supervision_weight = supervision_weight
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, X_weights: Any = None, y_weights: Any = None) -> Any:
+        """Learn dictionary and classifier from samples and their targets.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k)
+            Targets, as the class describes them; unlabelled samples are allowed.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad data, targets or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn(self._checked(X, reset=True), y, X_weights, y_weights)
+        return self
+
+    def fit_transform(
+        self, X: Any, y: Any, *, X_weights: Any = None, y_weights: Any = None
+    ) -> Array:
+        """Fit, then represent the same samples over the learned dictionary.
+
+        The same as ``fit(X, y).transform(X)``: the labels have no say in it.  The factor of the
+        fit itself, in which they do, is `representation_`.  Parameters as in :meth:`fit`.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+        """
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights, y_weights)
+        return self._represent(X, X_weights)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score the predictions: accuracy of a classifier, R squared of a regressor.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+        y : array_like, shape (n,) or (n, k)
+            True targets; samples that are not, or not wholly, labelled are left out.
+        sample_weight : array_like, shape (n,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        truth, labelled = self._known_targets(y)
+        if not labelled.any():
+            raise ValueError("y has no labelled sample to score; give at least one.")
+        predicted = self.predict(X)
+        if len(predicted) != len(labelled):
+            raise ValueError(f"X has {len(predicted)} samples and y has {len(labelled)}.")
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight)[labelled]
+        return float(self._metric(truth, predicted[labelled], sample_weight=sample_weight))
+
+    def _scores(self, X: Any) -> Array:
+        """Return S B, (n, k)."""
+        check_is_fitted(self)
+        S = self._represent(self._checked(X, reset=False), None)
+        return np.asarray(S @ self.label_components_.astype(S.dtype, copy=False))
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted targets."""
+        raise NotImplementedError
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        """Return the targets of the labelled samples, and which samples those are."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _metric(truth: Array, predicted: Array, *, sample_weight: Any) -> float:
+        """Compare predictions with the truth."""
+        raise NotImplementedError

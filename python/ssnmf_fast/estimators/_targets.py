@@ -1,0 +1,270 @@
+"""Targets as the user gives them become a matrix Y, its labelled rows and its weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+Array = npt.NDArray[Any]
+
+
+def require(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
+
+
+def is_indicator(y: Any) -> bool:
+    """Return whether `y` is a matrix of labels rather than one column of class labels."""
+    if sp.issparse(y):
+        return True
+    shape = np.shape(np.asarray(y))
+    return len(shape) == 2 and shape[1] > 1
+
+
+def _no_labels() -> ValueError:
+    return ValueError(
+        "y has no labelled sample: all of it is marked as unlabelled. Label some samples, or use "
+        "NMF to fit without targets."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # the truth of pandas.NA is not defined
+        return True
+
+
+def _missing(y: Array) -> Array:
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind == "O":
+        return np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
+    return np.zeros(len(y), dtype=bool)
+
+
+def _equal(y: Array, marker: Any) -> Array:
+    """Entrywise ``y == marker``; what cannot be compared differs."""
+    if y.dtype.kind == "O":
+        same = (not _is_missing(v) and bool(v == marker) for v in y)
+        return np.fromiter(same, dtype=bool, count=len(y))
+    is_text = y.dtype.kind in "US"
+    if is_text != isinstance(marker, str) or y.dtype.kind == "b":
+        return np.zeros(len(y), dtype=bool)
+    return np.asarray(y == marker)
+
+
+def _without_object(y: Array) -> Array:
+    """Numbers held as objects become an array of numbers."""
+    if y.dtype.kind != "O":
+        return y
+    if all(isinstance(v, (bool, np.bool_)) for v in y):
+        return y.astype(bool)
+    if any(isinstance(v, (str, bytes, bool, np.bool_)) for v in y):
+        return y
+    numbers = np.array(y.tolist())
+    return numbers if numbers.ndim == 1 and numbers.dtype.kind in "iuf" else y
+
+
+class ClassLabels:
+    """One class label per sample.
+
+    `labelled` marks the labelled samples, `known` holds their labels.
+    """
+
+    def __init__(self, y: Any, marker: Any, known_classes: Array | None = None) -> None:
+        y = column_or_1d(_as_labels(y), warn=True)
+        missing = _missing(y)
+        automatic = isinstance(marker, str) and marker == "auto"
+        if marker is not None:
+            marked = _equal(y, -1 if automatic else marker) & ~missing
+            if not (automatic and _is_class(y, marked, missing, known_classes)):
+                missing |= marked
+        self.labelled = ~missing
+        self.known = _without_object(y[self.labelled])
+        if known_classes is None and len(self.known):
+            if self.known.dtype.kind == "f" and np.isinf(self.known).any():
+                raise ValueError("y contains infinity; give finite labels, or NaN for unlabelled.")
+            check_classification_targets(self.known)
+            self.classes, self._codes = np.unique(self.known, return_inverse=True)
+
+    def check_fit(self) -> None:
+        """Raise ValueError unless there are two classes."""
+        if not len(self.known):
+            raise _no_labels()
+        if len(self.classes) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes.tolist()[0]!r}; needed are labelled samples "
+                "of at least two classes. Label some of another class, or use NMF."
+            )
+
+    def prior(self) -> Array:
+        """Return the share of every class."""
+        return np.bincount(self._codes, minlength=len(self.classes)) / len(self.known)
+
+    def matrix(self, dtype: Any) -> Any:
+        """Return the one-hot matrix, with rows of zeros where unlabelled."""
+        rows = np.flatnonzero(self.labelled)
+        values = np.ones(len(rows), dtype=dtype)
+        shape = (len(self.labelled), len(self.classes))
+        return sp.csr_array((values, (rows, self._codes)), shape=shape)
+
+
+def _as_labels(y: Any) -> Array:
+    """Return labels as an array, without turning numbers or None among strings into strings."""
+    array = np.asarray(y)
+    if array.dtype.kind == "U" and isinstance(y, (list, tuple)):
+        as_objects = np.asarray(y, dtype=object)
+        if not all(isinstance(v, str) for v in as_objects.ravel()):
+            return as_objects
+    return array
+
+
+def _is_class(y: Array, marked: Array, missing: Array, known: Array | None) -> bool:
+    """Whether -1 is a class: it was one in the fit, or all the rest is one other value."""
+    if known is not None:
+        return bool(_equal(known, -1).any())
+    rest = y[~marked & ~missing]
+    return len(rest) > 0 and bool(_equal(rest, rest[0]).all())
+
+
+class Indicators:
+    """Several labels per sample, as a matrix of 0 and 1.
+
+    `labelled` marks rows with any label, `complete` rows without a missing entry, and `known`
+    holds the latter.
+    """
+
+    def __init__(self, y: Any, n_labels: int | None = None) -> None:
+        matrix = sp.csr_array(y).astype(np.float64) if sp.issparse(y) else _as_numbers(y, "y")
+        if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
+            wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
+            raise ValueError(f"y has shape {matrix.shape}; needed is {wanted}.")
+        read = self._read_sparse if sp.issparse(matrix) else self._read_dense
+        read(matrix)
+        self.classes = np.arange(matrix.shape[1])
+
+    def _read_sparse(self, matrix: Any) -> None:
+        matrix.sum_duplicates()
+        _check_indicator(matrix.data, allow_nan=False)
+        negative = matrix.copy()
+        negative.data = (matrix.data == -1).astype(np.float64)
+        marked = np.asarray(negative.sum(axis=1)).ravel()
+        self.labelled = ~_whole_rows(marked, matrix.shape[1])
+        self.complete = self.labelled
+        matrix.data[matrix.data == -1] = 0
+        matrix.eliminate_zeros()
+        self._matrix = matrix
+
+    def _read_dense(self, matrix: Array) -> None:
+        _check_indicator(matrix, allow_nan=True)
+        unlabelled = _whole_rows((matrix == -1).sum(axis=1), matrix.shape[1])
+        unlabelled |= np.isnan(matrix).all(axis=1)
+        self.labelled = ~unlabelled
+        cleared = np.where(unlabelled[:, None], 0, matrix)
+        self.complete = self.labelled & ~np.isnan(cleared).any(axis=1)
+        self._matrix = cleared if np.isnan(cleared).any() else sp.csr_array(cleared)
+
+    @property
+    def known(self) -> Array:
+        """The labels of the complete rows, int64."""
+        rows = self._matrix[self.complete]
+        known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        return known.astype(np.int64)
+
+    def check_fit(self) -> None:
+        """Raise ValueError unless there is a labelled row."""
+        if not self.labelled.any():
+            raise _no_labels()
+
+    def prior(self) -> Array:
+        """Return the share of the labelled samples that have each label."""
+        rows = self._matrix[self.labelled]
+        if sp.issparse(rows):
+            return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
+        seen = (~np.isnan(rows)).sum(axis=0)
+        return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
+
+    def matrix(self, dtype: Any) -> Any:
+        """Return Y, sparse unless entries are missing; unlabelled rows are zeros."""
+        Y: Any = self._matrix.astype(dtype)
+        return Y
+
+
+def _check_indicator(values: Array, *, allow_nan: bool) -> None:
+    good = (values == 0) | (values == 1) | (values == -1)
+    if allow_nan:
+        good |= np.isnan(values)
+    if not good.all():
+        raise ValueError(
+            f"y has several columns, and holds {values[~good].flat[0]:g}; an indicator matrix "
+            "holds 0 and 1, and a row of NaN (dense) or of -1 for an unlabelled sample. Continuous "
+            "targets are for SSNMFRegressor."
+        )
+
+
+def _whole_rows(n_marked: Array, n_columns: int) -> Array:
+    if np.any((n_marked > 0) & (n_marked < n_columns)):
+        row = int(np.flatnonzero((n_marked > 0) & (n_marked < n_columns))[0])
+        raise ValueError(
+            f"y[{row}] holds -1 in some columns only; needed is a whole row of -1 for an "
+            "unlabelled sample. Mark single missing entries of a dense y by NaN."
+        )
+    return np.asarray(n_marked == n_columns)
+
+
+def _as_numbers(y: Any, name: str) -> Array:
+    array = np.asarray(y)
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers; got dtype {array.dtype}.") from error
+    return array.astype(np.float64)
+
+
+class RealTargets:
+    """Nonnegative real targets; `complete` marks rows without NaN and `known` holds them."""
+
+    def __init__(self, y: Any, n_targets: int | None = None) -> None:
+        values = _as_numbers(y.toarray() if sp.issparse(y) else y, "y")
+        if values.ndim not in (1, 2) or values.size == 0:
+            raise ValueError(f"y has shape {values.shape}; needed is (samples,) or (samples, k).")
+        self.n_targets = 0 if values.ndim == 1 else values.shape[1]
+        if n_targets is not None and max(n_targets, 1) != max(self.n_targets, 1):
+            raise ValueError(f"y has shape {values.shape}; needed are {max(n_targets, 1)} targets.")
+        if np.isinf(values).any():
+            raise ValueError("y contains infinity; give finite targets, or NaN for unlabelled.")
+        self._values = values.reshape(len(values), -1)
+        absent = np.isnan(self._values)
+        self.labelled: Array = np.asarray(~absent.all(axis=1))
+        self.complete: Array = np.asarray(~absent.any(axis=1))
+        self.known = values[self.complete]
+
+    def check_fit(self) -> None:
+        """Raise ValueError unless some target is given and none is negative."""
+        if not self.labelled.any():
+            raise _no_labels()
+        lowest = np.nanmin(self._values)
+        if lowest < 0:
+            row, column = np.argwhere(self._values == lowest)[0]
+            raise ValueError(
+                f"Negative values in y: the lowest is y[{row}, {column}] = {lowest:g}. The model "
+                "needs targets >= 0; subtract the minimum, and add it to the predictions."
+            )
+
+    def matrix(self, dtype: Any) -> Array:
+        """Return Y, with zeros in unlabelled rows and NaN where single entries are missing."""
+        return np.where(self.labelled[:, None], self._values, 0).astype(dtype)

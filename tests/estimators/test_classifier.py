@@ -1,0 +1,230 @@
+"""SSNMFClassifier: labels in all their forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:900] / 16, y[:900]
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    return X[:120] / 16, y[:120]
+
+
+def _model(**parameters):
+    defaults = {"n_components": 6, "tol": 0, "max_iter": 30, "random_state": 0}
+    return sf.SSNMFClassifier(**(defaults | parameters))
+
+
+def test_accuracy_with_half_the_labels_hidden(digits):
+    X, y = digits
+    train, test = slice(0, 600), slice(600, 900)
+    hidden = np.where(np.arange(600) % 2, y[train], -1)
+    model = _model(n_components=15, supervision_weight="balanced", max_iter=100)
+    model.fit(X[train], hidden)
+    assert model.score(X[test], y[test]) > 0.75
+    assert model.score(X[train], hidden) == model.score(X[:600][1::2], y[:600][1::2])
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_unlabelled_samples_do_not_steer(loss, small):
+    X, y = small
+    hidden = np.where(np.arange(120) % 3 == 0, -1, y)
+    other = np.where(np.arange(120) % 3 == 0, (y + 1) % 3, y)
+    model = _model(supervision=loss)
+    weighted = clone(model).fit(X, other, y_weights=(hidden >= 0).astype(float))
+    np.testing.assert_allclose(
+        model.fit(X, hidden).components_, weighted.components_, rtol=1e-6, atol=1e-9
+    )
+
+
+def test_all_marks_of_unlabelled_are_equal(small):
+    X, y = small
+    absent = np.arange(120) % 2 == 0
+    hidden = np.where(absent, -1, y)
+    expected = _model().fit(X, hidden)
+    names = np.array(["zero", "one", "two"], dtype=object)
+    forms = [
+        hidden.tolist(),
+        np.where(absent, np.nan, y),
+        [None if a else int(v) for a, v in zip(absent, y, strict=True)],
+        [float("nan") if a else int(v) for a, v in zip(absent, y, strict=True)],
+        np.where(absent, np.nan, y).astype(object),
+    ]
+    for form in forms:
+        model = _model().fit(X, form)
+        assert np.array_equal(model.components_, expected.components_)
+        assert list(model.classes_) == [0, 1, 2]
+        assert model.score(X, form) == expected.score(X, hidden)
+    text = np.where(absent, None, names[y])
+    model = _model().fit(X, text)
+    assert list(model.classes_) == ["one", "two", "zero"]
+    assert set(model.predict(X)) <= set(names)
+    assert model.fit(X, np.where(absent, "?", names[y]), y_weights=None).classes_[0] == "?"
+    model.set_params(unlabelled="?").fit(X, np.where(absent, "?", names[y]).astype(str))
+    assert list(model.classes_) == ["one", "two", "zero"]
+
+
+def test_pandas_labels(small):
+    pd = pytest.importorskip("pandas")
+    X, y = small
+    absent = np.arange(120) % 2 == 0
+    expected = _model().fit(X, np.where(absent, -1, y))
+    series = pd.Series(y, dtype="Int64").mask(absent)
+    assert np.array_equal(_model().fit(X, series).components_, expected.components_)
+    categories = pd.Series(y).mask(absent).astype("category")
+    assert np.array_equal(_model().fit(X, categories).components_, expected.components_)
+
+
+def test_minus_one_is_a_class_where_it_is_one_of_two(small):
+    X, y = small
+    signs = np.where(y == 0, -1, 1)
+    model = _model().fit(X, signs)
+    assert list(model.classes_) == [-1, 1]
+    assert model.score(X, signs) > 0.9
+    with pytest.raises(ValueError, match="one class only, 1"):
+        _model(unlabelled=-1).fit(X, signs)
+    three = np.where(y == 2, 5, signs)
+    assert list(_model().fit(X, three).classes_) == [1, 5]
+    assert list(_model(unlabelled=None).fit(X, three).classes_) == [-1, 1, 5]
+
+
+def test_probabilities_and_rows_of_zeros(small):
+    X, y = small
+    y = np.where(np.arange(120) < 90, y, -1)
+    model = _model().fit(X, y)
+    probability = model.predict_proba(np.vstack([X, np.zeros((1, 64))]))
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    frequency = np.bincount(y[:90]) / 90
+    np.testing.assert_allclose(probability[-1], frequency)
+    assert model.predict(np.zeros((1, 64)))[0] == frequency.argmax()
+    np.testing.assert_allclose(
+        model.decision_function(X), model.transform(X) @ model.label_components_
+    )
+
+
+def _many_labels(y):
+    return np.column_stack([y == 0, y == 1, y > 0]).astype(int)
+
+
+def test_multiple_labels(small):
+    X, y = small
+    Y = _many_labels(y)
+    model = _model(supervision_weight="balanced", max_iter=100).fit(X, Y)
+    predicted = model.predict(X)
+    assert predicted.shape == Y.shape
+    assert predicted.dtype == np.int64
+    assert (predicted == Y).mean() > 0.9
+    assert model.score(X, Y) == (predicted == Y).all(axis=1).mean()
+    assert np.array_equal(model.decision_function(X) > 0, predicted == 1)
+    assert np.array_equal(model.predict_proba(X) > 0.5, predicted == 1)
+    assert model.set_params(threshold=100.0).predict(X).sum() == 0
+    np.testing.assert_allclose(model.class_prior_, Y.mean(axis=0))
+
+
+def test_multiple_labels_in_all_forms(small):
+    X, y = small
+    absent = np.arange(120) % 2 == 0
+    Y = _many_labels(y)
+    nan = np.where(absent[:, None], np.nan, Y)
+    minus = np.where(absent[:, None], -1, Y)
+    expected = _model().fit(X, nan)
+    for form in [minus, minus.tolist(), sp.csr_matrix(minus), sp.coo_array(minus)]:
+        model = _model().fit(X, form)
+        assert np.array_equal(model.components_, expected.components_)
+        assert model.score(X, form) == expected.score(X[~absent], Y[~absent])
+    single = Y.astype(float)
+    single[absent, 1] = np.nan
+    weights = np.where(np.isnan(single), 0.0, 1.0)
+    np.testing.assert_allclose(
+        _model().fit(X, single).components_,
+        _model().fit(X, Y, y_weights=weights).components_,
+        rtol=1e-6,
+        atol=1e-9,
+    )
+
+
+def test_weights_of_labels_join_with_the_mask(small):
+    X, y = small
+    absent = np.arange(120) % 2 == 0
+    hidden = np.where(absent, -1, y)
+    ones, pattern = np.ones((120, 3)), sp.csr_array(np.ones((120, 3)))
+    expected = _model().fit(X, hidden).components_
+    forms = [
+        np.ones(120),
+        ones,
+        sf.weights.outer(rows=np.ones(120)),
+        sf.weights.outer(columns=np.ones(3)),
+        sf.weights.observed(pattern),
+        sf.weights.missing(sp.csr_array((120, 3))),
+    ]
+    for form in forms:
+        components = _model().fit(X, hidden, y_weights=form).components_
+        np.testing.assert_allclose(components, expected, rtol=1e-5, atol=1e-8)
+    assert (ones == 1).all()
+    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); needed is \(120,\)"):
+        _model().fit(X, hidden, y_weights=np.ones(5))
+    with pytest.raises(ValueError, match=r"y_weights has shape \(120, 2\)"):
+        _model().fit(X, hidden, y_weights=np.ones((120, 2)))
+    with pytest.raises(TypeError, match="two ways"):
+        _model().fit(X, hidden, y_weights=pattern)
+
+
+def test_topics_show_the_classes(small):
+    X, y = small
+    names = [f"pixel{i}" for i in range(64)]
+    topics = _model().fit(X, y).topics(names, n_terms=4)
+    assert len(topics) == 6
+    assert len(topics[0].terms) == 4
+    assert list(topics[0].weights) == sorted(topics[0].weights, reverse=True)
+    assert [label for label, _ in topics[0].shares] == [0, 1, 2]
+    assert sum(share for _, share in topics[0].shares) == pytest.approx(1)
+    rows = topics.to_rows()
+    assert set(rows[0]) == {"topic", "rank", "term", "weight"}
+    assert len(rows) == 24
+    assert "topic 0 [" in str(topics)
+    with pytest.raises(ValueError, match="feature_names holds 2 names"):
+        _model().fit(X, y).topics(["a", "b"])
+
+
+def test_topics_as_frames(small):
+    pytest.importorskip("pandas")
+    X, y = small
+    topics = _model().fit(X, y).topics()
+    assert topics.to_frame().shape == (60, 4)
+    assert topics.shares_to_frame().shape == (6, 3)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (lambda y: None, "requires y to be passed"),
+        (lambda y: y[:-1], "inconsistent numbers of samples"),
+        (lambda y: np.full(120, -1), "no labelled sample"),
+        (lambda y: [None] * 120, "no labelled sample"),
+        (lambda y: np.zeros(120), "one class only"),
+        (lambda y: y + 0.5, "continuous"),
+        (lambda y: np.where(y == 0, np.inf, y), "infinity"),
+        (lambda y: np.column_stack([y, y]), "indicator matrix"),
+        (lambda y: np.where(np.eye(120, 3) > 0, -1, 1), r"y\[0\] holds -1 in some columns"),
+        (lambda y: np.full((120, 3), np.nan), "no labelled sample"),
+    ],
+)
+def test_bad_targets_are_refused(targets, message, small):
+    X, y = small
+    model = _model()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, targets(y))
+    assert not hasattr(model, "classes_")

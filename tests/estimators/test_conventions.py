@@ -1,0 +1,193 @@
+"""The conventions of scikit-learn, and its tools around the estimators."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ssnmf_fast as sf
+
+ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor]
+
+# Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
+# same properties on nonnegative data follow below.
+_NEGATIVE_DATA = {
+    "SSNMFClassifier": {
+        "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
+    },
+    "SSNMFRegressor": {
+        "check_regressor_multioutput": "y of this check has negative entries (positive_only)"
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
+@parametrize_with_checks(
+    [estimator() for estimator in ESTIMATORS],
+    expected_failed_checks=lambda e: _NEGATIVE_DATA.get(type(e).__name__, {}),
+)
+def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_decision_and_probability_rank_alike():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.poisson([5, 1], (50, 2)), rng.poisson([2, 4], (50, 2))]) + 0.1
+    model = sf.SSNMFClassifier(n_components=2, random_state=0).fit(X, np.repeat([0, 1], 50))
+    share, decision = model.predict_proba(X)[:, 1], model.decision_function(X)
+    order = np.argsort(share)
+    assert np.all(np.diff(decision[order]) >= -1e-12)
+    assert np.array_equal(decision > 0, model.predict(X) == 1)
+
+
+def test_regressor_takes_several_targets():
+    rng = np.random.default_rng(0)
+    X = rng.random((11, 10))
+    y = X @ rng.random((10, 5))
+    predicted = sf.SSNMFRegressor(random_state=0, tol=0).fit(X, y).predict(X)
+    assert predicted.shape == y.shape
+    assert predicted.dtype == np.float64
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300] / 16, y[:300]
+
+
+def _fitted(kind, X, y, **parameters):
+    return kind(n_components=8, tol=0, max_iter=20, random_state=0, **parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_fit_transform_is_fit_then_transform(kind, digits):
+    X, y = digits
+    model = _fitted(kind, X, y)
+    weights = sf.weights.outer(columns=np.linspace(1, 2, X.shape[1]))
+    assert np.array_equal(clone(model).fit_transform(X, y), model.transform(X))
+    weighted = clone(model).fit(X, y, X_weights=weights).transform(X, X_weights=weights)
+    assert np.array_equal(clone(model).fit_transform(X, y, X_weights=weights), weighted)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_attributes_and_dtype(kind, digits):
+    X, y = digits
+    model = _fitted(kind, X.astype(np.float32), y)
+    assert model.components_.shape == (8, 64)
+    assert model.representation_.shape == (300, 8)
+    assert model.n_iter_ == 20
+    assert model.objective_[-1][0] == 20
+    arrays = [model.components_, model.representation_, model.transform(X.astype(np.float32))]
+    if kind is not sf.NMF:
+        arrays.append(model.label_components_)
+    assert {a.dtype for a in arrays} == {np.dtype(np.float32)}
+    back = model.inverse_transform(model.transform(X.astype(np.float32)))
+    assert back.dtype == np.float32
+    assert np.linalg.norm(back - X) < 0.5 * np.linalg.norm(X)
+    with pytest.raises(ValueError, match="one column for each of the 8 components"):
+        model.inverse_transform(X)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_equals_dense(kind, container, digits):
+    X, y = digits
+    dense, sparse = _fitted(kind, X, y), _fitted(kind, container(X), y)
+    np.testing.assert_allclose(sparse.components_, dense.components_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        sparse.transform(container(X)), dense.transform(X), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_pandas_in_and_out(kind, digits):
+    pd = pytest.importorskip("pandas")
+    X, y = digits
+    frame = pd.DataFrame(X, columns=[f"pixel{i}" for i in range(64)])
+    model = _fitted(kind, frame, pd.Series(y)).set_output(transform="pandas")
+    S = model.transform(frame)
+    assert list(S.columns) == list(model.get_feature_names_out())
+    assert S.columns[0] == f"{kind.__name__.lower()}0"
+    assert model.feature_names_in_[3] == "pixel3"
+    assert model.topics(n_terms=2)[0].terms[0].startswith("pixel")
+    assert np.array_equal(S, _fitted(kind, X, y).transform(X))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_missing_entries(kind, digits):
+    X, y = digits
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    model = _fitted(kind, holes, y)
+    assert np.isfinite(model.components_).all()
+    masked = clone(model).fit(X, y, X_weights=sf.weights.missing(np.isnan(holes)))
+    assert np.linalg.norm(masked.components_ - model.components_) < 1e-8 * np.linalg.norm(X)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_pickle_and_clone(kind, digits):
+    X, y = digits
+    model = _fitted(kind, X, y)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
+    assert clone(model).get_params() == model.get_params()
+    assert not hasattr(clone(model), "components_")
+
+
+def test_convergence_warning_only_where_the_rule_was_missed(digits):
+    X, _ = digits
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+        sf.NMF(n_components=3, max_iter=2, tol=1e-12, random_state=0).fit(X)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("parameters", [{"tol": 0}, {"tol": 0.5}, {"callback": lambda state: True}])
+def test_no_convergence_warning(parameters, digits):
+    sf.NMF(**{"n_components": 3, "max_iter": 20, "random_state": 0} | parameters).fit(digits[0])
+
+
+def test_grid_search_over_a_text_pipeline():
+    texts = ["cat dog pet", "dog pet vet", "cat vet", "stock bond", "bond market", "market stock"]
+    y = ["pets"] * 3 + ["money"] * 3
+    pipeline = make_pipeline(
+        TfidfVectorizer(), sf.SSNMFClassifier(n_components=2, random_state=0, tol=0, max_iter=50)
+    )
+    grid = {"ssnmfclassifier__supervision_weight": [1.0, "balanced"]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(texts * 3, y * 3)
+    assert search.score(texts, y) == 1
+    assert list(search.predict(["my cat", "my bond"])) == ["pets", "money"]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_bad_data_is_refused(kind, digits):
+    X, y = digits
+    bad = X.copy()
+    bad[2, 5] = -1
+    with pytest.raises(ValueError, match=r"Negative values in data passed to X.*X\[2, 5\]"):
+        _fitted(kind, bad, y)
+    bad[2, 5] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        _fitted(kind, bad, y)
+    with pytest.raises(ValueError, match="infinity"):
+        _fitted(kind, X, y).transform(bad)
+    with pytest.raises(ValueError, match="must be one of"):
+        _fitted(kind, X, y, reconstruction="itakura-saito")
+
+
+def test_package_does_not_import_scikit_learn():
+    code = "import sys, ssnmf_fast; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -1,0 +1,71 @@
+"""SSNMFRegressor: nonnegative real targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+
+@pytest.fixture(scope="module")
+def ink():
+    """Digits with the ink of their upper and lower half as targets."""
+    X, _ = load_digits(return_X_y=True)
+    X = X[:300] / 16
+    return X, np.column_stack([X[:, :32].sum(axis=1), X[:, 32:].sum(axis=1)])
+
+
+def _model(**parameters):
+    defaults = {"n_components": 10, "supervision_weight": 0.1, "tol": 0, "max_iter": 100}
+    return sf.SSNMFRegressor(**(defaults | {"random_state": 0} | parameters))
+
+
+def test_learns_from_half_of_the_targets(ink):
+    X, y = ink
+    hidden = np.where(np.arange(300)[:, None] % 2 == 0, np.nan, y)
+    model = _model().fit(X, hidden)
+    assert model.score(X[::2], y[::2]) > 0.75
+    assert model.score(X, hidden) == pytest.approx(model.score(X[1::2], y[1::2]))
+
+
+def test_shape_of_the_prediction_follows_the_targets(ink):
+    X, y = ink
+    assert _model().fit(X, y).predict(X).shape == (300, 2)
+    assert _model().fit(X, y[:, :1]).predict(X).shape == (300, 1)
+    flat = _model().fit(X, y[:, 0])
+    assert flat.predict(X).shape == (300,)
+    assert flat.predict(X.astype(np.float32)).dtype == np.float32
+    assert _model().fit(X.astype(np.float32), y[:, 0]).label_components_.dtype == np.float32
+    assert flat.topics()[0].shares == ()
+
+
+def test_single_missing_targets(ink):
+    X, y = ink
+    hidden = y.copy()
+    hidden[::3, 0] = np.nan
+    weights = np.where(np.isnan(hidden), 0.0, 1.0)
+    np.testing.assert_allclose(
+        _model().fit(X, hidden).components_,
+        _model().fit(X, y, y_weights=weights).components_,
+        rtol=1e-6,
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: y - 100, "Negative values in y: the lowest is"),
+        (lambda y: y * np.nan, "no labelled sample"),
+        (lambda y: y + np.inf, "infinity"),
+        (lambda y: y.astype(str).tolist()[:-1], "inconsistent"),
+        (lambda y: [["a", "b"]] * 300, "must hold numbers"),
+        (lambda y: None, "requires y to be passed"),
+    ],
+)
+def test_bad_targets_are_refused(change, message, ink):
+    X, y = ink
+    with pytest.raises(ValueError, match=message):
+        _model().fit(X, change(y))

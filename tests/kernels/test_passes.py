@@ -1,0 +1,142 @@
+"""The passes over sparse and dense data agree with the NumPy reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
+RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 512]
+DTYPES = [np.float32, np.float64]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, rank, dtype, index)
+        for accumulate in (False, True):
+            for pattern in (False, True):
+                csr = a.csr_arguments(pattern)
+                for name, factors in [
+                    ("sparse_product", (a.G,)),
+                    ("sparse_ratio", (a.F, a.G)),
+                    ("sparse_sampled", (a.F, a.G)),
+                ]:
+                    ours, theirs = a.out.copy(), a.out.copy()
+                    getattr(kernels, name)(*csr, *factors, ours, 0.7, accumulate, 2)
+                    getattr(reference, name)(*csr, *factors, theirs, 0.7, accumulate, 1)
+                    a.close(ours, theirs)
+        csr = a.csr_arguments()
+        a.close(
+            kernels.sparse_kl_loss(*csr, a.F, a.G, 2), reference.sparse_kl_loss(*csr, a.F, a.G, 1)
+        )
+        weights = a.values[::-1].copy()
+        a.close(
+            kernels.sparse_frobenius_loss(*csr, weights, a.F, a.G, 2),
+            reference.sparse_frobenius_loss(*csr, weights, a.F, a.G, 1),
+        )
+
+
+@pytest.mark.parametrize("rank", [1, 13, 64, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dense_passes(kernels, reference, problem, rank, dtype):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, rank, dtype, np.int32)
+        holes = a.dense.copy()
+        holes[a.rng.random(holes.shape) < 0.2] = np.nan
+        wide = np.repeat(np.repeat(a.dense, 2, axis=0), 3, axis=1)
+        for Z in (a.dense, holes, np.asfortranarray(holes), wide[::2, ::3], a.dense[::-1, ::-1]):
+            for mask in (False, True):
+                for name, factors in [("dense_product", (a.G,)), ("dense_sampled", (a.F, a.G))]:
+                    ours, theirs = a.out.copy(), a.out.copy()
+                    getattr(kernels, name)(Z, mask, *factors, ours, 1.3, True, 2)
+                    getattr(reference, name)(Z, mask, *factors, theirs, 1.3, True, 1)
+                    a.close(ours, theirs)
+            ours, theirs = a.out.copy(), a.out.copy()
+            kernels.dense_ratio(Z, a.F, a.G, ours, 1.0, False, 2)
+            reference.dense_ratio(Z, a.F, a.G, theirs, 1.0, False, 1)
+            a.close(ours, theirs)
+            for name in ("dense_kl_loss", "dense_frobenius_loss"):
+                a.close(
+                    getattr(kernels, name)(Z, a.F, a.G, 2),
+                    getattr(reference, name)(Z, a.F, a.G, 1),
+                )
+
+
+@pytest.mark.parametrize("rank", [1, 13, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 5, 1025, 3000])
+def test_factor_operations(kernels, reference, problem, rank, dtype, rows):
+    a = problem(kernels, rows, 4, rank, dtype, np.int32)
+    weights = a.rng.random(rows).astype(dtype)
+    columns = a.F.shape[1]
+    K = np.empty((columns, columns), dtype=dtype)
+    expected = np.empty_like(K)
+    for w in (None, weights):
+        kernels.gram(a.F, w, K, 2)
+        reference.gram(a.F, w, expected, 1)
+        a.close(K, expected)
+        vector, expected_vector = np.empty(columns, dtype=dtype), np.empty(columns, dtype=dtype)
+        kernels.column_sums(a.F, w, vector, 2)
+        reference.column_sums(a.F, w, expected_vector, 1)
+        a.close(vector, expected_vector)
+        for name, first in [("multiply", (a.F, K)), ("add_row", (vector,))]:
+            ours, theirs = a.out.copy(), a.out.copy()
+            getattr(kernels, name)(*first, w, ours, 0.5, True, 2)
+            getattr(reference, name)(*first, w, theirs, 0.5, True, 1)
+            a.close(ours, theirs)
+    a.close(kernels.inner(a.F, a.out, 2), reference.inner(a.F, a.out, 1))
+
+
+@pytest.mark.parametrize("rule", ["mu", "mm"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("present", [(True, False), (False, True), (True, True)])
+def test_update(kernels, reference, problem, rule, dtype, present):
+    a = problem(kernels, 40, 4, 5, dtype, np.int32)
+    pulls = [a.rng.random(a.F.shape).astype(dtype) for _ in range(4)]
+    for pull in pulls:
+        pull[:5] = 0  # no pull at all, in either direction
+        pull[10:12] *= np.finfo(dtype).tiny
+    pulls[0][20:25] = 0
+    pulls[2][20:25] = 0
+    pairs = [p if there else None for p, there in zip(pulls, np.repeat(present, 2), strict=True)]
+    F = a.F.copy()
+    F[30] = np.finfo(dtype).tiny
+    ours, theirs = F.copy(), F.copy()
+    kernels.update(ours, *pairs, rule, 2)
+    reference.update(theirs, *pairs, rule, 1)
+    a.close(ours, theirs)
+    assert np.isfinite(ours).all()
+    assert (ours[F == 0] == 0).all()
+    np.testing.assert_array_equal(ours[:5], F[:5])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [13, 100])
+def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
+    a = problem(kernels, 5000, 300, rank, dtype, np.int32, density=0.05)
+
+    def everything(n_threads):
+        results = []
+        for name, factors in [("sparse_ratio", (a.F, a.G)), ("sparse_product", (a.G,))]:
+            out = np.zeros_like(a.out)
+            getattr(kernels, name)(*a.csr_arguments(), *factors, out, 1.0, False, n_threads)
+            results.append(out.tobytes())
+        dense = np.zeros_like(a.out)
+        kernels.dense_ratio(a.dense, a.F, a.G, dense, 1.0, False, n_threads)
+        K = np.empty((a.F.shape[1],) * 2, dtype=dtype)
+        kernels.gram(a.F, None, K, n_threads)
+        sums = np.empty(a.F.shape[1], dtype=dtype)
+        kernels.column_sums(a.F, None, sums, n_threads)
+        scalars = (
+            kernels.sparse_kl_loss(*a.csr_arguments(), a.F, a.G, n_threads),
+            kernels.dense_frobenius_loss(a.dense, a.F, a.G, n_threads),
+            kernels.inner(a.F, dense, n_threads),
+        )
+        return [*results, dense.tobytes(), K.tobytes(), sums.tobytes(), scalars]
+
+    once = everything(1)
+    for n_threads in (2, 3, 4, 8):
+        assert everything(n_threads) == once

@@ -1,0 +1,88 @@
+"""The convex problems by rows: against SciPy and against the optimality conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+
+@pytest.mark.parametrize("rank", [1, 5, 20])
+def test_nnls_equals_scipy(kernels, rank):
+    rng = np.random.default_rng(rank)
+    G = rng.random((40, rank)) * (rng.random((40, rank)) < 0.5)
+    Z = rng.random((60, 40))
+    columns = kernels.padded_rank(rank, 8)
+    g = np.zeros((40, columns))
+    g[:, :rank] = G
+    F = np.zeros((60, columns))
+    unsolved = kernels.nnls(g.T @ g, None, None, None, g, 1.0, Z @ g, F, 1e-12, 1000, 2)
+    assert unsolved == 0
+    assert (F[:, rank:] == 0).all()
+    for z, f in zip(Z, F, strict=True):
+        _, norm = scipy.optimize.nnls(G, z)
+        assert np.linalg.norm(G @ f[:rank] - z) == pytest.approx(norm, rel=1e-10)
+
+
+def test_nnls_ill_conditioned(kernels):
+    rng = np.random.default_rng(0)
+    base = rng.random((50, 1))
+    G = base + 1e-5 * rng.random((50, 8))  # condition of the Gram matrix about 1e11
+    Z = rng.random((30, 50))
+    F = np.zeros((30, 8))
+    unsolved = kernels.nnls(G.T @ G, None, None, None, G, 1.0, Z @ G, F, 1e-9, 1000, 2)
+    assert unsolved == 0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_nnls_with_weights_by_row(kernels, sign):
+    rng = np.random.default_rng(1)
+    G = rng.random((30, 8))
+    Z = rng.random((25, 30))
+    pattern = sp.random_array((25, 30), density=0.4, format="csr", rng=2)
+    pattern.data[:] = 1
+    W = pattern.toarray() if sign > 0 else 1 - pattern.toarray()
+    K = None if sign > 0 else G.T @ G
+    F = np.zeros((25, 8))
+    csr = (pattern.indptr, pattern.indices, pattern.data)
+    assert kernels.nnls(K, *csr, G, sign, (W * Z) @ G, F, 1e-11, 1000, 2) == 0
+    for z, w, f in zip(Z, W, F, strict=True):
+        root = np.sqrt(w)
+        _, norm = scipy.optimize.nnls(root[:, None] * G, root * z)
+        assert np.linalg.norm(root * (G @ f - z)) == pytest.approx(norm, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("rank", [1, 5, 20, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kl_rows_meet_the_optimality_conditions(kernels, rank, dtype):
+    rng = np.random.default_rng(rank)
+    tol = 1e-10 if dtype == np.float64 else 1e-4
+    X = sp.random_array((80, 60), density=0.3, format="csr", rng=3, dtype=dtype)
+    columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
+    G = np.zeros((60, columns), dtype=dtype)
+    G[:, :rank] = rng.random((60, rank)) * (rng.random((60, rank)) < 0.6)
+    N = G.sum(axis=0, keepdims=True)
+    F = np.zeros((80, columns), dtype=dtype)
+    assert kernels.kl_rows(X.indptr, X.indices, X.data, G, N, F, tol, 1000, 2) == 0
+    f, g, n = F.astype(float), G.astype(float), N.astype(float)[0]
+    used = n > 0
+    assert (f[:, ~used] == 0).all()
+    for x, s in zip(X.toarray().astype(float), f, strict=True):
+        reachable = (x > 0) & (g.sum(axis=1) > 0)
+        pull = (x[reachable] / (g[reachable] @ s)) @ g[reachable] if reachable.any() else 0 * n
+        gap = pull[used] / n[used] - 1
+        slack = 1e-8 if dtype == np.float64 else 1e-3
+        assert gap.max(initial=0) <= slack
+        assert np.abs(gap[s[used] > 0]).max(initial=0) <= slack
+
+
+def test_rows_without_data_are_zero(kernels):
+    G = np.ones((4, 8))
+    F = np.ones((3, 8))
+    empty = np.zeros(4, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
+    kernels.kl_rows(*empty, G, np.ones((1, 8)), F, 1e-8, 100, 1)
+    assert (F == 0).all()
+    F[:] = 1
+    kernels.nnls(G.T @ G, None, None, None, G, 1.0, np.zeros((3, 8)), F, 1e-8, 100, 1)
+    assert (F == 0).all()

@@ -1,0 +1,243 @@
+"""save and load: every model comes back as it was, and no file runs code."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    return X[:90] / 16, y[:90]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.npz"
+
+
+def _parameters(**more):
+    return {"n_components": 4, "tol": 0, "max_iter": 10, "random_state": 0} | more
+
+
+def _models(X, y):
+    names = np.array(["null", "eins", "zwei ☃"])
+    mixed = np.array(["a", "b", "c"], dtype=object)
+    several = np.column_stack([y == 0, y > 0]).astype(int)
+    return {
+        "NMF": sf.NMF(**_parameters()).fit(X),
+        "int": sf.SSNMFClassifier(**_parameters(supervision_weight="balanced")).fit(X, y),
+        "text": sf.SSNMFClassifier(**_parameters()).fit(X, names[y]),
+        "object": sf.SSNMFClassifier(**_parameters()).fit(X, mixed[y]),
+        "bool": sf.SSNMFClassifier(**_parameters()).fit(X, y > 0),
+        "several": sf.SSNMFClassifier(**_parameters()).fit(X, several),
+        "real": sf.SSNMFRegressor(**_parameters(max_iter=np.int64(10))).fit(X, y),
+    }
+
+
+@pytest.mark.parametrize("name", ["NMF", "int", "text", "object", "bool", "several", "real"])
+def test_estimators_come_back(name, data, path):
+    X, _ = data
+    model = _models(*data)[name]
+    sf.save(model, path)
+    loaded = sf.load(str(path))
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    assert set(vars(loaded)) == set(vars(model))
+    assert loaded.objective_ == model.objective_
+    assert np.array_equal(loaded.transform(X), model.transform(X))
+    if name != "NMF":
+        assert np.array_equal(loaded.predict(X), model.predict(X))
+        assert loaded.predict(X).dtype == model.predict(X).dtype
+
+
+def test_feature_names_come_back(data, path):
+    pd = pytest.importorskip("pandas")
+    X, _ = data
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
+    model = sf.NMF(**_parameters()).fit(frame)
+    sf.save(model, path)
+    loaded = sf.load(path)
+    assert list(loaded.feature_names_in_) == list(frame.columns)
+    assert np.array_equal(loaded.transform(frame), model.transform(frame))
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_factorizations_come_back(supervised, dtype, data, path):
+    X, y = data
+    Y = np.eye(3)[y] if supervised else None
+    result = sf.factorize(X.astype(dtype), Y, **_parameters())
+    sf.save(result, path)
+    loaded = sf.load(path)
+    assert np.array_equal(loaded.S, result.S)
+    assert loaded.A.dtype == dtype
+    assert (loaded.B is not None) == supervised
+    assert loaded.objective == result.objective
+    assert (loaded.n_iter, loaded.converged) == (result.n_iter, result.converged)
+
+
+def test_what_cannot_be_text_is_left_at_its_default(data, path):
+    X, _ = data
+    rng = np.random.default_rng(0)
+    start = (rng.random((90, 4)), rng.random((4, 64)))
+    model = sf.NMF(**_parameters(init=start, random_state=rng, callback=lambda state: None))
+    sf.save(model.fit(X), path)
+    loaded = sf.load(path)
+    assert (loaded.init, loaded.random_state, loaded.callback) == ("random", None, None)
+    assert np.array_equal(loaded.components_, model.components_)
+
+
+def test_saving_replaces_and_leaves_nothing_behind(data, tmp_path):
+    path = tmp_path / "name without ending"
+    model = sf.NMF(**_parameters()).fit(data[0])
+    sf.save(model, path)
+    sf.save(model, path)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_bad_models_are_refused(data, path):
+    with pytest.raises(ValueError, match="not fitted"):
+        sf.save(sf.NMF(), path)
+    with pytest.raises(TypeError, match="A dict cannot be saved"):
+        sf.save({}, path)
+    assert not path.exists()
+
+
+def _contents(path):
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def _rewrite(path, header, arrays):
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, header=text, **arrays)
+
+
+def _other_class(header, arrays):
+    header["class"] = "os.system"
+
+
+def _hidden_method(header, arrays):
+    header["attributes"]["predict"] = "x"
+
+
+def _class_attribute(header, arrays):
+    header["attributes"]["__class__"] = "x"
+
+
+def _negative(header, arrays):
+    arrays["array/components_"] = -arrays["array/components_"]
+
+
+def _shapes(header, arrays):
+    arrays["array/components_"] = arrays["array/components_"][:, :-1]
+
+
+def _missing(header, arrays):
+    del arrays["array/components_"]
+
+
+def _no_count(header, arrays):
+    header["attributes"]["n_iter_"] = "ten"
+
+
+def _parameter(header, arrays):
+    header["parameters"]["surprise"] = 1
+
+
+def _nested(header, arrays):
+    header["parameters"]["init"] = {"a": 1}
+
+
+def _format(header, arrays):
+    header["format"] = "another"
+
+
+def _history(header, arrays):
+    header["attributes"]["objective_"] = 5
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        _other_class,
+        _hidden_method,
+        _class_attribute,
+        _negative,
+        _shapes,
+        _missing,
+        _no_count,
+        _parameter,
+        _nested,
+        _format,
+        _history,
+    ],
+)
+def test_spoiled_files_are_refused(spoil, data, path):
+    sf.save(sf.SSNMFClassifier(**_parameters()).fit(*data), path)
+    header, arrays = _contents(path)
+    spoil(header, arrays)
+    _rewrite(path, header, arrays)
+    with pytest.raises(ValueError, match="is damaged, or is no model"):
+        sf.load(path)
+
+
+def test_newer_files_are_named(data, path):
+    sf.save(sf.NMF(**_parameters()).fit(data[0]), path)
+    header, arrays = _contents(path)
+    _rewrite(path, header | {"format_version": 99}, arrays)
+    with pytest.raises(ValueError, match=r"format version 99.*Update ssnmf_fast"):
+        sf.load(path)
+
+
+def _npy():
+    buffer = io.BytesIO()
+    np.save(buffer, np.ones(3))
+    return buffer.getvalue()
+
+
+def _pickled():
+    buffer = io.BytesIO()
+    np.savez(buffer, header=np.array([{"a": 1}], dtype=object))
+    return buffer.getvalue()
+
+
+def _foreign_zip():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("header", "text")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"garbage" * 50, b"PK\x03\x04 cut", _npy(), _pickled(), _foreign_zip()]
+)
+def test_garbage_is_refused(content, path):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged, or is no model"):
+        sf.load(path)
+
+
+def test_cut_and_flipped_files_are_refused(data, path):
+    sf.save(sf.NMF(**_parameters()).fit(data[0]), path)
+    whole = path.read_bytes()
+    for content in (whole[: len(whole) // 2], whole[:200] + b"\xff" * 50 + whole[250:]):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="is damaged, or is no model"):
+            sf.load(path)
+
+
+def test_no_file(path):
+    with pytest.raises(FileNotFoundError):
+        sf.load(path)
