@@ -22,6 +22,7 @@ namespace ssnmf {
 
 constexpr int kMultiplicativeSteps = 3;
 constexpr int kMostHalvings = 40;
+constexpr double kLeastRidge = 1e-12;
 
 class KlRow {
  public:
@@ -47,12 +48,13 @@ class KlRow {
     copy(X, G, pull_down, start);
   }
 
-  // Returns whether |pull - n| <= tol n where s > 0 and pull <= (1 + tol) n where s = 0.
+  // Returns whether the optimality conditions hold to tol; see residual().
   bool solve(double tol, int max_steps) {
     if (used_.empty()) {
       return true;
     }
     z_.noalias() = g_ * s_;
+    ridge_ = kLeastRidge;
     for (int step = 0; step < max_steps; ++step) {
       pull_.noalias() = g_.transpose() * (x_.cwiseQuotient(z_));
       drop_vanishing(tol);
@@ -116,11 +118,14 @@ class KlRow {
     }
   }
 
+  // Largest of |min(share, 1 - pull / n)| over the components, where share = s n / sum(x) is what
+  // a component explains of the row.
   double residual() const {
+    const double total = x_.sum();
     double worst = 0.0;
     for (Eigen::Index a = 0; a < s_.size(); ++a) {
-      const double gap = pull_(a) / n_(a) - 1.0;
-      worst = std::max(worst, s_(a) > 0.0 ? std::abs(gap) : gap);
+      const double slope = 1.0 - pull_(a) / n_(a);
+      worst = std::max(worst, std::abs(std::min(s_(a) * n_(a) / total, slope)));
     }
     return worst;
   }
@@ -130,7 +135,8 @@ class KlRow {
     const double total = x_.sum();
     bool changed = false;
     for (Eigen::Index a = 0; a < s_.size(); ++a) {
-      if (s_(a) > 0.0 && pull_(a) < (1.0 - tol) * n_(a) && s_(a) * n_(a) < 1e-9 * total) {
+      if (s_(a) > 0.0 && pull_(a) < (1.0 - tol) * n_(a) &&
+          s_(a) * n_(a) < std::max(tol, 1e-9) * total) {
         const double share = (s_(a) * g_.col(a).array() / z_.array()).maxCoeff();
         if (share < 1e-3) {
           s_(a) = 0.0;
@@ -176,13 +182,16 @@ class KlRow {
       if (expected <= 0.0 && objective(trial_, trial_z_) <= before + 1e-4 * expected + slack) {
         s_.swap(trial_);
         z_.swap(trial_z_);
+        ridge_ = halving > 2 ? 100.0 * ridge_ : std::max(0.1 * ridge_, kLeastRidge);
         return true;
       }
     }
+    ridge_ *= 100.0;
     return false;
   }
 
-  // Newton direction on the free entries: H = sum x g g^T / z^2.
+  // Newton direction on the free entries: H = sum x g g^T / z^2, with a ridge that grows while the
+  // steps are poor (components that repeat each other make H singular).
   bool solve_newton() {
     const Eigen::Index size = static_cast<Eigen::Index>(free_.size());
     scaled_.resize(g_.rows(), size);
@@ -194,15 +203,17 @@ class KlRow {
       direction_(f) = pull_(a) - n_(a);
     }
     hessian_.noalias() = scaled_.transpose() * scaled_;
-    hessian_.diagonal().array() *= 1.0 + 1e-12;
+    hessian_.diagonal().array() *= 1.0 + std::min(ridge_, 1.0);
     factor_.compute(hessian_);
     if (factor_.info() != Eigen::Success) {
+      ridge_ *= 100.0;
       return false;
     }
     factor_.solveInPlace(direction_);
     return direction_.allFinite();
   }
 
+  double ridge_ = 0.0;
   std::vector<Size> entries_;
   std::vector<Size> used_;
   std::vector<Eigen::Index> free_;

@@ -23,6 +23,8 @@ struct Pulls {
   bool present() const { return up != nullptr && down != nullptr; }
 };
 
+constexpr double kSafeSquare = 1e-280;  // below, squares may have lost digits to underflow
+
 // Positive root of the majoriser's derivative.  Computed in double: the squares would overflow
 // float.  Where n2 vanishes so does p2, and the equation is linear.
 inline double mixed_step(double p2, double n2, double p1, double n1, double floor) {
@@ -30,8 +32,14 @@ inline double mixed_step(double p2, double n2, double p1, double n1, double floo
     return (2.0 * p2 + p1) / (2.0 * n2 + n1);
   }
   const double b = 2.0 * p2 - n1;
-  const double q = std::sqrt(b * b + 8.0 * n2 * p1);
-  return b > 0.0 ? (b + q) / (4.0 * n2) : 2.0 * p1 / (q - b);
+  const double square = b * b + 8.0 * n2 * p1;
+  const double q = square > kSafeSquare
+                       ? std::sqrt(square)
+                       : std::hypot(b, std::sqrt(8.0) * std::sqrt(n2) * std::sqrt(p1));
+  if (b > 0.0) {
+    return (b + q) / (4.0 * n2);
+  }
+  return q - b > 0.0 ? 2.0 * p1 / (q - b) : 0.0;
 }
 
 // Applies t.  A positive entry with a positive t stays at or above the floor: it must neither

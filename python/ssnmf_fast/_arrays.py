@@ -20,7 +20,8 @@ def aligned_zeros(shape: tuple[int, int], dtype: Any) -> Array:
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     buffer = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
     offset = -buffer.ctypes.data % _CACHE_LINE
-    return buffer[offset : offset + n_bytes].view(dtype).reshape(shape)
+    aligned: Array = buffer[offset : offset + n_bytes].view(dtype).reshape(shape)
+    return aligned
 
 
 def padded_zeros(n_rows: int, rank: int, dtype: Any) -> Array:

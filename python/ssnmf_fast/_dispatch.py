@@ -33,7 +33,9 @@ def _choose() -> str:
     if not forced:
         return available[-1]
     if forced not in available:
-        reason = "this processor or build lacks it" if forced in _ORDER else "there is no such level"
+        reason = (
+            "this processor or build lacks it" if forced in _ORDER else "there is no such level"
+        )
         raise ValueError(
             f"SSNMF_FAST_ISA={forced!r} cannot be used: {reason}. "
             f"Available here: {', '.join([*available, 'reference'])}; unset it to use the fastest."

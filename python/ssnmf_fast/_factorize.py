@@ -301,7 +301,8 @@ def _check(
             views["A"].T,
             views["B"].T if "B" in views else None,
         )
-        return any([bool(observer(state)) for observer in observers])
+        answers = [observer(state) for observer in observers]  # all of them, before any stops
+        return any(answers)
 
     return check
 

@@ -168,9 +168,7 @@ def sparse_kl_loss(
     indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
 ) -> float:
     """Sum over the stored entries of x log(x/z) - x, where z = F G^T."""
-    return _kl_terms(
-        _values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G)
-    )
+    return _kl_terms(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
 
 
 def sparse_frobenius_loss(
@@ -314,9 +312,10 @@ def update(
     moves = down > floor
     if rule == "mm" and mixed:
         b = 2 * p2 - n1
-        q = np.sqrt(b * b + 8 * n2 * p1)
+        q = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))
+        t[moves & (b <= 0) & (q - b <= 0)] = 0
         # Without a quadratic term the root is P1 / (N1 - 2 P2); N2 = 0 implies P2 = 0.
         linear = moves & (n2 <= floor)
         t[linear] = (up / np.where(moves, down, 1))[linear]
@@ -392,8 +391,8 @@ def kl_rows(
     """For every row i: F_i = argmin_{s >= 0} N_i . s - sum_j x_ij log(s . g_j), from the start F_i.
 
     N has one row for each row of F, or one row for all.  A row is solved when, with
-    P_k = sum_j x_ij g_jk / (s . g_j), |P_k - N_k| <= tol * N_k where s_k > 0 and
-    P_k <= (1 + tol) N_k where s_k = 0.  Returns the number of rows left unsolved.
+    P_k = sum_j x_ij g_jk / (s . g_j), no |min(s_k N_k / sum_j x_ij, 1 - P_k / N_k)| is above `tol`.
+    Returns the number of rows left unsolved.
     """
     unsolved = 0
     for i in range(len(F)):
@@ -419,8 +418,8 @@ def _kl_row(
     s = np.where(usable, np.maximum(s, x.sum() / n[usable].sum() * 1e-3), 0.0)
     for _ in range(max_sweeps):
         pull = (x / (g @ s)) @ g
-        residual = np.where(s > 0, np.abs(pull - n), pull - n)[usable] / n[usable]
-        if residual.max() <= tol:
+        residual = np.minimum(s * n / x.sum(), 1 - pull / np.where(usable, n, 1))[usable]
+        if np.abs(residual).max() <= tol:
             return s, True
         for k in np.flatnonzero(usable):
             z = g @ s

@@ -19,7 +19,9 @@ from ._weight_forms import Complement, DenseEntries, Listed, Separable, SparseEn
 Array = npt.NDArray[Any]
 Csr = tuple[Any, Any, Any]
 
-_ROWS_PER_CALL = 4096  # Ctrl-C is answered between two calls; dense rows are listed a call at a time
+_ROWS_PER_CALL = (
+    4096  # Ctrl-C is answered between two calls; dense rows are listed a call at a time
+)
 _MAX_SWEEPS = 1000
 _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
@@ -115,9 +117,7 @@ def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -
     for begin in range(0, len(F), _ROWS_PER_CALL):
         rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
         csr = _weight_rows(form, rows)
-        unsolved += kernels.nnls(
-            K, *csr, G, sign, P[rows], F[rows], tol, _MAX_SWEEPS, threads
-        )
+        unsolved += kernels.nnls(K, *csr, G, sign, P[rows], F[rows], tol, _MAX_SWEEPS, threads)
     return unsolved
 
 

@@ -73,9 +73,9 @@ class Problem:
 
     def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
         """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
-        sides = [
-            (r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name
-        ] + [(r.term.T, r.rows, r.coefficient) for r in self.relations if r.columns == name]
+        sides = [(r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name] + [
+            (r.term.T, r.rows, r.coefficient) for r in self.relations if r.columns == name
+        ]
         # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
         return [(t, other, 1.0) for t, other, _ in sides] if len(sides) == 1 else sides
 

@@ -183,7 +183,9 @@ def _unweighted(Z: Any, loss: Loss, has_nan: bool) -> Term:
 
 def _weighted(Z: Any, product: Any, weights: Array, loss: Loss, form: WeightForm) -> Term:
     """A term with general weights.  Z, its product with the weights, and the weights are aligned."""
-    z, wz, w = (a.data if sp.issparse(a) else a for a in (Z, product, weights))
+    z: Array = Z.data if sp.issparse(Z) else Z
+    wz: Array = product.data if sp.issparse(product) else product
+    w = weights
     if loss == "frobenius":
         constant = float(np.sum(w.astype(np.float64) * np.square(z, dtype=np.float64)))
     else:
@@ -223,9 +225,7 @@ def _dense_weights(Z: Any, w: Array, loss: Loss, has_nan: bool, title: str) -> T
     if sp.issparse(Z):
         rows = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
         stored = w[rows, Z.indices]
-        return _weighted(
-            Z, _with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w))
-        )
+        return _weighted(Z, _with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w)))
     if has_nan:
         absent = np.isnan(Z)
         Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
@@ -267,7 +267,8 @@ def _sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
 
 def _keys(matrix: sp.csr_array) -> Array:
     rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-    return rows * matrix.shape[1] + matrix.indices
+    keys: Array = rows * matrix.shape[1] + matrix.indices
+    return keys
 
 
 def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
@@ -282,7 +283,5 @@ def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
         return _unweighted(Z, loss, True)
     keys = _keys(Z)
     keep = ~np.isin(keys, _keys(pattern), assume_unique=True)
-    kept = sp.csr_array(
-        (Z.data[keep], (keys[keep] // Z.shape[1], Z.indices[keep])), shape=Z.shape
-    )
+    kept = sp.csr_array((Z.data[keep], (keys[keep] // Z.shape[1], Z.indices[keep])), shape=Z.shape)
     return _plain(kept, loss, Complement(SparseEntries(pattern)))

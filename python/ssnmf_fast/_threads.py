@@ -52,7 +52,7 @@ def resolve_threads(n_threads: Any = None) -> int:
     if _forked:
         return 1
     if n_threads is not None:
-        return n_threads
+        return int(n_threads)
     most = kernels.max_threads()
     if os.environ.get("OMP_NUM_THREADS"):
         return int(most)

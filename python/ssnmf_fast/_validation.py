@@ -46,7 +46,8 @@ def check_real(value: Any, name: str) -> float:
 def _check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     """Return the floating dtype to work in."""
     if dtype in (np.float32, np.float64):
-        return np.dtype(dtype)
+        floating: np.dtype[Any] = np.dtype(dtype)
+        return floating
     if dtype.kind in "biu" or dtype == np.float16 or dtype == np.longdouble:
         return np.dtype(np.float64)
     raise TypeError(
@@ -103,7 +104,8 @@ def _check_dense(X: Any, name: str, dtype: Any) -> Array:
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (samples x features); got shape {array.shape}. "
-            f"Reshape one sample with {name}.reshape(1, -1), one feature with {name}.reshape(-1, 1)."
+            f"Reshape one sample with {name}.reshape(1, -1), one feature with "
+            f"{name}.reshape(-1, 1)."
         )
     target = np.dtype(dtype) if dtype is not None else _check_dtype(array.dtype, name)
     array = array.astype(target, copy=False)

@@ -182,7 +182,7 @@ class Complement:
 
     @staticmethod
     def _subtract(to: Target, whole: Any, part: Any) -> None:
-        """Add whole - part, with what is only rounding noise (a row that is all missing) set to 0."""
+        """Add whole - part; what is only rounding noise (all of a row missing) becomes 0."""
         full = np.zeros_like(to.out)
         whole(Target(full, 1.0, to.n_threads))
         rest = full.copy()

@@ -50,9 +50,9 @@ class Problem:
         return self.indptr, self.indices, None if pattern else self.values
 
     def close(self, a, b):
-        np.testing.assert_allclose(
-            a, b, rtol=TOLERANCE[self.dtype], atol=TOLERANCE[self.dtype] * max(1, np.abs(b).max(initial=0))
-        )
+        tolerance = TOLERANCE[self.dtype]
+        largest = max(1, np.abs(b).max(initial=0))
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * largest)
 
 
 @pytest.fixture

@@ -165,9 +165,9 @@ def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
     size = f"{n} samples x {m} features"
     if sp.issparse(data.X):
         size += f", {data.X.nnz} nonzeros"
-    left_out = ("run", "out", "terms")
+    left_out = {"run", "out", "terms"}
     if data.vectorizer is None:
-        left_out += ("text", "max_features", "min_df", "max_df", "stop_words")
+        left_out |= {"text", "max_features", "min_df", "max_df", "stop_words"}
     given = {k: v for k, v in vars(options).items() if k not in left_out and v is not None}
     pairs = [("data size", size)]
     return pairs + [(name.replace("_", " "), str(value)) for name, value in given.items()]

@@ -33,9 +33,7 @@ class Fitted:
     settings: list[tuple[str, str]]
 
 
-def write_all(
-    fitted: Fitted, folder: Path, vectorizer: Vectorizer | None, n_terms: int
-) -> None:
+def write_all(fitted: Fitted, folder: Path, vectorizer: Vectorizer | None, n_terms: int) -> None:
     """Write every file into the folder and print what is where."""
     from .. import save
     from ..report import confusion
@@ -143,7 +141,7 @@ def write_fit_report(path: Path, fitted: Fitted, topics: Any, table: Any) -> lis
     model = fitted.model
     report = Report(
         title="Topics and labels" if fitted.labels is not None else "Topics",
-        lead=f"{type(model).__name__} with {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
+        lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
         facts=facts(fitted),
         settings=fitted.settings,
         objective=model.objective_,
@@ -184,8 +182,9 @@ def print_topics(topics: Any) -> None:
     print("\nTopics")
     labels = []
     for topic in topics:
-        best = max(topic.shares, key=lambda pair: pair[1]) if topic.shares else None
-        labels.append(f"{topic.topic}" if best is None else f"{topic.topic} {best[0]} {best[1]:.0%}")
+        best = sorted(topic.shares, key=lambda pair: -pair[1])[:1]
+        words = [str(topic.topic), *(f"{name} {share:.0%}" for name, share in best)]
+        labels.append(" ".join(words))
     width = min(max(map(len, labels)), _LABEL_WIDTH)
     for label, topic in zip(labels, topics, strict=True):
         terms = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]]

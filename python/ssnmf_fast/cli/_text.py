@@ -87,9 +87,7 @@ def load_vectorizer(path: Path) -> Vectorizer:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
             raise ValueError("another format or version")
-        tfidf = TfidfVectorizer(
-            vocabulary=content["terms"], token_pattern=content["token_pattern"]
-        )
+        tfidf = TfidfVectorizer(vocabulary=content["terms"], token_pattern=content["token_pattern"])
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
         return Vectorizer(str(content["column"]), tfidf)
     except (KeyError, TypeError, ValueError) as error:

@@ -68,7 +68,7 @@ def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) 
         Images in a row of the grid.
     """
     rows = -(-len(images) // columns)
-    drawn = figure(0.78 * columns, 0.96 * rows)
+    drawn = figure(0.8 * columns, 0.82 * rows + 0.2)
     for k, (image, name) in enumerate(zip(images, names, strict=True)):
         axes = drawn.add_subplot(rows, columns, k + 1)
         axes.imshow(image, cmap="gray_r", vmin=0, vmax=max(float(np.max(image)), 1e-12))

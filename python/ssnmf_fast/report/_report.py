@@ -17,6 +17,7 @@ from ._missing import PLOT_HINT, MissingPackageError
 from ._pictures import objective_picture
 
 _NEGLIGIBLE = 1e-6  # terms of a smaller share of the largest weight have no bar
+_WORTH_A_TAG = 0.1
 _DARK = 0.55  # cells of a larger share have white text
 
 
@@ -133,7 +134,7 @@ def _topic_cards(topics: Any) -> list[dict[str, Any]]:
             if weight > _NEGLIGIBLE * longest
         ]
         shares = sorted(topic.shares, key=lambda pair: -pair[1])[:2]
-        tags = [f"{label} {share:.0%}" for label, share in shares if share >= 0.005]
+        tags = [f"{label} {share:.0%}" for label, share in shares if share >= _WORTH_A_TAG]
         cards.append({"number": topic.topic, "tags": tags, "bars": bars})
     return cards
 
@@ -148,9 +149,7 @@ def _share_table(topics: Any) -> dict[str, Any] | None:
         return None
     classes = [str(label) for label, _ in topics[0].shares]
     values = [[float(share) for _, share in topic.shares] for topic in topics]
-    order = sorted(
-        range(len(topics)), key=lambda k: (int(np.argmax(values[k])), -max(values[k]))
-    )
+    order = sorted(range(len(topics)), key=lambda k: (int(np.argmax(values[k])), -max(values[k])))
     rows = [
         {
             "name": f"topic {topics[k].topic}",

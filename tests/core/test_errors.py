@@ -1,0 +1,88 @@
+"""Bad input: a clear error that names the argument."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ssnmf_fast as sf
+
+GOOD = np.arange(20.0).reshape(5, 4)
+
+
+def changed(position, value):
+    X = GOOD.copy()
+    X[position] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"X": changed((2, 1), -3.0)}, ValueError, r"X\[2, 1\] = -3"),
+        ({"X": sp.csr_array(changed((2, 1), -3.0))}, ValueError, r"X\[2, 1\] = -3"),
+        ({"X": changed((0, 3), np.inf)}, ValueError, r"X contains infinity at \[0, 3\]"),
+        ({"X": sp.csr_array(changed((1, 1), np.nan))}, ValueError, r"X contains NaN at \[1, 1\]"),
+        ({"X": GOOD[0]}, ValueError, "X must have two dimensions"),
+        ({"X": GOOD[:0]}, ValueError, "at least one sample"),
+        ({"X": GOOD.astype(complex)}, TypeError, "X has dtype complex128"),
+        ({"X": GOOD.astype(object)}, TypeError, "X has dtype object"),
+        ({"X": GOOD.astype(str)}, TypeError, "X has dtype <U"),
+        ({"X": 1e200 * GOOD}, ValueError, "too large"),
+        ({"n_components": 0}, ValueError, "n_components must be at least 1; got 0"),
+        ({"n_components": 2.5}, TypeError, "n_components must be an integer"),
+        ({"supervision_weight": -1.0}, ValueError, "supervision_weight must be finite"),
+        ({"supervision_weight": "equal"}, ValueError, "'balanced'"),
+        ({"reconstruction": "l1"}, ValueError, "reconstruction must be one of 'frobenius'"),
+        ({"supervision": "l1"}, ValueError, "supervision must be one of"),
+        ({"solver": "newton"}, ValueError, "solver must be one of 'mm', 'mu'"),
+        ({"init": "zeros"}, ValueError, "init must be one of 'random', 'nndsvda'"),
+        ({"init": (np.ones((5, 2)),)}, ValueError, r"\(S, A\)"),
+        ({"init": (np.ones((5, 2)), np.ones((3, 4)))}, ValueError, r"init\[1\] \(A\) has shape"),
+        ({"init": (-np.ones((5, 2)), np.ones((2, 4)))}, ValueError, r"init\[0\] \(S\)"),
+        ({"max_iter": -1}, ValueError, "max_iter must be at least 0"),
+        ({"tol": -1e-3}, ValueError, "tol must be finite and at least 0"),
+        ({"random_state": "seed"}, ValueError, "random_state must be"),
+        ({"n_threads": 0}, ValueError, "n_threads must be at least 1"),
+        ({"n_threads": "two"}, TypeError, "n_threads must be an integer"),
+        ({"Y": np.ones((4, 2))}, ValueError, r"Y has shape \(4, 2\) and X has shape \(5, 4\)"),
+        ({"Y": -np.ones((5, 2))}, ValueError, r"Y\[0, 0\] = -1"),
+        ({"Y_weights": np.ones((5, 2))}, ValueError, "Y_weights are given without Y"),
+        ({"X_weights": np.ones((5, 3))}, ValueError, r"X_weights has shape \(5, 3\)"),
+        ({"X_weights": -np.ones((5, 4))}, ValueError, r"X_weights\[0, 0\] = -1"),
+        ({"X_weights": changed((0, 0), np.nan)}, ValueError, "X_weights contains NaN"),
+        ({"X_weights": sp.eye_array(5, 4)}, TypeError, "weights.observed"),
+        ({"X_weights": sf.weights.outer([1, 2])}, ValueError, "X_weights.rows has shape"),
+        ({"X_weights": sf.weights.outer(None, [1, 2, 3, -1])}, ValueError, "is negative"),
+        ({"X_weights": sf.weights.observed(sp.eye_array(3))}, ValueError, "X_weights has shape"),
+        (
+            {"X": changed((1, 1), np.nan), "X_weights": sf.weights.observed(sp.eye_array(5, 4))},
+            ValueError,
+            r"entry \[1, 1\] is observed, but it is NaN",
+        ),
+    ],
+)
+def test_factorize_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        sf.factorize(**{"X": GOOD, "n_components": 2, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"A": np.ones((2, 3))}, ValueError, r"A has shape \(2, 3\)"),
+        ({"A": -np.ones((2, 4))}, ValueError, r"A\[0, 0\] = -1"),
+        ({"A": np.ones((0, 4))}, ValueError, "at least one component"),
+        ({"loss": "l1"}, ValueError, "loss must be one of"),
+        ({"tol": np.nan}, ValueError, "tol must be finite"),
+    ],
+)
+def test_represent_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        sf.represent(**{"X": GOOD, "A": np.ones((2, 4)), **arguments})
+
+
+def test_objective_needs_both_label_arguments():
+    with pytest.raises(ValueError, match="Y and B belong together"):
+        sf.objective(GOOD, np.ones((5, 2)), np.ones((2, 4)), Y=np.ones((5, 1)))

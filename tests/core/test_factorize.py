@@ -1,0 +1,312 @@
+"""Function factorize: against the formulas, as properties, and on degenerate input."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import FORMS, LOSSES, STORAGE, data, dense_objective, weighted
+
+import ssnmf_fast as sf
+
+MODELS = list(itertools.product(LOSSES, LOSSES))
+
+
+def filled(X):
+    return np.nan_to_num(X.toarray() if sp.issparse(X) else X).astype(float)
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("losses", MODELS)
+def test_objective_is_the_formula(losses, form, storage):
+    rng = np.random.default_rng(0)
+    X, W, dense_W = weighted(rng, data(rng, (40, 30), np.float64, storage), form)
+    Y, L, dense_L = weighted(rng, data(rng, (40, 4), np.float64, storage), form)
+    reconstruction, supervision = losses
+    arguments = {
+        "reconstruction": reconstruction,
+        "supervision": supervision,
+        "supervision_weight": 0.7,
+        "X_weights": W,
+        "Y_weights": L,
+    }
+    fit = sf.factorize(X, Y, n_components=5, random_state=0, max_iter=20, tol=0, **arguments)
+    expected = dense_objective(filled(X), dense_W, fit.S, fit.A, reconstruction)
+    expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision)
+    assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
+    value = sf.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
+    assert value == pytest.approx(expected, rel=1e-9)
+
+
+def assert_monotone(dtype, losses, form, storage, solver, seed, iterations=12):
+    rng = np.random.default_rng(seed)
+    shape = (int(rng.integers(1, 25)), int(rng.integers(1, 20)))
+    labels = int(rng.integers(1, 5))
+    X, W, dense_W = weighted(rng, data(rng, shape, dtype, storage), form)
+    Y, L, dense_L = weighted(rng, data(rng, (shape[0], labels), dtype, storage), form)
+    weight = float(rng.choice([0.1, 1.0, 30.0]))
+    values = []
+
+    def record(state):
+        value = dense_objective(filled(X), dense_W, state.S, state.A, losses[0])
+        value += weight * dense_objective(filled(Y), dense_L, state.S, state.B, losses[1])
+        values.append(value)
+
+    factors = None
+    scale = float(np.sum(dense_W * filled(X) ** 2) + weight * np.sum(dense_L * filled(Y) ** 2))
+    for _ in range(iterations):
+        fit = sf.factorize(
+            X,
+            Y,
+            n_components=int(1 + seed % 7),
+            reconstruction=losses[0],
+            supervision=losses[1],
+            supervision_weight=weight,
+            X_weights=W,
+            Y_weights=L,
+            solver=solver,
+            init=factors or "random",
+            random_state=seed,
+            max_iter=1,
+            tol=0,
+            callback=record,
+        )
+        factors = (fit.S, fit.A, fit.B)
+    slack = 50 * np.finfo(dtype).eps * (scale + abs(values[0]))
+    assert np.isfinite(values).all()
+    assert all(np.isfinite(factor).all() for factor in factors)
+    assert max(np.diff(values)) <= slack
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(
+    dtype=st.sampled_from([np.float32, np.float64]),
+    losses=st.sampled_from(MODELS),
+    form=st.sampled_from(FORMS),
+    storage=st.sampled_from(STORAGE),
+    seed=st.integers(0, 10_000),
+)
+def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
+    assert_monotone(dtype, losses, form, storage, "mm", seed)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(loss=st.sampled_from(LOSSES), form=st.sampled_from(FORMS), seed=st.integers(0, 10_000))
+def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):
+    assert_monotone(np.float64, (loss, loss), form, "sparse", "mu", seed)
+
+
+@pytest.mark.parametrize("losses", MODELS)
+def test_gradient_vanishes_at_convergence(losses):
+    rng = np.random.default_rng(3)
+    X, Y = rng.random((15, 10)) + 0.1, rng.random((15, 3)) + 0.1
+    options = {"reconstruction": losses[0], "supervision": losses[1]}
+    start = sf.factorize(X, Y, n_components=2, random_state=0, max_iter=0, **options)
+    end = sf.factorize(X, Y, n_components=2, random_state=0, max_iter=20_000, tol=0, **options)
+
+    def residual(fit):
+        factors = [fit.S, fit.A, fit.B]
+        worst = 0.0
+        for which, factor in enumerate(factors):
+            for i, j in np.ndindex(*factor.shape):
+                step = 1e-6
+
+                def value(change, which=which, i=i, j=j):
+                    moved = [f.copy() for f in factors]
+                    moved[which][i, j] += change
+                    S, A, B = moved
+                    return sf.objective(X, S, A, Y=Y, B=B, **options)
+
+                slope = (value(step) - value(-min(step, factor[i, j]))) / (
+                    step + min(step, factor[i, j])
+                )
+                worst = max(worst, abs(min(slope, factor[i, j])))
+        return worst
+
+    assert residual(end) < 1e-4 * residual(start)
+
+
+def test_sparse_equals_dense():
+    rng = np.random.default_rng(0)
+    X = data(rng, (50, 40), np.float64)
+    for losses in MODELS:
+        options = {"reconstruction": losses[0], "supervision": losses[1], "random_state": 1}
+        Y = data(rng, (50, 3), np.float64)
+        a = sf.factorize(X, Y, n_components=4, max_iter=20, tol=0, **options)
+        b = sf.factorize(X.toarray(), Y.toarray(), n_components=4, max_iter=20, tol=0, **options)
+        np.testing.assert_allclose(a.S, b.S, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(a.A, b.A, rtol=1e-8, atol=1e-12)
+
+
+def test_threads_give_the_same_bits():
+    rng = np.random.default_rng(0)
+    X, Y = data(rng, (3000, 400), np.float64, density=0.05), np.eye(3)[rng.integers(0, 3, 3000)]
+    for losses in MODELS:
+        fits = [
+            sf.factorize(
+                X,
+                Y,
+                n_components=7,
+                reconstruction=losses[0],
+                supervision=losses[1],
+                random_state=0,
+                max_iter=5,
+                tol=0,
+                n_threads=n_threads,
+            )
+            for n_threads in (1, 2, 3, 4, 8)
+        ]
+        assert len({(f.S.tobytes(), f.A.tobytes(), f.B.tobytes()) for f in fits}) == 1
+
+
+@pytest.mark.parametrize("init", ["random", "nndsvda", "random-acol"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_starts(init, dtype):
+    rng = np.random.default_rng(0)
+    X = data(rng, (60, 30), dtype)
+    fit = sf.factorize(X, n_components=5, init=init, random_state=0, max_iter=100, tol=0)
+    assert fit.S.dtype == fit.A.dtype == dtype
+    values = [value for _, value in fit.objective]
+    assert values[-1] < 0.9 * values[0]
+    again = sf.factorize(X, n_components=5, init=init, random_state=0, max_iter=100, tol=0)
+    assert fit.S.tobytes() == again.S.tobytes()
+
+
+def test_zeros_of_a_given_start_stay_zero():
+    rng = np.random.default_rng(0)
+    S = rng.random((20, 3)) * (rng.random((20, 3)) < 0.5)
+    A = rng.random((3, 10))
+    kept = S.copy()
+    fit = sf.factorize(rng.random((20, 10)), n_components=3, init=(S, A), max_iter=30)
+    assert (fit.S[S == 0] == 0).all()
+    np.testing.assert_array_equal(S, kept)
+
+
+def test_input_is_never_modified():
+    rng = np.random.default_rng(0)
+    X, Y, W = rng.random((20, 10)), rng.random((20, 2)), rng.random((20, 10))
+    X[0, 0] = np.nan
+    copies = X.copy(), Y.copy(), W.copy()
+    for array in (X, Y, W):
+        array.flags.writeable = False
+    sf.factorize(X, Y, n_components=3, X_weights=W, max_iter=5)
+    for array, copy in zip((X, Y, W), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_balanced_weight_equalises_the_losses_at_the_start():
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 20)), 100 * rng.random((30, 2))
+    fit = sf.factorize(X, Y, n_components=3, supervision_weight="balanced", max_iter=0)
+    data_alone = sf.objective(X, fit.S, fit.A)
+    assert fit.objective[0][1] == pytest.approx(2 * data_alone)
+
+
+def test_callback_stops_the_fit():
+    seen = []
+
+    def stop(state):
+        seen.append(state.iteration)
+        assert not state.S.flags.writeable
+        assert state.A.shape == (3, 10)
+        return state.iteration >= 20
+
+    fit = sf.factorize(np.ones((20, 10)), n_components=3, callback=stop, tol=0)
+    assert seen == [0, 10, 20]
+    assert fit.n_iter == 20
+
+
+def test_supervision_weight_zero_fits_the_labels_without_moving_the_topics():
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 20)), rng.random((30, 2))
+    alone = sf.factorize(X, n_components=3, random_state=0, max_iter=20, tol=0)
+    both = sf.factorize(
+        X, Y, n_components=3, supervision_weight=0, random_state=0, max_iter=20, tol=0
+    )
+    np.testing.assert_array_equal(alone.S, both.S)
+    assert np.isfinite(both.B).all()
+
+
+DEGENERATE = {
+    "all zero": np.zeros((6, 5)),
+    "empty row and column": np.pad(np.ones((4, 4)), ((0, 1), (1, 0))),
+    "one sample": np.ones((1, 5)),
+    "one feature": np.ones((6, 1)),
+    "one entry": np.ones((1, 1)),
+    "all missing": np.full((6, 5), np.nan),
+    "missing row and column": np.where(np.arange(30).reshape(6, 5) % 5 == 2, np.nan, 1.0),
+    "integers": np.arange(12).reshape(3, 4),
+    "bool": np.eye(4, dtype=bool),
+    "explicit zeros": sp.csr_array((np.zeros(3), ([0, 1, 2], [0, 1, 2])), shape=(4, 4)),
+    "duplicates": sp.csr_array(
+        (np.ones(4), np.array([1, 1, 0, 0]), np.array([0, 2, 4])), shape=(2, 3)
+    ),
+    "coo": sp.coo_array(np.eye(5)),
+    "empty sparse": sp.csr_array((4, 3)),
+    "fortran": np.asfortranarray(np.random.default_rng(0).random((7, 5))),
+    "tiny values": np.full((4, 4), 1e-300),
+    "large values": np.full((4, 4), 1e80),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("losses", MODELS)
+def test_degenerate_input_gives_finite_factors(name, losses):
+    X = DEGENERATE[name]
+    Y = np.eye(2)[np.arange(X.shape[0]) % 2]
+    Y[0] = np.nan
+    for rank in (1, 3, 20):
+        fit = sf.factorize(
+            X,
+            Y,
+            n_components=rank,
+            reconstruction=losses[0],
+            supervision=losses[1],
+            random_state=0,
+            max_iter=15,
+        )
+        S = sf.represent(X, fit.A, loss=losses[0])
+        for factor in (fit.S, fit.A, fit.B, S):
+            assert np.isfinite(factor).all()
+            assert (factor >= 0).all()
+        assert np.isfinite([value for _, value in fit.objective]).all()
+
+
+def test_fuzz():
+    """Ten thousand random inputs: a clear error or finite factors."""
+    rng = np.random.default_rng(0)
+    dtypes = [np.float32, np.float64, np.int8, np.int64, np.uint16, bool]
+    messages = []
+    for _ in range(10_000):
+        shape = tuple(rng.integers(1, 6, size=2))
+        X = (rng.integers(0, 4, size=shape) * (rng.random(shape) < 0.6)).astype(rng.choice(dtypes))
+        if X.dtype.kind == "f":
+            X[rng.random(shape) < 0.1] = rng.choice([np.nan, np.inf, -1.0, 0.0, 1e-38, 1e8])
+        x = sp.coo_array(np.nan_to_num(X)) if rng.random() < 0.4 else X
+        Y = rng.integers(0, 2, size=(shape[0], 2)) if rng.random() < 0.5 else None
+        W = rng.choice([-1.0, 0.0, 1.0, 2.0], p=[0.01, 0.3, 0.5, 0.19], size=shape)
+        weight = [None, W, sf.weights.observed(W), sf.weights.missing(W > 0)][rng.integers(4)]
+        try:
+            fit = sf.factorize(
+                x,
+                Y,
+                n_components=int(rng.integers(0, 4)),
+                reconstruction=str(rng.choice(LOSSES)),
+                supervision=str(rng.choice(LOSSES)),
+                X_weights=weight,
+                max_iter=3,
+                random_state=0,
+                n_threads=1,
+            )
+        except ValueError as error:
+            messages.append(str(error))
+            continue
+        for factor in (fit.S, fit.A, fit.B):
+            assert factor is None or np.isfinite(factor).all()
+    assert messages
+    assert all(len(message) > 20 for message in messages)

@@ -1,0 +1,135 @@
+"""Behaviour of the process: Ctrl-C, fork, forced levels, imports, threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast._dispatch import available_levels
+
+FIT = """
+import sys
+import numpy as np, scipy.sparse as sp
+import ssnmf_fast as sf
+rng = np.random.default_rng(0)
+X = sp.random_array((400, 300), density=0.1, format="csr", rng=1)
+Y = np.eye(3)[rng.integers(0, 3, 400)]
+parts = []
+for r in ("frobenius", "kullback-leibler"):
+    for s in ("frobenius", "kullback-leibler"):
+        for W in (None, rng.random(X.shape), sf.weights.missing(X[::-1] > 0)):
+            fit = sf.factorize(X, Y, n_components=6, reconstruction=r, supervision=s, X_weights=W,
+                               random_state=0, max_iter=20, tol=0)
+            parts += [fit.S.ravel(), fit.A.ravel(), fit.B.ravel()]
+np.save(sys.argv[1], np.concatenate(parts))
+"""
+
+
+def run(code, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_forced_levels_agree(tmp_path):
+    results = []
+    for level in [*available_levels(), "reference"]:
+        path = str(tmp_path / f"{level}.npy")
+        done = run(FIT, path, SSNMF_FAST_ISA=level)
+        assert done.returncode == 0, done.stderr
+        results.append(np.load(path))
+    for other in results[1:]:
+        np.testing.assert_allclose(other, results[0], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("level", ["v9", "neon"])
+def test_unknown_level_is_refused(level):
+    done = run("import ssnmf_fast", SSNMF_FAST_ISA=level)
+    assert done.returncode != 0
+    assert f"SSNMF_FAST_ISA='{level}' cannot be used" in done.stderr
+    assert "Available here: base" in done.stderr
+
+
+def test_import_does_not_import_scikit_learn():
+    code = "import sys, ssnmf_fast; assert 'sklearn' not in sys.modules; ssnmf_fast.NMF"
+    assert run(code).returncode == 0
+
+
+def test_interrupt_stops_a_long_fit_at_once():
+    code = """
+import sys, time
+import numpy as np, scipy.sparse as sp
+import ssnmf_fast as sf
+X = sp.random_array((20000, 2000), density=0.02, format="csr", rng=1)
+print("ready", flush=True)
+try:
+    sf.factorize(X, n_components=20, reconstruction="kullback-leibler", tol=0, max_iter=10**6)
+except KeyboardInterrupt:
+    print("interrupted", time.time(), flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        sent = time.time()
+        child.send_signal(signal.SIGINT)
+        word, when = child.stdout.readline().split()
+        assert word == "interrupted"
+        assert float(when) - sent < 0.5
+        assert child.wait(timeout=10) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fit_in_a_forked_child():
+    code = """
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+import numpy as np
+import ssnmf_fast as sf
+X = np.random.default_rng(0).random((3000, 50))
+here = sf.factorize(X, n_components=5, random_state=0, max_iter=5, n_threads=2).S
+child = os.fork()
+if child == 0:
+    there = sf.factorize(X, n_components=5, random_state=0, max_iter=5, n_threads=2).S
+    os._exit(0 if (there == here).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_follow_the_environment_and_threadpoolctl():
+    code = "from ssnmf_fast._threads import resolve_threads as r; print(r(), r(5))"
+    assert run(code, OMP_NUM_THREADS="3").stdout.split() == ["3", "5"]
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    from ssnmf_fast._threads import resolve_threads
+
+    with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+        assert resolve_threads() == 1
+
+
+def test_show_config(capsys):
+    sf.show_config()
+    printed = capsys.readouterr().out
+    for word in ("ssnmf_fast", "level in use", "eigen", "threads"):
+        assert word in printed
+
+
+def test_docstring_examples():
+    import doctest
+
+    from ssnmf_fast import _factorize, _represent, weights
+
+    for module in (_factorize, _represent, weights):
+        assert doctest.testmod(module).failed == 0

@@ -1,0 +1,63 @@
+"""Function represent: the convex problem, for both losses and every weight form."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from problems import FORMS, LOSSES, STORAGE, data, dense_objective, weighted
+
+import ssnmf_fast as sf
+
+
+@pytest.mark.parametrize("storage", STORAGE)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_optimality(loss, form, storage):
+    rng = np.random.default_rng(0)
+    X, W, dense_W = weighted(rng, data(rng, (25, 30), np.float64, storage), form)
+    A = rng.random((6, 30)) + 0.01
+    S = sf.represent(X, A, loss=loss, X_weights=W, tol=1e-9)
+    x = np.nan_to_num(X if isinstance(X, np.ndarray) else X.toarray())
+    Z = np.maximum(S @ A, 1e-300)
+    if loss == "frobenius":
+        up, down = (dense_W * x) @ A.T, (dense_W * Z) @ A.T
+    else:
+        up, down = (dense_W * x / Z) @ A.T, dense_W @ A.T
+    scale = np.maximum(np.maximum(up, down).max(axis=1, keepdims=True), 1e-12)
+    slope = (down - up) / scale
+    assert slope.min() > -1e-7
+    assert np.abs(slope[S > 0]).max() < 1e-7
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_worse_than_the_fit(loss):
+    rng = np.random.default_rng(0)
+    X = data(rng, (60, 40), np.float64)
+    fit = sf.factorize(X, n_components=5, reconstruction=loss, random_state=0)
+    S = sf.represent(X, fit.A, loss=loss)
+    ones = np.ones(X.shape)
+    now = dense_objective(X.toarray(), ones, S, fit.A, loss)
+    assert now <= dense_objective(X.toarray(), ones, fit.S, fit.A, loss) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_threads_dtype_and_single_rows(loss):
+    rng = np.random.default_rng(0)
+    X, A = data(rng, (300, 40), np.float32), rng.random((6, 40)).astype(np.float32)
+    S = sf.represent(X, A, loss=loss, n_threads=1)
+    assert S.dtype == np.float32
+    assert S.tobytes() == sf.represent(X, A, loss=loss, n_threads=3).tobytes()
+    for i in (0, 7):
+        np.testing.assert_array_equal(sf.represent(X[[i]], A, loss=loss)[0], S[i])
+
+
+def test_more_components_than_features_converges_without_a_warning():
+    rng = np.random.default_rng(0)
+    X, A = rng.random((200, 3)), rng.random((10, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for loss in LOSSES:
+            S = sf.represent(X, A, loss=loss)
+            assert np.isfinite(S).all()
