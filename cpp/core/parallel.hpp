@@ -103,6 +103,13 @@ void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace,
   }
 }
 
+// Threads worth starting for an amount of work, in multiplications or the like: waking a team takes
+// some microseconds, and much longer on a busy machine.
+inline int useful_threads(Size work, int threads) {
+  constexpr Size kWorkPerThread = 131072;
+  return static_cast<int>(std::min<Size>(threads, 1 + work / kWorkPerThread));
+}
+
 struct NoWorkspace {};
 
 template <class Body>

@@ -96,7 +96,8 @@ void dense_pass(const Dense<T>& Z, bool mask, const Rows<const T>& F, const Rows
                 const Target<T>& to, int threads) {
   const EvenBlocks blocks(Z.rows, kTileRows);
   const auto workspace = [] { return TileWorkspace<T>{}; };
-  parallel_for(blocks.count(), threads, workspace, [&](TileWorkspace<T>& work, Size block) {
+  const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
+  parallel_for(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
     dense_block<Op>(Z, mask, F, G, blocks[block], to, work);
   });
 }
@@ -107,7 +108,8 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
   const EvenBlocks blocks(Z.rows, kTileRows);
   const EvenBlocks tiles(Z.columns, kTileColumns);
   const auto workspace = [] { return TileWorkspace<T>{}; };
-  return ordered_sum(blocks.count(), threads, workspace, [&](TileWorkspace<T>& work, Size block) {
+  const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
+  return ordered_sum(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
     const Range rows = blocks[block];
     const Size height = rows.end - rows.begin;
     double sum = 0.0;

@@ -18,9 +18,10 @@ void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& o
   const Size rank = G.columns;
   const Size step = std::max(kRowsPerBlock, (G.rows + kMostPartials - 1) / kMostPartials);
   const EvenBlocks blocks(G.rows, step);
+  const int team = useful_threads(G.rows * rank * rank, threads);
   std::vector<Matrix<T>> partials(static_cast<std::size_t>(blocks.count()));
   parallel_for(
-      blocks.count(), threads, [] { return Matrix<T>{}; },
+      blocks.count(), team, [] { return Matrix<T>{}; },
       [&](Matrix<T>& weighted, Size block) {
         Matrix<T>& partial = partials[static_cast<std::size_t>(block)];
         partial.setZero(rank, rank);
@@ -50,8 +51,9 @@ template <class T>
 void column_sums(const Rows<const T>& G, const Span<const T>& weights, T* out, int threads) {
   const std::size_t rank = static_cast<std::size_t>(G.columns);
   const EvenBlocks blocks(G.rows, std::max(kRowsPerBlock, (G.rows + 255) / 256));
+  const int team = useful_threads(G.rows * G.columns, threads);
   std::vector<double> partials(static_cast<std::size_t>(blocks.count()) * rank, 0.0);
-  parallel_for(blocks.count(), threads, [&](Size block) {
+  parallel_for(blocks.count(), team, [&](Size block) {
     double* sum = partials.data() + static_cast<std::size_t>(block) * rank;
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
@@ -76,9 +78,10 @@ template <class T>
 void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T>& row_scale,
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
+  const int team = useful_threads(F.rows * F.columns * F.columns, threads);
   const ConstMatrixMap<T> k(K.data, K.rows, K.columns);
   parallel_for(
-      blocks.count(), threads, [] { return Matrix<T>{}; },
+      blocks.count(), team, [] { return Matrix<T>{}; },
       [&](Matrix<T>& product, Size block) {
         const Range range = blocks[block];
         product.noalias() = rows_of(F, range) * k;
@@ -95,7 +98,8 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
 template <class T>
 void add_row(const T* vector, const Span<const T>& row_scale, const Target<T>& to, int threads) {
   const EvenBlocks blocks(to.out.rows, kRowsPerBlock);
-  parallel_for(blocks.count(), threads, [&](Size block) {
+  const int team = useful_threads(to.out.rows * to.out.columns, threads);
+  parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
       const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
@@ -110,8 +114,9 @@ void add_row(const T* vector, const Span<const T>& row_scale, const Target<T>& t
 template <class T>
 double inner(const Rows<const T>& F, const Rows<const T>& P, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
+  const int team = useful_threads(F.rows * F.columns, threads);
   return ordered_sum(
-      blocks.count(), threads, [] { return NoWorkspace{}; },
+      blocks.count(), team, [] { return NoWorkspace{}; },
       [&](NoWorkspace&, Size block) {
         const Range range = blocks[block];
         double sum = 0.0;

@@ -137,10 +137,11 @@ template <class Op, class T, class Index>
 void sparse_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
                  const Target<T>& to, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
   visit_rank<T>(G.columns, [&](auto fixed) {
     constexpr int R = decltype(fixed)::value;
     const auto workspace = [&] { return std::vector<T>(R == 0 ? std::size_t(G.columns) : 0); };
-    parallel_for(blocks.count(), threads, workspace, [&](std::vector<T>& sum, Size block) {
+    parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& sum, Size block) {
       const Range range = blocks[block];
       for (Size row = range.begin; row < range.end; ++row) {
         const T* f = F.data == nullptr ? nullptr : F.row(row);
@@ -182,7 +183,8 @@ double sparse_loss(const Csr<T, Index>& Z, const T* weights, const Rows<const T>
                    const Rows<const T>& G, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const auto workspace = [] { return NoWorkspace{}; };
-  return ordered_sum(blocks.count(), threads, workspace, [&](NoWorkspace&, Size block) {
+  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
+  return ordered_sum(blocks.count(), team, workspace, [&](NoWorkspace&, Size block) {
     const Range range = blocks[block];
     double part = 0.0;
     for (Size row = range.begin; row < range.end; ++row) {

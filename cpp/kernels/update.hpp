@@ -53,7 +53,8 @@ T stepped(T entry, double step) {
 template <class T, class Step>
 void update_entries(const Rows<T>& F, int threads, const Step& step) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
-  parallel_for(blocks.count(), threads, [&](Size block) {
+  const int team = useful_threads(4 * F.rows * F.columns, threads);
+  parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
       F.data[e] = stepped(F.data[e], step(e));

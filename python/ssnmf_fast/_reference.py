@@ -294,11 +294,11 @@ def update(
     """Multiply F by t, in place.
 
     (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
-    pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is the
-    positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable majoriser;
-    with one kind of loss both are the same.
+    pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is
+    the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable
+    majoriser; with one kind of loss both are the same.
 
-    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`), and the entry stays.
+    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
     Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
     """
     dtype = F.dtype
@@ -345,8 +345,8 @@ def nnls(
     """For every row i: F_i = argmin_{s >= 0} s K_i s^T - 2 P_i s^T, from the start F_i.
 
     K_i = K + sign * sum_j w_ij g_j g_j^T, with w in CSR form; either K or the CSR part may be None.
-    A row is solved when its gradient g = K_i s - P_i satisfies |g_k| <= tol * max(P_i) where s_k > 0
-    and g_k >= -tol * max(P_i) where s_k = 0.  Returns the number of rows left unsolved.
+    A row is solved when its gradient g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and
+    g_k >= -tol * max(P_i) where s_k = 0.  Returns the number of rows left unsolved.
     """
     unsolved = 0
     for i in range(len(F)):

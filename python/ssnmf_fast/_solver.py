@@ -102,7 +102,7 @@ class Problem:
         return sums
 
     def update(self, name: str, rule: Rule) -> None:
-        """Multiply a factor by the step of the rule (models.md, "Update rules")."""
+        """Multiply a factor by the step of the rule."""
         sums = self.pulls(name)
         P2, N2 = sums.get("frobenius", (None, None))
         P1, N1 = sums.get("kullback-leibler", (None, None))

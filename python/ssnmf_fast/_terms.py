@@ -1,7 +1,7 @@
 """Terms: what a data matrix with a loss and weights contributes to the update of a factor.
 
-A term of the objective is ``sum V .* d(Z, F G^T)``.  It pulls F up by P and down by N (models.md,
-section 1); P and N of a factor, summed over its terms by kind of loss, are all that an update needs.
+A term of the objective is ``sum V .* d(Z, F G^T)``.  It pulls F up by P and down by N (see the
+user guide); P and N of a factor, summed over its terms by kind of loss, are all an update needs.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _unweighted(Z: Any, loss: Loss, has_nan: bool) -> Term:
 
 
 def _weighted(Z: Any, product: Any, weights: Array, loss: Loss, form: WeightForm) -> Term:
-    """A term with general weights.  Z, its product with the weights, and the weights are aligned."""
+    """A term with general weights.  Z, its weighted copy and the weights are aligned."""
     z: Array = Z.data if sp.issparse(Z) else Z
     wz: Array = product.data if sp.issparse(product) else product
     w = weights

@@ -1,4 +1,4 @@
-"""What a data matrix and its weights become: entries for P, and a form for N (models.md).
+"""What a data matrix and its weights become: entries for P, and a form for N.
 
 Data Z (p x q) is approximated by F G^T.  :class:`SparseEntries` and :class:`DenseEntries` hold the
 weighted data and run the passes over it; the classes below them hold the weights alone.  Each of

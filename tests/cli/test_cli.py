@@ -18,6 +18,9 @@ import scipy.sparse as sp
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
+compiled = pytest.mark.skipif(
+    os.environ.get("SSNMF_FAST_ISA") == "reference", reason="takes minutes on the NumPy reference"
+)
 ANIMALS = [
     "cat dog pet",
     "cats dogs pet",
@@ -253,11 +256,12 @@ class TestMissingPackages:
         assert "python -m pip install 'ssnmf-fast[plot]'" in printed
         assert not (tmp_path / "out" / "report.html").exists()
 
+    @compiled
     def test_demo_without_matplotlib(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         hide("matplotlib", monkeypatch)
-        assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+        assert main(["demo", "--out", str(tmp_path / "demo"), "--threads", "1"]) == 0
         assert "left out: report.html, parts.png" in capsys.readouterr().out
 
 
@@ -384,8 +388,9 @@ class TestErrors:
         assert "Traceback" not in capsys.readouterr().err
 
 
+@compiled
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--out", str(tmp_path)]) == 0
+    assert main(["demo", "--out", str(tmp_path), "--threads", "1"]) == 0
     printed = capsys.readouterr().out
     ours, rival = (float(line.split("%")[0]) for line in printed.splitlines() if "%  " in line)
     assert ours >= rival > 85

@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # argparse leaves this way, also after --help and --version
         return int(stop.code or 0)
     with warnings.catch_warnings():
+        warnings.simplefilter("default")
         warnings.showwarning = _show_warning
         return _guarded(arguments.run, arguments)
 

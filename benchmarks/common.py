@@ -1,0 +1,124 @@
+"""What the benchmarks share: the matrices, the start, the clock."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
+
+Array = np.ndarray[Any, Any]
+
+
+@cache
+def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
+    """Return the 20 Newsgroups subset: TF-IDF (csr, 8980 x 5000), one-hot labels (8980 x 5)."""
+    from ssnmf_fast.cli._newsgroups import CLASSES, load_subset, tfidf
+
+    texts, names = load_subset()
+    X, _ = tfidf(texts)
+    Y = (names[:, None] == np.array(list(CLASSES))[None, :]).astype(dtype)
+    return sp.csr_matrix(X, dtype=dtype), Y
+
+
+def zipf_text(
+    n: int = 11_000, m: int = 10_000, per_row: int = 80, dtype: Any = np.float64, seed: int = 0
+) -> Any:
+    """Return a csr matrix like text: `per_row` distinct terms a row, term k drawn ~ 1/(k + 1).
+
+    The terms are in random order, as an alphabetical vocabulary is.
+    """
+    rng = np.random.default_rng(seed)
+    cumulative = np.cumsum(1.0 / np.arange(1, m + 1))
+    draws = 8 * per_row
+    uniform = rng.random((n, draws)) * cumulative[-1]
+    terms = np.minimum(np.searchsorted(cumulative, uniform), m - 1)
+    order = np.argsort(terms, axis=1, kind="stable")
+    ordered = np.take_along_axis(terms, order, axis=1)
+    first = np.ones((n, draws), dtype=bool)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    kept = np.empty_like(first)
+    np.put_along_axis(kept, order, first, axis=1)
+    kept &= np.cumsum(kept, axis=1) <= per_row
+    rows, places = np.nonzero(kept)
+    columns = rng.permutation(m)[terms[rows, places]]
+    X = sp.csr_matrix((rng.random(len(rows)) + 0.01, (rows, columns)), shape=(n, m), dtype=dtype)
+    X.sort_indices()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def one_hot(n: int, k: int = 5, dtype: Any = np.float64, seed: int = 0) -> Array:
+    """Return the indicators of n samples in k random classes."""
+    return np.eye(k, dtype=dtype)[np.random.default_rng(seed).integers(k, size=n)]
+
+
+def start(X: Any, k: int, rank: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Return S (n x r), A (r x m) and B (r x k), positive, scaled to the mean of X."""
+    rng = np.random.default_rng(seed)
+    scale = 2 * np.sqrt(X.mean() / rank)
+    S, A = (scale * (rng.random(s) + 1e-3) for s in ((X.shape[0], rank), (rank, X.shape[1])))
+    B = (rng.random((rank, k)) + 1e-3) / (k * rank * S.mean())
+    return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """Return the seconds that one call takes, with the garbage collector off."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        begin = perf_counter()
+        function()
+        return perf_counter() - begin
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) -> float:
+    """Return the least seconds of several calls: `at_least`, then until `budget` seconds pass."""
+    function()
+    times = [seconds(function) for _ in range(at_least)]
+    while sum(times) < budget:
+        times.append(seconds(function))
+    return min(times)
+
+
+@contextmanager
+def blas_threads(n: int) -> Iterator[None]:
+    """Let BLAS use n threads."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(n, user_api="blas"):
+        yield
+
+
+def load_average() -> str:
+    """Return the load of the machine over the last minute."""
+    return f"{os.getloadavg()[0]:.2f}"
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    """Return a markdown table."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [header, ["-" * w for w in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    )
+
+
+def say(text: str) -> None:
+    """Write a line of progress to standard error."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,76 @@
+"""Do the benchmarks run?  Small versions of all; asserts that they print, never how fast.
+
+No need of ssnmf, torch, asv or downloads; under 30 seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import itertools
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "kernels"), str(HERE / "peers")]
+
+
+def kl_pass() -> None:
+    import kl_pass as script
+    from common import zipf_text
+
+    from ssnmf_fast._dispatch import available_levels
+
+    print(f"product {script.peak('float64', 256):.1f} GFLOP/s")
+    print(script.table(zipf_text(2000, 1000, 40), available_levels()[-1:], [1, 2], budget=0.0))
+
+
+def iterations() -> None:
+    import iterations as script
+
+    script.main(["--quick", "--peers", "sklearn", "--synthetic", "500", "--iterations", "5"])
+
+
+def memory() -> None:
+    import memory as script
+
+    script.main(["--ranks", "5", "--iterations", "2", "--synthetic", "500"])
+
+
+def suite() -> None:
+    """Run every benchmark of the asv suite once, at the first and last of its parameters."""
+    for path in sorted((HERE / "suite").glob("bench_*.py")):
+        module = importlib.import_module(f"suite.{path.stem}")
+        for cls in vars(module).values():
+            if isinstance(cls, type) and cls.__module__ == module.__name__:
+                print(f"{path.stem}: {run_class(cls)} runs")
+
+
+def run_class(cls: Any) -> int:
+    ends = list(itertools.product(*([values[0], values[-1]] for values in cls.params[1:])))
+    count = 0
+    for parameters in (ends[0], ends[-1]):
+        bench = cls()
+        bench.setup(300, *parameters)
+        for name in dir(bench):
+            if name.startswith(("time_", "peakmem_")):
+                getattr(bench, name)(300, *parameters)
+                count += 1
+    return count
+
+
+def main() -> None:
+    for part in (kl_pass, iterations, memory, suite):
+        output = io.StringIO()
+        with redirect_stdout(output):
+            part()
+        text = output.getvalue()
+        assert text.strip(), f"{part.__name__} printed nothing"
+        print(f"== {part.__name__}\n{text}", flush=True)
+    print("benchmarks: all ran")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The asv suite: one file for each question."""
