@@ -1,6 +1,7 @@
 # How the modules are compiled and linked.
 
 set(SSNMF_KERNEL_SOURCES
+    cpp/kernels/gemm.cpp
     cpp/bindings/sparse_passes.cpp
     cpp/bindings/sparse_losses.cpp
     cpp/bindings/dense.cpp

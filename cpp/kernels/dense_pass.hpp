@@ -9,26 +9,13 @@
 #include <cmath>
 
 #include "../core/parallel.hpp"
-#include "sparse_pass.hpp"
+#include "gemm.hpp"
+#include "operations.hpp"
 
 namespace ssnmf {
 
 constexpr Size kTileRows = 64;
 constexpr Size kTileColumns = 256;
-
-template <class T>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-template <class T>
-using MatrixMap = Eigen::Map<Matrix<T>>;
-
-template <class T>
-using ConstMatrixMap = Eigen::Map<const Matrix<T>>;
-
-template <class T>
-ConstMatrixMap<T> rows_of(const Rows<const T>& factor, Range range) {
-  return {factor.row(range.begin), range.end - range.begin, factor.columns};
-}
 
 template <class T>
 struct TileWorkspace {
@@ -60,45 +47,58 @@ void read_tile(const Dense<T>& Z, Range rows, Range columns, const Convert& conv
   }
 }
 
+// What a pass does with a tile of values, given the model f . g of every entry.
+template <class T>
+using TileOperation = void (*)(Matrix<T>& values, const Matrix<T>& model, Size rows, Size columns);
+
 template <class Op, class T>
-void dense_block(const Dense<T>& Z, bool mask, const Rows<const T>& F, const Rows<const T>& G,
-                 Range rows, const Target<T>& to, TileWorkspace<T>& work) {
+void apply(Matrix<T>& values, const Matrix<T>& model, Size rows, Size columns) {
+  for (Size i = 0; i < rows; ++i) {
+    for (Size j = 0; j < columns; ++j) {
+      values(i, j) = Op::coefficient(values(i, j), model(i, j));
+    }
+  }
+}
+
+// One block of rows; operation == nullptr stands for the product with the values as they are.
+template <class T>
+void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const Rows<const T>& F,
+                 const Rows<const T>& G, Range rows, const Target<T>& to, TileWorkspace<T>& work) {
   const Size height = rows.end - rows.begin;
   work.sum.setZero(height, G.columns);
   const EvenBlocks tiles(Z.columns, kTileColumns);
   for (Size t = 0; t < tiles.count(); ++t) {
     const Range columns = tiles[t];
+    const Size width = columns.end - columns.begin;
     if (mask) {
       read_tile(Z, rows, columns, [](T z) { return std::isnan(z) ? T(0) : T(1); }, work.values);
     } else {
       read_tile(Z, rows, columns, [](T z) { return std::isnan(z) ? T(0) : z; }, work.values);
     }
-    auto values = work.values.topLeftCorner(height, columns.end - columns.begin);
-    const auto g = rows_of(G, columns);
-    if constexpr (Op::needs_model) {
-      auto model = work.model.topLeftCorner(height, columns.end - columns.begin);
-      model.noalias() = rows_of(F, rows) * g.transpose();
-      values =
-          values.binaryExpr(model, [](T value, T entry) { return Op::coefficient(value, entry); });
+    if (operation != nullptr) {
+      product_with_transposed(rows_of(F, rows), rows_of(G, columns),
+                              corner(work.model, height, width));
+      operation(work.values, work.model, height, width);
     }
-    work.sum.noalias() += values * g;
+    add_product(as_const(corner(work.values, height, width)), rows_of(G, columns),
+                corner(work.sum, height, G.columns));
   }
-  MatrixMap<T> out(to.out.row(rows.begin), height, G.columns);
-  if (to.accumulate) {
-    out += to.scale * work.sum;
-  } else {
-    out = to.scale * work.sum;
+  for (Size i = 0; i < height; ++i) {
+    for (Size k = 0; k < G.columns; ++k) {
+      to.store(rows.begin + i, k, work.sum(i, k));
+    }
   }
 }
 
 template <class Op, class T>
 void dense_pass(const Dense<T>& Z, bool mask, const Rows<const T>& F, const Rows<const T>& G,
                 const Target<T>& to, int threads) {
+  const TileOperation<T> operation = Op::needs_model ? &apply<Op, T> : nullptr;
   const EvenBlocks blocks(Z.rows, kTileRows);
   const auto workspace = [] { return TileWorkspace<T>{}; };
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   parallel_for(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
-    dense_block<Op>(Z, mask, F, G, blocks[block], to, work);
+    dense_block(Z, mask, operation, F, G, blocks[block], to, work);
   });
 }
 
@@ -117,8 +117,8 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
       const Range columns = tiles[t];
       const Size width = columns.end - columns.begin;
       read_tile(Z, rows, columns, [](T value) { return value; }, work.values);
-      auto model = work.model.topLeftCorner(height, width);
-      model.noalias() = rows_of(F, rows) * rows_of(G, columns).transpose();
+      product_with_transposed(rows_of(F, rows), rows_of(G, columns),
+                              corner(work.model, height, width));
       for (Size i = 0; i < height; ++i) {
         for (Size j = 0; j < width; ++j) {
           const T value = work.values(i, j);

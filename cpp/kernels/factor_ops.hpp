@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "dense_pass.hpp"
+#include "../core/parallel.hpp"
+#include "gemm.hpp"
 
 namespace ssnmf {
 
@@ -27,16 +28,17 @@ void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& o
         partial.setZero(rank, rank);
         const Range range = blocks[block];
         for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
-          const auto g = rows_of(G, {begin, std::min(range.end, begin + kRowsPerBlock)});
-          if (weights.data == nullptr) {
-            partial.noalias() += g.transpose() * g;
-            continue;
+          const Range rows{begin, std::min(range.end, begin + kRowsPerBlock)};
+          const Block<const T> g = rows_of(G, rows);
+          Block<const T> right = g;
+          if (weights.data != nullptr) {
+            weighted = ConstMatrixMap<T>(g.data, g.rows, g.columns);
+            for (Size i = 0; i < g.rows; ++i) {
+              weighted.row(i) *= weights.data[begin + i];
+            }
+            right = as_const(corner(weighted, g.rows, g.columns));
           }
-          weighted = g;
-          for (Size i = 0; i < g.rows(); ++i) {
-            weighted.row(i) *= weights.data[begin + i];
-          }
-          partial.noalias() += g.transpose() * weighted;
+          add_transposed_product(g, right, corner(partial, rank, rank));
         }
       });
   MatrixMap<T> total(out.data, rank, rank);
@@ -79,19 +81,18 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
   const int team = useful_threads(F.rows * F.columns * F.columns, threads);
-  const ConstMatrixMap<T> k(K.data, K.rows, K.columns);
-  parallel_for(
-      blocks.count(), team, [] { return Matrix<T>{}; },
-      [&](Matrix<T>& product, Size block) {
-        const Range range = blocks[block];
-        product.noalias() = rows_of(F, range) * k;
-        for (Size i = range.begin; i < range.end; ++i) {
-          const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
-          for (Size c = 0; c < F.columns; ++c) {
-            to.store(i, c, a * product(i - range.begin, c));
-          }
-        }
-      });
+  const Block<const T> k{K.data, K.rows, K.columns, K.columns};
+  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock / 4, F.columns); };
+  parallel_for(blocks.count(), team, workspace, [&](Matrix<T>& result, Size block) {
+    const Range range = blocks[block];
+    product(rows_of(F, range), k, corner(result, range.end - range.begin, F.columns));
+    for (Size i = range.begin; i < range.end; ++i) {
+      const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
+      for (Size c = 0; c < F.columns; ++c) {
+        to.store(i, c, a * result(i - range.begin, c));
+      }
+    }
+  });
 }
 
 // row_scale vector^T: every row a multiple of one vector (R).

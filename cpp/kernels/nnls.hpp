@@ -19,6 +19,7 @@ namespace ssnmf {
 
 constexpr int kSweepsBetweenFaces = 4;
 constexpr Size kSolvedRowsPerBlock = 16;
+constexpr Size kGatheredEntries = 256;
 constexpr double kLargestRidge = 1e-9;
 
 class NnlsRow {
@@ -161,8 +162,8 @@ void add_weighted_gram(const Csr<T, Index>& weights, Size row, const Rows<const 
                        Eigen::MatrixXd& gathered, Eigen::MatrixXd& K) {
   const Size begin = static_cast<Size>(weights.indptr[row]);
   const Size end = static_cast<Size>(weights.indptr[row + 1]);
-  for (Size first = begin; first < end; first += kTileColumns) {
-    const Size count = std::min(kTileColumns, end - first);
+  for (Size first = begin; first < end; first += kGatheredEntries) {
+    const Size count = std::min(kGatheredEntries, end - first);
     gathered.resize(G.columns, count);
     for (Size e = 0; e < count; ++e) {
       const T* g = G.row(static_cast<Size>(weights.indices[first + e]));

@@ -11,41 +11,16 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
+#include "operations.hpp"
 #include "rank.hpp"
 
 namespace ssnmf {
 
 constexpr Size kEntriesPerBlock = 16384;
 constexpr Size kEntriesPerChunk = 128;
-
-struct Product {
-  static constexpr bool needs_model = false;
-  template <class T>
-  static T coefficient(T value, T) {
-    return value;
-  }
-};
-
-struct Ratio {
-  static constexpr bool needs_model = true;
-  template <class T>
-  static T coefficient(T value, T model) {
-    return safe_ratio(value, model);
-  }
-};
-
-struct Sampled {
-  static constexpr bool needs_model = true;
-  template <class T>
-  static T coefficient(T value, T model) {
-    return value * model;
-  }
-};
 
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
@@ -70,7 +45,7 @@ T long_dot(const T* f, const T* g, Size rank) {
 // One row of the result, for a rank that fits in registers.
 template <class Op, int R, class T, class Index>
 void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
-               const Target<T>& to) {
+               const Target<T>& to, std::vector<T>&) {
   Eigen::Matrix<T, 1, R> sum;
   sum.setZero();
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
@@ -133,49 +108,44 @@ void blocked_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Siz
   }
 }
 
+// Row i of the result; the last argument is a workspace of R values for large ranks.
+template <class T, class Index>
+using RowPass = void (*)(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
+                         const Target<T>& to, std::vector<T>& sum);
+
 template <class Op, class T, class Index>
-void sparse_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
-                 const Target<T>& to, int threads) {
+RowPass<T, Index> choose_row_pass(Size rank) {
+  RowPass<T, Index> chosen = nullptr;
+  visit_rank<T>(rank, [&chosen](auto fixed) {
+    constexpr int R = decltype(fixed)::value;
+    if constexpr (R > 0) {
+      chosen = &fixed_row<Op, R, T, Index>;
+    } else {
+      chosen = &blocked_row<Op, T, Index>;
+    }
+  });
+  return chosen;
+}
+
+template <class T, class Index>
+void run_row_pass(RowPass<T, Index> row_pass, const Csr<T, Index>& Z, const Rows<const T>& F,
+                  const Rows<const T>& G, const Target<T>& to, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  visit_rank<T>(G.columns, [&](auto fixed) {
-    constexpr int R = decltype(fixed)::value;
-    const auto workspace = [&] { return std::vector<T>(R == 0 ? std::size_t(G.columns) : 0); };
-    parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& sum, Size block) {
-      const Range range = blocks[block];
-      for (Size row = range.begin; row < range.end; ++row) {
-        const T* f = F.data == nullptr ? nullptr : F.row(row);
-        if constexpr (R > 0) {
-          fixed_row<Op, R>(Z, f, G, row, to);
-        } else {
-          blocked_row<Op>(Z, f, G, row, to, sum);
-        }
-      }
-    });
+  const auto workspace = [&] { return std::vector<T>(static_cast<std::size_t>(G.columns)); };
+  parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& sum, Size block) {
+    const Range range = blocks[block];
+    for (Size row = range.begin; row < range.end; ++row) {
+      row_pass(Z, F.data == nullptr ? nullptr : F.row(row), G, row, to, sum);
+    }
   });
 }
 
-// x log(x/z) - x, with 0 log 0 = 0.
-struct KullbackLeiblerLoss {
-  template <class T>
-  static double of(T value, T model, T) {
-    if (!(value > T(0))) {
-      return 0.0;
-    }
-    const double x = static_cast<double>(value);
-    const double z = std::max(static_cast<double>(model), static_cast<double>(tiny<T>()));
-    return x * std::log(x / z) - x;
-  }
-};
-
-// w (x - z)^2.
-struct FrobeniusLoss {
-  template <class T>
-  static double of(T value, T model, T weight) {
-    const double residual = static_cast<double>(value) - static_cast<double>(model);
-    return static_cast<double>(weight) * residual * residual;
-  }
-};
+template <class Op, class T, class Index>
+void sparse_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                 const Target<T>& to, int threads) {
+  run_row_pass(choose_row_pass<Op, T, Index>(G.columns), Z, F, G, to, threads);
+}
 
 // Sum of the loss over the stored entries; weights == nullptr stands for ones.
 template <class Loss, class T, class Index>

@@ -1,0 +1,53 @@
+#include "gemm.hpp"
+
+namespace ssnmf {
+namespace {
+
+template <class T>
+auto map(const Block<const T>& block) {
+  using Strided = Eigen::Map<const Matrix<T>, 0, Eigen::OuterStride<>>;
+  return Strided(block.data, block.rows, block.columns, Eigen::OuterStride<>(block.stride));
+}
+
+template <class T>
+auto map(const Block<T>& block) {
+  using Strided = Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>;
+  return Strided(block.data, block.rows, block.columns, Eigen::OuterStride<>(block.stride));
+}
+
+}  // namespace
+
+template <class T>
+void product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out) {
+  map(out).setZero();
+  add_product(a, b, out);
+}
+
+template <class T>
+void product_with_transposed(const Block<const T>& a, const Block<const T>& b,
+                             const Block<T>& out) {
+  map(out).noalias() = map(a) * map(b).transpose();
+}
+
+template <class T>
+void add_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out) {
+  map(out).noalias() += map(a) * map(b);
+}
+
+template <class T>
+void add_transposed_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out) {
+  map(out).noalias() += map(a).transpose() * map(b);
+}
+
+#define SSNMF_INSTANTIATE(T)                                                                   \
+  template void product<T>(const Block<const T>&, const Block<const T>&, const Block<T>&);     \
+  template void product_with_transposed<T>(const Block<const T>&, const Block<const T>&,       \
+                                           const Block<T>&);                                   \
+  template void add_product<T>(const Block<const T>&, const Block<const T>&, const Block<T>&); \
+  template void add_transposed_product<T>(const Block<const T>&, const Block<const T>&,        \
+                                          const Block<T>&);
+SSNMF_INSTANTIATE(float)
+SSNMF_INSTANTIATE(double)
+#undef SSNMF_INSTANTIATE
+
+}  // namespace ssnmf

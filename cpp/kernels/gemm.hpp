@@ -1,0 +1,60 @@
+// Products of small dense matrices by rows, compiled once for each type (gemm.cpp): Eigen's general
+// product is by far the costliest template of this library.
+#pragma once
+
+#include <Eigen/Core>
+
+#include "../core/parallel.hpp"
+
+namespace ssnmf {
+
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+template <class T>
+using MatrixMap = Eigen::Map<Matrix<T>>;
+
+template <class T>
+using ConstMatrixMap = Eigen::Map<const Matrix<T>>;
+
+// A matrix by rows, or the corner of a larger one.
+template <class T>
+struct Block {
+  T* data;
+  Size rows;
+  Size columns;
+  Size stride;  // from row to row
+};
+
+template <class T>
+Block<const T> rows_of(const Rows<const T>& factor, Range range) {
+  return {factor.row(range.begin), range.end - range.begin, factor.columns, factor.columns};
+}
+
+template <class T>
+Block<T> corner(Matrix<T>& matrix, Size rows, Size columns) {
+  return {matrix.data(), rows, columns, matrix.cols()};
+}
+
+// out = a b
+template <class T>
+void product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
+
+// out = a b^T
+template <class T>
+void product_with_transposed(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
+
+// out += a b
+template <class T>
+void add_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
+
+// out += a^T b
+template <class T>
+void add_transposed_product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);
+
+template <class T>
+Block<const T> as_const(const Block<T>& block) {
+  return {block.data, block.rows, block.columns, block.stride};
+}
+
+}  // namespace ssnmf
