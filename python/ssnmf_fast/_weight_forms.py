@@ -56,9 +56,7 @@ class SparseEntries:
 
     @cached_property
     def T(self) -> SparseEntries:
-        transposed = SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
-        transposed.__dict__["T"] = self
-        return transposed
+        return SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
 
     def product(self, G: Array, to: Target) -> None:
         kernels.sparse_product(*self._csr, G, *to.arguments)
