@@ -409,29 +409,42 @@ def kl_rows(
 def _kl_row(
     x: Array, g: Array, n: Array, s: Array, tol: float, max_sweeps: int
 ) -> tuple[Array, bool]:
-    """Coordinate descent with damped Newton steps on one row."""
+    """Primal-dual interior-point method on one row, in the shares u_k = s_k n_k / sum(x).
+
+    With h = g / n and p = x / sum(x): min sum(u) - p . log(h u) over u >= 0.  Its conditions are
+    w = 1 - h^T (p / (h u)) >= 0, u >= 0, u w = 0; every step is a Newton step on them with
+    u w = mu instead, and mu falls towards 0.
+    """
     usable = (n > 0) & (g.sum(axis=0) > 0)
     reachable = g[:, usable].sum(axis=1) > 0  # no s explains an entry that the dictionary lacks
     x, g = x[reachable], g[reachable]
-    if len(x) == 0 or not usable.any():
+    usable &= g.sum(axis=0) > 0
+    if len(x) == 0:
         return np.zeros_like(s), True
-    s = np.where(usable, np.maximum(s, x.sum() / n[usable].sum() * 1e-3), 0.0)
+    h = g[:, usable] / n[usable]
+    p = x / x.sum()
+    u = np.full(h.shape[1], 1 / h.shape[1])
+    w = np.ones_like(u)
+    solved = False
     for _ in range(max_sweeps):
-        pull = (x / (g @ s)) @ g
-        residual = np.minimum(s * n / x.sum(), 1 - pull / np.where(usable, n, 1))[usable]
-        if np.abs(residual).max() <= tol:
-            return s, True
-        for k in np.flatnonzero(usable):
-            z = g @ s
-            slope = n[k] - np.sum(x * g[:, k] / z)
-            curvature = np.sum(x * (g[:, k] / z) ** 2)
-            if curvature <= 0:
-                continue
-            # The damped Newton step of a self-concordant function never raises it.
-            step = slope / curvature
-            smallest = x[g[:, k] > 0].min()
-            step /= 1 + abs(slope) / np.sqrt(curvature * smallest)
-            s[k] = max(0.0, s[k] - step)
-            if not np.all(g @ s > 0):
-                s[k] = 1e-12 * max(1.0, s.max())
-    return s, False
+        z = h @ u
+        slope = 1 - h.T @ (p / z)
+        rounded = np.where(u < slope, 0.0, u)  # the solution's zeros, as zeros
+        z_rounded = h @ rounded
+        if z_rounded.min() > 0:
+            slope_rounded = 1 - h.T @ (p / z_rounded)
+            if np.abs(np.minimum(rounded, slope_rounded)).max() <= tol:
+                solved, u = True, rounded
+                break
+        mu = 0.1 * (u @ w) / len(u)
+        hessian = (h.T * (p / z**2)) @ h + np.diag(w / u)
+        du = np.linalg.solve(hessian, mu / u - slope)
+        dw = mu / u - w - w / u * du
+        # Neither u nor w may reach zero: 0.99 of the way there at most.
+        fall = max(np.max(-du / u), np.max(-dw / w))
+        step = min(1.0, 0.99 / fall) if fall > 0 else 1.0
+        u = u + step * du
+        w = w + step * dw
+    s = np.zeros_like(s)
+    s[usable] = u * x.sum() / n[usable]
+    return s, solved

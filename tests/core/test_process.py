@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
+from ssnmf_fast import _dispatch
 from ssnmf_fast._dispatch import available_levels
 
 FIT = """
@@ -109,6 +110,7 @@ assert os.waitpid(child, 0)[1] == 0
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(_dispatch.level == "reference", reason="plain NumPy has no OpenMP threads")
 def test_threads_follow_the_environment_and_threadpoolctl():
     code = "from ssnmf_fast._threads import resolve_threads as r; print(r(), r(5))"
     assert run(code, OMP_NUM_THREADS="3").stdout.split() == ["3", "5"]
