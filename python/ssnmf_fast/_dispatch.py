@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _ORDER = ("base", "v3", "v4")
 
 
 def available_levels() -> list[str]:
     """Return the levels that this build has and this processor can run, slowest first."""
-    cpu: Any = importlib.import_module("._cpu", __package__)
-    usable = cpu.levels()
-    built = cpu.built_levels()
+    from . import _cpu
+
+    usable = _cpu.levels()
+    built = _cpu.built_levels()
     return [level for level in _ORDER if level in usable and level in built]
 
 
@@ -44,4 +45,10 @@ def _choose() -> str:
 
 
 level: str = _choose()
-kernels: Any = _load(level)
+if TYPE_CHECKING:
+    # Every module has the signatures of the reference.
+    from . import _reference
+
+    kernels = _reference
+else:
+    kernels = _load(level)

@@ -52,20 +52,23 @@ class SparseEntries:
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
-        self._csr = (matrix.indptr, matrix.indices, matrix.data)
+        self._csr: tuple[Array, Array, Array] = (matrix.indptr, matrix.indices, matrix.data)
 
     @cached_property
     def T(self) -> SparseEntries:
         return SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
 
     def product(self, G: Array, to: Target) -> None:
-        kernels.sparse_product(*self._csr, G, *to.arguments)
+        indptr, indices, data = self._csr
+        kernels.sparse_product(indptr, indices, data, G, *to.arguments)
 
     def ratio(self, F: Array, G: Array, to: Target) -> None:
-        kernels.sparse_ratio(*self._csr, F, G, *to.arguments)
+        indptr, indices, data = self._csr
+        kernels.sparse_ratio(indptr, indices, data, F, G, *to.arguments)
 
     def sampled(self, F: Array, G: Array, to: Target) -> None:
-        kernels.sparse_sampled(*self._csr, F, G, *to.arguments)
+        indptr, indices, data = self._csr
+        kernels.sparse_sampled(indptr, indices, data, F, G, *to.arguments)
 
     def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
         return float(kernels.sparse_kl_loss(*self._csr, F, G, n_threads))
