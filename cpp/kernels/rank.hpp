@@ -2,7 +2,8 @@
 //
 // A run-time rank in the inner loop costs 3 to 5 times.  Factors are stored with the rank padded by
 // columns of zeros, up to 64 to one of a few widths for which the passes are compiled, above that
-// to a multiple of 32, which the passes go through in column blocks.
+// to a multiple of 32.  The passes are compiled for every width that fits in the registers of the
+// level, and go through wider ones in column blocks.
 #pragma once
 
 #include <stdexcept>
@@ -14,8 +15,14 @@
 namespace ssnmf {
 
 constexpr int kNarrowestRank = 8;
-constexpr int kLargestFixedRank = 64;
+constexpr int kLargestNarrowRank = 64;
 constexpr int kRankBlock = 32;
+// Up to here a row and its sum fit in the registers, or nearly.
+#ifdef __AVX512F__
+constexpr int kLargestFixedRank = 128;
+#else
+constexpr int kLargestFixedRank = 64;
+#endif
 
 // Step of the padded ranks up to 64: one AVX-512 register of either type, halved for small ranks.
 template <class T>
@@ -23,12 +30,21 @@ constexpr int rank_step() {
   return sizeof(T) == 4 ? 16 : 8;
 }
 
+// The padded rank that follows R.
+template <class T>
+constexpr int next_rank(int R) {
+  if (R >= kLargestNarrowRank) {
+    return R + kRankBlock;
+  }
+  return R < rank_step<T>() ? rank_step<T>() : R + rank_step<T>();
+}
+
 inline Size padded_rank(Size rank, Size itemsize) {
   if (rank <= kNarrowestRank) {
     return kNarrowestRank;
   }
   const Size narrow = itemsize == 4 ? 16 : 8;
-  const Size step = rank <= kLargestFixedRank ? narrow : kRankBlock;
+  const Size step = rank <= kLargestNarrowRank ? narrow : kRankBlock;
   return (rank + step - 1) / step * step;
 }
 
@@ -41,9 +57,8 @@ template <class T, int R, class Body>
 void visit_from(Size rank, const Body& body) {
   if (rank == R) {
     body(FixedRank<R>{});
-  } else if constexpr (R + rank_step<T>() <= kLargestFixedRank) {
-    constexpr int next = R < rank_step<T>() ? rank_step<T>() : R + rank_step<T>();
-    visit_from<T, next>(rank, body);
+  } else if constexpr (R < kLargestFixedRank) {
+    visit_from<T, next_rank<T>(R)>(rank, body);
   } else {
     body(FixedRank<0>{});
   }
@@ -51,7 +66,8 @@ void visit_from(Size rank, const Body& body) {
 
 }  // namespace detail
 
-// Calls body(FixedRank<R>) with the padded rank, or with FixedRank<0> where it is above 64.
+// Calls body(FixedRank<R>) with the padded rank, or with FixedRank<0> where it is above
+// kLargestFixedRank.
 template <class T, class Body>
 void visit_rank(Size rank, const Body& body) {
   if (rank != padded_rank(rank, static_cast<Size>(sizeof(T)))) {

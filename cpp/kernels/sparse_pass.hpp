@@ -20,10 +20,26 @@
 namespace ssnmf {
 
 constexpr Size kEntriesPerBlock = 16384;
-constexpr Size kEntriesPerChunk = 128;
+constexpr Size kMostEntriesPerChunk = 64;
+constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
+constexpr Size kPrefetchDistance = 16;
 
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
+
+// Asks for row j = Z.indices[entry + kPrefetchDistance] of G.  Its place is known well before its
+// turn, but no hardware prefetcher can guess it.  (Inlined by force: GCC takes a function that only
+// prefetches for one without effect and drops the call.)
+template <class T, class Index>
+[[gnu::always_inline]] inline void prefetch_row(const Csr<T, Index>& Z, Size entry, Size entries,
+                                                const Rows<const T>& G) {
+  constexpr Size line = 64 / static_cast<Size>(sizeof(T));
+  const Size ahead = std::min(entry + kPrefetchDistance, entries - 1);
+  const T* g = G.row(static_cast<Size>(Z.indices[ahead]));
+  for (Size k = 0; k < G.columns; k += line) {
+    __builtin_prefetch(g + k);
+  }
+}
 
 // f . g for a rank known to the compiler.
 template <int R, class T>
@@ -42,15 +58,19 @@ T long_dot(const T* f, const T* g, Size rank) {
   return sum.sum();
 }
 
-// One row of the result, for a rank that fits in registers.
+// One row of the result, for a rank that fits in registers.  (Flattened: in a large file GCC stops
+// inlining parts of Eigen's expressions, at up to twice the time.)
 template <class Op, int R, class T, class Index>
-void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
-               const Target<T>& to, std::vector<T>&) {
+[[gnu::flatten]] void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
+                                Size row, const Target<T>& to, std::vector<T>&) {
   Eigen::Matrix<T, 1, R> sum;
   sum.setZero();
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  const Size entries = Z.entries();
+  const Rows<const T> fixed{G.data, G.rows, R};
   for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
-    const RowMap<T, R> g(G.row(static_cast<Size>(Z.indices[entry])));
+    prefetch_row(Z, entry, entries, fixed);
+    const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
     T model = T(0);
     if constexpr (Op::needs_model) {
       model = dot<R>(f, g.data());
@@ -79,16 +99,20 @@ void add_columns(const T* coefficients, const Index* indices, Size count, const 
 // One row of the result for a large rank: a whole accumulator would spill, so that a chunk's
 // coefficients come first, and the sum follows by column blocks.
 template <class Op, class T, class Index>
-void blocked_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
-                 const Target<T>& to, std::vector<T>& sum) {
+[[gnu::flatten]] void blocked_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
+                                  Size row, const Target<T>& to, std::vector<T>& sum) {
   const Size rank = G.columns;
   std::fill(sum.begin(), sum.end(), T(0));
-  T coefficients[kEntriesPerChunk];
+  T coefficients[kMostEntriesPerChunk];
+  const Size bytes = rank * static_cast<Size>(sizeof(T));
+  const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
+  const Size entries = Z.entries();
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
-  for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += kEntriesPerChunk) {
-    const Size count = std::min(kEntriesPerChunk, last - begin);
+  for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += chunk) {
+    const Size count = std::min(chunk, last - begin);
     const Index* indices = Z.indices + begin;
     for (Size e = 0; e < count; ++e) {
+      prefetch_row(Z, begin + e, entries, G);
       T model = T(0);
       if constexpr (Op::needs_model) {
         model = long_dot<kRankBlock>(f, G.row(static_cast<Size>(indices[e])), rank);

@@ -100,7 +100,7 @@ def represent(
 
 
 def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
-    P = np.zeros_like(F)
+    P = np.empty_like(F)
     term.pull_up(F, G, Target(P, 1.0, threads))
     form = term.form
     K: Array | None = None
@@ -149,7 +149,7 @@ def _sparse_rows(entries: SparseEntries, rows: slice) -> Csr:
 
 
 def _solve_kl(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
-    N = np.zeros_like(F)
+    N = np.empty_like(F)
     term.pull_down(F, G, Target(N, 1.0, threads))
     unsolved = 0
     for begin in range(0, len(F), _ROWS_PER_CALL):

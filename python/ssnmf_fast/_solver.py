@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from ._arrays import aligned_zeros
 from ._dispatch import kernels
 from ._reference import Rule
 from ._terms import Term
@@ -70,6 +70,16 @@ class Problem:
         self.relations = relations
         self.n_threads = n_threads
         self._sides = {name: self._sides_of(name) for name in factors}
+        # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
+        # cost more than some of the updates.
+        longest = max(factors.values(), key=len)
+        self._workspaces = {
+            loss: (
+                aligned_zeros(longest.shape, longest.dtype),
+                aligned_zeros(longest.shape, longest.dtype),
+            )
+            for loss in {relation.term.loss for relation in relations}
+        }
 
     def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
         """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
@@ -89,16 +99,18 @@ class Problem:
         )
 
     def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
-        """Return (P, N) of a factor, summed by kind of loss."""
+        """Return (P, N) of a factor, summed by kind of loss; valid until the next call."""
         F = self.factors[name]
         sums: dict[str, tuple[Array, Array]] = {}
         for term, other, coefficient in self._sides[name]:
-            if term.loss not in sums:
-                sums[term.loss] = (np.zeros_like(F), np.zeros_like(F))
+            further = term.loss in sums
+            if not further:
+                P, N = self._workspaces[term.loss]
+                sums[term.loss] = P[: len(F)], N[: len(F)]
             up, down = sums[term.loss]
             G = self.factors[other]
-            term.pull_up(F, G, Target(up, coefficient, self.n_threads))
-            term.pull_down(F, G, Target(down, coefficient, self.n_threads))
+            term.pull_up(F, G, Target(up, coefficient, self.n_threads, further))
+            term.pull_down(F, G, Target(down, coefficient, self.n_threads, further))
         return sums
 
     def update(self, name: str, rule: Rule) -> None:

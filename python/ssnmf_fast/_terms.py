@@ -55,14 +55,14 @@ class Term:
         )
 
     def pull_up(self, F: Array, G: Array, to: Target) -> None:
-        """Add P: (V .* Z) G, or (V .* Z ./ (F G^T)) G."""
+        """Give P: (V .* Z) G, or (V .* Z ./ (F G^T)) G."""
         if self.loss == "frobenius":
             self.entries.product(G, to)
         else:
             self.entries.ratio(F, G, to)
 
     def pull_down(self, F: Array, G: Array, to: Target) -> None:
-        """Add N: (V .* (F G^T)) G, or V G."""
+        """Give N: (V .* (F G^T)) G, or V G."""
         if self.loss == "frobenius":
             self.form.frobenius(F, G, to)
         else:
@@ -76,12 +76,11 @@ class Term:
         """
         if self.residual is not None:
             return self.residual.value(F, G, n_threads)
-        work = np.zeros_like(F)
+        work = np.empty_like(F)
         self.pull_down(F, G, Target(work, 1.0, n_threads))
         below = float(kernels.inner(F, work, n_threads))
         if self.loss == "kullback-leibler":
             return self.constant + self.entries.kl_loss(F, G, n_threads) + below
-        work[...] = 0
         self.pull_up(F, G, Target(work, 1.0, n_threads))
         above = float(kernels.inner(F, work, n_threads))
         return max(self.constant - 2 * above + below, 0.0)

@@ -22,18 +22,16 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Target:
-    """Where a pass adds its result: ``out += scale * result``."""
+    """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
     out: Array
     scale: float
     n_threads: int
-
-    def scaled(self, factor: float) -> Target:
-        return Target(self.out, self.scale * factor, self.n_threads)
+    accumulate: bool = False
 
     @property
     def arguments(self) -> tuple[Array, float, bool, int]:
-        return self.out, self.scale, True, self.n_threads
+        return self.out, self.scale, self.accumulate, self.n_threads
 
 
 class Entries(Protocol):
@@ -183,11 +181,15 @@ class Complement:
 
     @staticmethod
     def _subtract(to: Target, whole: Any, part: Any) -> None:
-        """Add whole - part; what is only rounding noise (all of a row missing) becomes 0."""
-        full = np.zeros_like(to.out)
+        """Give whole - part; what is only rounding noise (all of a row missing) becomes 0."""
+        full = np.empty_like(to.out)
         whole(Target(full, 1.0, to.n_threads))
         rest = full.copy()
-        part(Target(rest, -1.0, to.n_threads))
+        part(Target(rest, -1.0, to.n_threads, accumulate=True))
         noise = 64 * np.finfo(full.dtype).eps
         rest[rest <= noise * full] = 0
-        to.out[...] += full.dtype.type(to.scale) * rest
+        rest *= full.dtype.type(to.scale)
+        if to.accumulate:
+            to.out[...] += rest
+        else:
+            to.out[...] = rest
