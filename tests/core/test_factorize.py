@@ -83,7 +83,7 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, iterations=12):
     assert max(np.diff(values)) <= slack
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=1000, deadline=None, derandomize=True)
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     losses=st.sampled_from(MODELS),
@@ -95,7 +95,7 @@ def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(loss=st.sampled_from(LOSSES), form=st.sampled_from(FORMS), seed=st.integers(0, 10_000))
 def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):
     assert_monotone(np.float64, (loss, loss), form, "sparse", "mu", seed)
