@@ -7,6 +7,7 @@ them has a transpose, `.T`, so that one class serves the factor of the rows and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -18,6 +19,9 @@ import scipy.sparse as sp
 from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
+
+_CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
+_PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
 
 
 @dataclass(frozen=True)
@@ -164,32 +168,55 @@ class Complement:
         return Complement(self.missing.T)
 
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
-        everything = Separable()
         self._subtract(
             to,
-            lambda part: everything.frobenius(F, G, part),
+            lambda part: Separable().frobenius(F, G, part),
             lambda part: self.missing.sampled(F, G, part),
+            lambda present, rows, part: present.sampled(F[rows], G, part),
         )
 
     def kl(self, G: Array, to: Target) -> None:
-        everything = Separable()
         self._subtract(
             to,
-            lambda part: everything.kl(G, part),
+            lambda part: Separable().kl(G, part),
             lambda part: self.missing.product(G, part),
+            lambda present, rows, part: present.product(G, part),
         )
 
-    @staticmethod
-    def _subtract(to: Target, whole: Any, part: Any) -> None:
-        """Give whole - part; what is only rounding noise (all of a row missing) becomes 0."""
-        full = np.empty_like(to.out)
-        whole(Target(full, 1.0, to.n_threads))
-        rest = full.copy()
+    def _subtract(
+        self,
+        to: Target,
+        whole: Callable[[Target], None],
+        part: Callable[[Target], None],
+        direct: Callable[[DenseEntries, Array, Target], None],
+    ) -> None:
+        """Give whole - part, and sum the present entries one by one where that would cancel.
+
+        A component may have next to all of its weight where a row is missing.  The difference would
+        be rounding noise there, and a step divided by it would leave all bounds.
+        """
+        rest = np.empty_like(to.out)
+        whole(Target(rest, 1.0, to.n_threads))
+        least = _CANCELS * rest
         part(Target(rest, -1.0, to.n_threads, accumulate=True))
-        noise = 64 * np.finfo(full.dtype).eps
-        rest[rest <= noise * full] = 0
-        rest *= full.dtype.type(to.scale)
+        empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
+        rest[empty] = 0
+        doubtful = np.flatnonzero((rest < least).any(axis=1) & ~empty)
+        at_once = max(1, _PRESENT_ENTRIES // self.missing.matrix.shape[1])
+        for begin in range(0, len(doubtful), at_once):
+            rows = doubtful[begin : begin + at_once]
+            block = np.empty((len(rows), rest.shape[1]), dtype=rest.dtype)
+            direct(self._present(rows), rows, Target(block, 1.0, to.n_threads))
+            rest[rows] = block
+        rest *= rest.dtype.type(to.scale)
         if to.accumulate:
             to.out[...] += rest
         else:
             to.out[...] = rest
+
+    def _present(self, rows: Array) -> DenseEntries:
+        """The weights of some rows, one by one."""
+        missing = self.missing.matrix[rows]
+        present = np.ones(missing.shape, dtype=missing.dtype)
+        present[np.repeat(np.arange(len(rows)), np.diff(missing.indptr)), missing.indices] = 0
+        return DenseEntries(present)

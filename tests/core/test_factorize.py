@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, weighted
 
@@ -91,6 +91,7 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, iterations=12):
     storage=st.sampled_from(STORAGE),
     seed=st.integers(0, 10_000),
 )
+@example(np.float32, ("kullback-leibler", "frobenius"), "missing", "sparse", 221)
 def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
