@@ -34,6 +34,9 @@ inline void require_contiguous(const py::array& array, const char* name, py::ssi
     throw bad(name, "has " + std::to_string(array.ndim()) + " dimensions; needed are " +
                         std::to_string(dimensions));
   }
+  if (array.size() == 0) {
+    return;  // the strides of an empty array say nothing
+  }
   py::ssize_t expected = array.itemsize();
   for (py::ssize_t d = dimensions - 1; d >= 0; --d) {
     if (array.shape(d) > 1 && array.strides(d) != expected) {

@@ -1,5 +1,5 @@
 // Nonnegative least squares by rows on the Gram matrix:
-//   s_i = argmin_{s >= 0} s K_i s^T - 2 p_i s^T,   K_i = K + sign * sum_j w_ij g_j g_j^T.
+//   s_i = argmin_{s >= 0} s K_i s^T - 2 p_i s^T,   K_i = a_i K + sum_j w_ij g_j g_j^T.
 //
 // Cyclic coordinate descent, which settles most rows in a few sweeps, and every few sweeps the
 // exact minimiser on the face of the positive entries (Lawson and Hanson 1974), so that
@@ -156,34 +156,39 @@ class NnlsRow {
   std::vector<Eigen::Index> face_;
 };
 
-// K += sign * sum_j w_j g_j g_j^T over one row of the weights.
+// K += sum_j w_j g_j g_j^T over one row of the weights, which may be negative.
 template <class T, class Index>
-void add_weighted_gram(const Csr<T, Index>& weights, Size row, const Rows<const T>& G, double sign,
-                       Eigen::MatrixXd& gathered, Eigen::MatrixXd& K) {
+void add_weighted_gram(const Csr<T, Index>& weights, Size row, const Rows<const T>& G,
+                       Eigen::MatrixXd& gathered, Eigen::MatrixXd& weighted, Eigen::MatrixXd& K) {
   const Size begin = static_cast<Size>(weights.indptr[row]);
   const Size end = static_cast<Size>(weights.indptr[row + 1]);
   for (Size first = begin; first < end; first += kGatheredEntries) {
     const Size count = std::min(kGatheredEntries, end - first);
     gathered.resize(G.columns, count);
+    weighted.resize(G.columns, count);
     for (Size e = 0; e < count; ++e) {
       const T* g = G.row(static_cast<Size>(weights.indices[first + e]));
-      const double root = std::sqrt(static_cast<double>(weights.value(first + e)));
+      const double weight = static_cast<double>(weights.value(first + e));
       for (Size k = 0; k < G.columns; ++k) {
-        gathered(k, e) = root * static_cast<double>(g[k]);
+        gathered(k, e) = static_cast<double>(g[k]);
+        weighted(k, e) = weight * static_cast<double>(g[k]);
       }
     }
-    K.noalias() += sign * (gathered * gathered.transpose());
+    K.noalias() += weighted * gathered.transpose();
   }
 }
 
 // Solves every row of F, from where F starts; returns the number of rows left unsolved.
-// K.data == nullptr stands for zeros, weights.indptr == nullptr for no weights.
+// K.data == nullptr stands for zeros, row_scale == nullptr for ones, weights.indptr == nullptr for
+// no weights.
 template <class T, class Index>
-Size nnls(const Rows<const T>& K, const Csr<T, Index>& weights, const Rows<const T>& G, double sign,
-          const Rows<const T>& P, const Rows<T>& F, double tol, int max_sweeps, int threads) {
+Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T, Index>& weights,
+          const Rows<const T>& G, const Rows<const T>& P, const Rows<T>& F, double tol,
+          int max_sweeps, int threads) {
   struct Workspace {
     NnlsRow problem;
     Eigen::MatrixXd gathered;
+    Eigen::MatrixXd weighted;
   };
   const Size rank = F.columns;
   Eigen::MatrixXd common = Eigen::MatrixXd::Zero(rank, rank);
@@ -202,9 +207,11 @@ Size nnls(const Rows<const T>& K, const Csr<T, Index>& weights, const Rows<const
         NnlsRow& problem = work.problem;
         double count = 0.0;
         for (Size i = range.begin; i < range.end; ++i) {
+          if (row_scale != nullptr || weights.indptr != nullptr) {
+            problem.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
+          }
           if (weights.indptr != nullptr) {
-            problem.K = common;
-            add_weighted_gram(weights, i, G, sign, work.gathered, problem.K);
+            add_weighted_gram(weights, i, G, work.gathered, work.weighted, problem.K);
           }
           problem.p = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(P.row(i), rank)
                           .template cast<double>();

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from ._arrays import padded
 from ._initialise import generator, start
-from ._reference import Rule
-from ._solver import Problem, Relation, Run, State, minimise
+from ._solver import Problem, Relation, Run, Solver, State, minimise
 from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
 from ._validation import (
@@ -25,7 +24,7 @@ from ._validation import (
 )
 
 Array = npt.NDArray[Any]
-SOLVERS = ("mm", "mu")
+SOLVERS = ("mm", "mu", "hals")
 _CHECK_EVERY = 10
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
@@ -161,7 +160,7 @@ def factorize(
     run = minimise(
         problem,
         order,
-        cast(Rule, solver),
+        cast(Solver, solver),
         max_iter=max_iter,
         tol=tol,
         check_every=_CHECK_EVERY,

@@ -331,11 +331,11 @@ def update(
 
 def nnls(
     K: Array | None,
+    row_scale: Array | None,
     indptr: Array | None,
     indices: Array | None,
     weights: Array | None,
     G: Array,
-    sign: float,
     P: Array,
     F: Array,
     tol: float,
@@ -344,18 +344,21 @@ def nnls(
 ) -> int:
     """For every row i: F_i = argmin_{s >= 0} s K_i s^T - 2 P_i s^T, from the start F_i.
 
-    K_i = K + sign * sum_j w_ij g_j g_j^T, with w in CSR form; either K or the CSR part may be None.
+    K_i = row_scale_i * K + sum_j w_ij g_j g_j^T, with signed w in CSR form; K or the CSR part may
+    be None, and ``row_scale=None`` stands for ones.
     A row is solved when its gradient g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and
     g_k >= -tol * max(P_i) where s_k = 0.  Returns the number of rows left unsolved.
     """
     unsolved = 0
     for i in range(len(F)):
-        Ki = np.zeros((G.shape[1], G.shape[1])) if K is None else K.astype(float)
+        Ki = np.zeros((G.shape[1], G.shape[1]))
+        if K is not None:
+            Ki += (1.0 if row_scale is None else row_scale[i]) * K.astype(float)
         if indptr is not None and indices is not None:
             entries = slice(indptr[i], indptr[i + 1])
             g = G[indices[entries]].astype(float)
             w = np.ones(len(g)) if weights is None else weights[entries].astype(float)
-            Ki = Ki + sign * (g.T @ (w[:, None] * g))
+            Ki += g.T @ (w[:, None] * g)
         s, solved = _nnls_row(Ki, P[i].astype(float), F[i].astype(float), tol, max_sweeps)
         F[i] = s
         unsolved += not solved
@@ -448,3 +451,40 @@ def _kl_row(
     s = np.zeros_like(s)
     s[usable] = u * x.sum() / n[usable]
     return s, solved
+
+
+def coordinate_descent(
+    grams: Array,
+    scales: Array | None,
+    indptr: Array | None,
+    indices: Array | None,
+    weights: Array | None,
+    G: Array,
+    P: Array,
+    F: Array,
+    allowed: Array | None,
+    sweeps: int,
+    n_threads: int,
+) -> None:
+    """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
+
+    K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
+    ``scales=None`` stands for ones.  Entries without curvature stay, and those where `allowed`
+    (p x R values 0 or 1, or None) is 0 become 0.
+    """
+    for i in range(len(F)):
+        K = np.zeros((G.shape[1], G.shape[1]))
+        for t, gram_t in enumerate(grams):
+            K += (1.0 if scales is None else scales[t, i]) * gram_t.astype(float)
+        if indptr is not None and indices is not None:
+            entries = slice(indptr[i], indptr[i + 1])
+            g = G[indices[entries]].astype(float)
+            w = np.ones(len(g)) if weights is None else weights[entries].astype(float)
+            K += g.T @ (w[:, None] * g)
+        f = F[i].astype(float)
+        for _ in range(sweeps):
+            for k in np.flatnonzero(np.diag(K) > tiny(F.dtype)):
+                f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
+                if allowed is not None:
+                    f[k] *= allowed[i, k]
+        F[i] = f

@@ -7,17 +7,15 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ._arrays import padded, padded_zeros
 from ._dispatch import kernels
 from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
 from ._validation import check_factor, check_matrix, check_option, check_real
-from ._weight_forms import Complement, DenseEntries, Listed, Separable, SparseEntries, Target
+from ._weight_forms import Target
 
 Array = npt.NDArray[Any]
-Csr = tuple[Any, Any, Any]
 
 _ROWS_PER_CALL = (
     4096  # Ctrl-C is answered between two calls; dense rows are listed a call at a time
@@ -102,50 +100,18 @@ def represent(
 def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
     P = np.empty_like(F)
     term.pull_up(F, G, Target(P, 1.0, threads))
-    form = term.form
-    K: Array | None = None
-    sign = 1.0
-    if isinstance(form, Separable):
-        # The weight of a row scales its whole problem; rows of weight 0 have P = 0 and stay 0.
-        K = form.gram(G, threads)
-        if form.rows is not None:
-            np.divide(P, form.rows[:, None], out=P, where=form.rows[:, None] > 0)
-    elif isinstance(form, Complement):
-        K = Separable().gram(G, threads)
-        sign = -1.0
+    part = term.form.quadratic(G, threads)
     unsolved = 0
     for begin in range(0, len(F), _ROWS_PER_CALL):
         rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
-        csr = _weight_rows(form, rows)
-        unsolved += kernels.nnls(K, *csr, G, sign, P[rows], F[rows], tol, _MAX_SWEEPS, threads)
+        w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
+        if part.entries is not None:
+            w = part.entries.csr_rows(rows)
+        scale = None if part.rows is None else part.rows[rows]
+        unsolved += kernels.nnls(
+            part.gram, scale, w[0], w[1], w[2], G, P[rows], F[rows], tol, _MAX_SWEEPS, threads
+        )
     return unsolved
-
-
-def _weight_rows(form: Any, rows: slice) -> tuple[Any, Any, Any]:
-    """Weights of some rows in CSR form, or Nones where the Gram matrix says it all."""
-    if isinstance(form, Complement):
-        return _sparse_rows(form.missing, rows)
-    if isinstance(form, Listed):
-        return _listed_rows(form.entries, rows)
-    return None, None, None
-
-
-def _listed_rows(entries: Any, rows: slice) -> Csr:
-    if isinstance(entries, SparseEntries):
-        return _sparse_rows(entries, rows)
-    assert isinstance(entries, DenseEntries)
-    block = entries.array[rows]
-    if entries.mask:
-        block = (~np.isnan(block)).astype(block.dtype)
-    csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
-    return csr.indptr, csr.indices, csr.data
-
-
-def _sparse_rows(entries: SparseEntries, rows: slice) -> Csr:
-    csr = entries.matrix
-    first, last = csr.indptr[rows.start], csr.indptr[rows.stop]
-    indptr = csr.indptr[rows.start : rows.stop + 1] - first
-    return indptr, csr.indices[first:last], csr.data[first:last]
 
 
 def _solve_kl(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
@@ -154,7 +120,8 @@ def _solve_kl(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
     unsolved = 0
     for begin in range(0, len(F), _ROWS_PER_CALL):
         rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
+        indptr, indices, values = term.entries.csr_rows(rows)
         unsolved += kernels.kl_rows(
-            *_listed_rows(term.entries, rows), G, N[rows], F[rows], tol, _MAX_SWEEPS, threads
+            indptr, indices, values, G, N[rows], F[rows], tol, _MAX_SWEEPS, threads
         )
     return unsolved

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from ._arrays import aligned_zeros
+from ._descent import Part, descend
 from ._dispatch import kernels
 from ._reference import Rule
 from ._terms import Term
 from ._weight_forms import Target
 
 Array = npt.NDArray[Any]
+Solver = Literal["mm", "mu", "hals"]
+
+_DRIFT = 20  # binary orders of magnitude between the two sides of a component
+_SWEEPS = 2  # of coordinate descent for every product with the data
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,16 @@ class Problem:
     """Factors by name, stored by rows and padded, and the relations between them."""
 
     def __init__(
-        self, factors: dict[str, Array], relations: Sequence[Relation], n_threads: int
+        self,
+        factors: dict[str, Array],
+        relations: Sequence[Relation],
+        n_threads: int,
+        allowed: dict[str, Array] | None = None,
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.n_threads = n_threads
+        self.allowed = allowed or {}
         self._sides = {name: self._sides_of(name) for name in factors}
         # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
         # cost more than some of the updates.
@@ -113,18 +124,53 @@ class Problem:
             term.pull_down(F, G, Target(down, coefficient, self.n_threads, further))
         return sums
 
-    def update(self, name: str, rule: Rule) -> None:
-        """Multiply a factor by the step of the rule."""
+    def update(self, name: str, rule: Solver) -> None:
+        """Update a factor by the rule.
+
+        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
+        """
+        if rule == "hals" and all(t.loss == "frobenius" for t, _, _ in self._sides[name]):
+            self._descend(name)
+            return
         sums = self.pulls(name)
         P2, N2 = sums.get("frobenius", (None, None))
         P1, N1 = sums.get("kullback-leibler", (None, None))
-        kernels.update(self.factors[name], P2, N2, P1, N1, rule, self.n_threads)
+        step: Rule = "mu" if rule == "mu" else "mm"
+        kernels.update(self.factors[name], P2, N2, P1, N1, step, self.n_threads)
+
+    def balance(self) -> None:
+        """Bring components that drifted apart in scale together, by powers of two: no rounding."""
+        hubs = {relation.rows for relation in self.relations}
+        if len(hubs) > 1:
+            return
+        hub = hubs.pop()
+        others = [factor for name, factor in self.factors.items() if name != hub]
+        here = self.factors[hub].max(axis=0, initial=0.0)
+        there = np.max([factor.max(axis=0, initial=0.0) for factor in others], axis=0)
+        drifted = (here > 0) & (there > 0)
+        exponents = np.zeros(len(here), dtype=np.int64)
+        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+        exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+        if exponents.any():
+            np.ldexp(self.factors[hub], exponents, out=self.factors[hub])
+            for factor in others:
+                np.ldexp(factor, -exponents, out=factor)
+
+    def _descend(self, name: str) -> None:
+        F = self.factors[name]
+        P = self._workspaces["frobenius"][0][: len(F)]
+        parts: list[Part] = []
+        for term, other, coefficient in self._sides[name]:
+            G = self.factors[other]
+            term.pull_up(F, G, Target(P, coefficient, self.n_threads, accumulate=bool(parts)))
+            parts.append(Part(term.form.quadratic(G, self.n_threads), coefficient, G))
+        descend(F, P, parts, self.allowed.get(name), _SWEEPS, self.n_threads)
 
 
 def minimise(
     problem: Problem,
     order: Sequence[str],
-    rule: Rule,
+    rule: Solver,
     *,
     max_iter: int,
     tol: float,
@@ -147,6 +193,8 @@ def minimise(
         run.n_iter = iteration
         if iteration % check_every and iteration != max_iter:
             continue
+        if rule == "hals":
+            problem.balance()
         steps = iteration - run.objective[-1][0]
         now = problem.objective()
         run.objective.append((iteration, now))

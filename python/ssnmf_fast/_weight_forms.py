@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
+Csr = tuple[Array, Array, Array]
 
 _CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
@@ -43,6 +44,7 @@ class Entries(Protocol):
 
     @property
     def T(self) -> Entries: ...
+    def csr_rows(self, rows: slice) -> Csr: ...
     def product(self, G: Array, to: Target) -> None: ...
     def ratio(self, F: Array, G: Array, to: Target) -> None: ...
     def sampled(self, F: Array, G: Array, to: Target) -> None: ...
@@ -54,11 +56,17 @@ class SparseEntries:
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
-        self._csr: tuple[Array, Array, Array] = (matrix.indptr, matrix.indices, matrix.data)
+        self._csr: Csr = (matrix.indptr, matrix.indices, matrix.data)
 
     @cached_property
     def T(self) -> SparseEntries:
         return SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
+
+    def csr_rows(self, rows: slice) -> Csr:
+        """Some rows as indptr, indices and values."""
+        first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
+        indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
+        return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
     def product(self, G: Array, to: Target) -> None:
         indptr, indices, data = self._csr
@@ -87,6 +95,14 @@ class DenseEntries:
     def T(self) -> DenseEntries:
         return DenseEntries(self.array.T, self.mask)
 
+    def csr_rows(self, rows: slice) -> Csr:
+        """Some rows as indptr, indices and values."""
+        block = self.array[rows]
+        if self.mask:
+            block = (~np.isnan(block)).astype(block.dtype)
+        csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
+        return csr.indptr, csr.indices, csr.data
+
     def product(self, G: Array, to: Target) -> None:
         kernels.dense_product(self.array, self.mask, G, *to.arguments)
 
@@ -100,11 +116,25 @@ class DenseEntries:
         return float(kernels.dense_kl_loss(self.array, F, G, n_threads))
 
 
+@dataclass(frozen=True)
+class Quadratic:
+    """What row i of F costs under the Frobenius loss: f K_i f^T - 2 p_i f^T.
+
+    K_i = rows_i * gram + sum_j v_ij g_j g_j^T over the entries, which may be negative; None drops a
+    part, and ``rows=None`` stands for ones.
+    """
+
+    gram: Array | None = None
+    rows: Array | None = None
+    entries: Entries | None = None
+
+
 class WeightForm(Protocol):
     """Weights V of the entries: gives N for both losses."""
 
     @property
     def T(self) -> WeightForm: ...
+    def quadratic(self, G: Array, n_threads: int) -> Quadratic: ...
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
         """(V .* (F G^T)) G."""
 
@@ -128,6 +158,9 @@ class Separable:
         kernels.gram(G, self.columns, K, n_threads)
         return K
 
+    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
+        return Quadratic(self.gram(G, n_threads), self.rows)
+
     def sums(self, G: Array, n_threads: int) -> Array:
         vector = np.empty(G.shape[1], dtype=G.dtype)
         kernels.column_sums(G, self.columns, vector, n_threads)
@@ -150,6 +183,10 @@ class Listed:
     def T(self) -> Listed:
         return Listed(self.entries.T)
 
+    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
+        del G, n_threads
+        return Quadratic(entries=self.entries)
+
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
         self.entries.sampled(F, G, to)
 
@@ -157,15 +194,40 @@ class Listed:
         self.entries.product(G, to)
 
 
-@dataclass(frozen=True)
 class Complement:
     """V = 1 - M with a sparse 0/1 pattern M of missing entries."""
 
-    missing: SparseEntries
+    def __init__(self, missing: SparseEntries) -> None:
+        self.missing = missing
 
     @property
     def T(self) -> Complement:
         return Complement(self.missing.T)
+
+    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
+        gram = Separable().gram(G, n_threads)
+        G = np.square(G)
+        there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
+        self.missing.product(G, Target(there, -1.0, n_threads))
+        there += G.sum(axis=0)
+        doubtful = np.flatnonzero((there < _CANCELS * G.sum(axis=0)).any(axis=1))
+        if len(doubtful) == 0:
+            return Quadratic(gram, None, self._negative)
+        # Rows whose difference would cancel list what is present instead.
+        scale = np.ones(len(there), dtype=G.dtype)
+        scale[doubtful] = 0
+        sure = np.flatnonzero(scale)
+        present = [sp.csr_array(self._present(rows).array) for rows in self._portions(doubtful)]
+        entries = sp.vstack([self._negative.matrix[sure], *present], format="csr")
+        place = np.argsort(np.concatenate([sure, doubtful]))
+        return Quadratic(gram, scale, SparseEntries(sp.csr_array(entries[place])))
+
+    @cached_property
+    def _negative(self) -> SparseEntries:
+        missing = self.missing.matrix
+        return SparseEntries(
+            sp.csr_array((-missing.data, missing.indices, missing.indptr), missing.shape)
+        )
 
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
         self._subtract(
@@ -201,10 +263,7 @@ class Complement:
         part(Target(rest, -1.0, to.n_threads, accumulate=True))
         empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
         rest[empty] = 0
-        doubtful = np.flatnonzero((rest < least).any(axis=1) & ~empty)
-        at_once = max(1, _PRESENT_ENTRIES // self.missing.matrix.shape[1])
-        for begin in range(0, len(doubtful), at_once):
-            rows = doubtful[begin : begin + at_once]
+        for rows in self._portions(np.flatnonzero((rest < least).any(axis=1) & ~empty)):
             block = np.empty((len(rows), rest.shape[1]), dtype=rest.dtype)
             direct(self._present(rows), rows, Target(block, 1.0, to.n_threads))
             rest[rows] = block
@@ -213,6 +272,11 @@ class Complement:
             to.out[...] += rest
         else:
             to.out[...] = rest
+
+    def _portions(self, rows: Array) -> list[Array]:
+        """Cut a list of rows so that their weights, written out, fit in memory."""
+        at_once = max(1, _PRESENT_ENTRIES // self.missing.matrix.shape[1])
+        return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
 
     def _present(self, rows: Array) -> DenseEntries:
         """The weights of some rows, one by one."""

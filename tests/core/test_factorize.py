@@ -96,6 +96,18 @@ def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
 
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(
+    dtype=st.sampled_from([np.float32, np.float64]),
+    losses=st.sampled_from(MODELS),
+    form=st.sampled_from(FORMS),
+    storage=st.sampled_from(STORAGE),
+    seed=st.integers(0, 10_000),
+)
+def test_hals_never_raises_the_objective(dtype, losses, form, storage, seed):
+    assert_monotone(dtype, losses, form, storage, "hals", seed)
+
+
 @settings(max_examples=250, deadline=None, derandomize=True)
 @given(loss=st.sampled_from(LOSSES), form=st.sampled_from(FORMS), seed=st.integers(0, 10_000))
 def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):

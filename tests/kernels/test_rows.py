@@ -17,7 +17,7 @@ def test_nnls_equals_scipy(kernels, rank):
     g = np.zeros((40, columns))
     g[:, :rank] = G
     F = np.zeros((60, columns))
-    unsolved = kernels.nnls(g.T @ g, None, None, None, g, 1.0, Z @ g, F, 1e-12, 1000, 2)
+    unsolved = kernels.nnls(g.T @ g, None, None, None, None, g, Z @ g, F, 1e-12, 1000, 2)
     assert unsolved == 0
     assert (F[:, rank:] == 0).all()
     for z, f in zip(Z, F, strict=True):
@@ -31,7 +31,7 @@ def test_nnls_ill_conditioned(kernels):
     G = base + 1e-5 * rng.random((50, 8))  # condition of the Gram matrix about 1e11
     Z = rng.random((30, 50))
     F = np.zeros((30, 8))
-    unsolved = kernels.nnls(G.T @ G, None, None, None, G, 1.0, Z @ G, F, 1e-9, 1000, 2)
+    unsolved = kernels.nnls(G.T @ G, None, None, None, None, G, Z @ G, F, 1e-9, 1000, 2)
     assert unsolved == 0
 
 
@@ -45,8 +45,8 @@ def test_nnls_with_weights_by_row(kernels, sign):
     W = pattern.toarray() if sign > 0 else 1 - pattern.toarray()
     K = None if sign > 0 else G.T @ G
     F = np.zeros((25, 8))
-    csr = (pattern.indptr, pattern.indices, pattern.data)
-    assert kernels.nnls(K, *csr, G, sign, (W * Z) @ G, F, 1e-11, 1000, 2) == 0
+    csr = (pattern.indptr, pattern.indices, sign * pattern.data)
+    assert kernels.nnls(K, None, *csr, G, (W * Z) @ G, F, 1e-11, 1000, 2) == 0
     for z, w, f in zip(Z, W, F, strict=True):
         root = np.sqrt(w)
         _, norm = scipy.optimize.nnls(root[:, None] * G, root * z)
@@ -84,5 +84,78 @@ def test_rows_without_data_are_zero(kernels):
     kernels.kl_rows(*empty, G, np.ones((1, 8)), F, 1e-8, 100, 1)
     assert (F == 0).all()
     F[:] = 1
-    kernels.nnls(G.T @ G, None, None, None, G, 1.0, np.zeros((3, 8)), F, 1e-8, 100, 1)
+    kernels.nnls(G.T @ G, None, None, None, None, G, np.zeros((3, 8)), F, 1e-8, 100, 1)
     assert (F == 0).all()
+
+
+class Descent:
+    """Arguments of coordinate_descent for a random problem: the minimum of |W .* (Z - F G^T)|^2."""
+
+    def __init__(self, kernels, rank, dtype, case, seed=0):
+        rng = np.random.default_rng(seed)
+        p, q = 37, 11
+        columns = kernels.padded_rank(rank, np.dtype(dtype).itemsize)
+        G = np.zeros((q, columns), dtype)
+        G[:, :rank] = rng.random((q, rank)) * (rng.random((q, rank)) < 0.7)
+        self.F = np.zeros((p, columns), dtype)
+        self.F[:, :rank] = rng.random((p, rank)) * (rng.random((p, rank)) < 0.7)
+        Z = rng.random((p, q))
+        gram = (G.T @ G)[None]
+        rows = rng.random((1, p)).astype(dtype)
+        pattern = sp.random_array((p, q), density=0.4, format="csr", rng=rng).astype(dtype)
+        W = np.ones((p, q))
+        scales = weights = None
+        if case == "two":
+            gram, scales = np.concatenate([gram, 2 * gram]), np.concatenate([rows, 1 - rows])
+            W = (rows + 2 * (1 - rows)).T * W
+        if case == "rows":
+            scales, W = rows, rows.T * W
+        if case == "listed":
+            gram, weights, W = gram[:0], pattern, pattern.toarray()
+        if case == "missing":
+            weights, W = -pattern, 1 - pattern.toarray()
+        self.Z, self.G, self.W = Z, G, W
+        csr = (None, None, None)
+        if weights is not None:
+            csr = (weights.indptr, weights.indices, weights.data)
+        P = ((W * Z) @ G).astype(dtype)
+        self.allowed = (rng.random(self.F.shape) < 0.5).astype(dtype) if case == "allowed" else None
+        self.arguments = (np.ascontiguousarray(gram), scales, *csr, G, P)
+
+    def run(self, kernels, F, sweeps, n_threads=2):
+        kernels.coordinate_descent(*self.arguments, F, self.allowed, sweeps, n_threads)
+
+    def value(self, F):
+        return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
+
+
+@pytest.mark.parametrize("case", ["plain", "rows", "two", "listed", "missing", "allowed"])
+@pytest.mark.parametrize("rank", [1, 5, 20, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coordinate_descent_equals_the_reference(kernels, reference, rank, dtype, case):
+    problem = Descent(kernels, rank, dtype, case)
+    F, expected = problem.F.copy(), problem.F.copy()
+    problem.run(kernels, F, 3)
+    problem.run(reference, expected, 3)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(F, expected, rtol=tolerance, atol=tolerance)
+    one_thread = problem.F.copy()
+    problem.run(kernels, one_thread, 3, n_threads=1)
+    np.testing.assert_array_equal(F, one_thread)
+
+
+@pytest.mark.parametrize("case", ["plain", "rows", "two", "listed", "missing"])
+def test_coordinate_descent_falls_to_the_minimum(kernels, case):
+    problem = Descent(kernels, 6, np.float64, case, seed=1)
+    F = problem.F
+    values = [problem.value(F)]
+    for _ in range(20):
+        problem.run(kernels, F, 1)
+        values.append(problem.value(F))
+    assert np.max(np.diff(values)) <= 1e-12 * values[0]
+    problem.run(kernels, F, 20_000)
+    best = 0.0
+    for z, w in zip(problem.Z, problem.W, strict=True):
+        root = np.sqrt(w)
+        best += scipy.optimize.nnls(root[:, None] * problem.G, root * z)[1] ** 2
+    assert problem.value(F) == pytest.approx(best, rel=1e-9)

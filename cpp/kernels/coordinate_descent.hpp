@@ -1,0 +1,199 @@
+// Cyclic coordinate descent on the rows of a factor ("hierarchical alternating least squares",
+// Cichocki and Phan 2009):
+//   f_ik <- max(0, f_ik - (K_i f_i - p_i)_k / K_i,kk),   k = 1..R, a few sweeps,
+//   K_i = sum_t a_ti K_t + sum_j w_ij g_j g_j^T.
+//
+// Every step is the exact minimiser in its entry, so that no sweep raises the objective.  Entries
+// without curvature stay as they are.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <vector>
+
+#include "../core/numbers.hpp"
+#include "../core/parallel.hpp"
+#include "nnls.hpp"
+
+namespace ssnmf {
+
+// Gram matrices common to all rows, `count` of R x R; scales: count x p values, or none for ones.
+template <class T>
+struct Grams {
+  const T* data = nullptr;
+  const T* scales = nullptr;
+  Size count = 0;
+  Size rank = 0;
+  Size rows = 0;
+
+  const T* row(Size t, Size k) const { return data + (t * rank + k) * rank; }
+  T scale(Size t, Size i) const { return scales == nullptr ? T(1) : scales[t * rows + i]; }
+};
+
+// Rows without weights of their own: as many rows at once as a cache line holds, one in each lane.
+template <class T>
+class DescentTile {
+ public:
+  static constexpr int kLanes = 64 / static_cast<int>(sizeof(T));
+  using Lanes = Eigen::Array<T, kLanes, 1>;
+
+  explicit DescentTile(const Grams<T>& grams)
+      : grams_(grams),
+        f_(static_cast<std::size_t>(grams.rank)),
+        p_(static_cast<std::size_t>(grams.rank)),
+        scales_(static_cast<std::size_t>(grams.count)) {}
+
+  void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps) {
+    load(P, F, rows);
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Size k = 0; k < grams_.rank; ++k) {
+        step(k, allowed, rows);
+      }
+    }
+    for (Size i = rows.begin; i < rows.end; ++i) {
+      for (Size k = 0; k < grams_.rank; ++k) {
+        F.row(i)[k] = f_[static_cast<std::size_t>(k)](i - rows.begin);
+      }
+    }
+  }
+
+ private:
+  void load(const Rows<const T>& P, const Rows<T>& F, Range rows) {
+    for (Lanes& lanes : f_) {
+      lanes.setZero();
+    }
+    for (Lanes& lanes : p_) {
+      lanes.setZero();
+    }
+    for (Lanes& lanes : scales_) {
+      lanes.setZero();
+    }
+    for (Size i = rows.begin; i < rows.end; ++i) {
+      for (Size k = 0; k < grams_.rank; ++k) {
+        f_[static_cast<std::size_t>(k)](i - rows.begin) = F.row(i)[k];
+        p_[static_cast<std::size_t>(k)](i - rows.begin) = P.row(i)[k];
+      }
+      for (Size t = 0; t < grams_.count; ++t) {
+        scales_[static_cast<std::size_t>(t)](i - rows.begin) = grams_.scale(t, i);
+      }
+    }
+  }
+
+  // (K_t f)_k; the rank is a multiple of 8.
+  [[gnu::flatten]] Lanes product(Size t, Size k) const {
+    const T* gram = grams_.row(t, k);
+    Lanes sum[4] = {Lanes::Zero(), Lanes::Zero(), Lanes::Zero(), Lanes::Zero()};
+    for (Size l = 0; l < grams_.rank; l += 4) {
+      for (Size u = 0; u < 4; ++u) {
+        sum[u] += gram[l + u] * f_[static_cast<std::size_t>(l + u)];
+      }
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
+  void step(Size k, const T* allowed, Range rows) {
+    Lanes gradient = -p_[static_cast<std::size_t>(k)];
+    Lanes curvature = Lanes::Zero();
+    for (Size t = 0; t < grams_.count; ++t) {
+      const Lanes& scale = scales_[static_cast<std::size_t>(t)];
+      gradient += scale * product(t, k);
+      curvature += scale * grams_.row(t, k)[k];
+    }
+    Lanes& f = f_[static_cast<std::size_t>(k)];
+    const Lanes moved = (f - gradient / curvature.max(tiny<T>())).max(T(0));
+    f = (curvature > tiny<T>()).select(moved, f);
+    if (allowed != nullptr) {
+      for (Size i = rows.begin; i < rows.end; ++i) {
+        f(i - rows.begin) *= allowed[i * grams_.rank + k];
+      }
+    }
+  }
+
+  Grams<T> grams_;
+  std::vector<Lanes> f_;
+  std::vector<Lanes> p_;
+  std::vector<Lanes> scales_;
+};
+
+// One row with weights of its own, in double.
+class DescentRow {
+ public:
+  template <class T, class Index>
+  void run(const Grams<T>& grams, const Csr<T, Index>& weights, const Rows<const T>& G, Size row,
+           const T* p, const T* allowed, int sweeps, T* f) {
+    const Eigen::Index rank = static_cast<Eigen::Index>(grams.rank);
+    K_.setZero(rank, rank);
+    for (Size t = 0; t < grams.count; ++t) {
+      K_ += static_cast<double>(grams.scale(t, row)) *
+            ConstMatrixMap<T>(grams.row(t, 0), rank, rank).template cast<double>();
+    }
+    add_weighted_gram(weights, row, G, gathered_, weighted_, K_);
+    using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+    f_ = Eigen::Map<const Vector>(f, rank).template cast<double>();
+    gradient_.noalias() = K_ * f_;
+    gradient_ -= Eigen::Map<const Vector>(p, rank).template cast<double>();
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Eigen::Index k = 0; k < rank; ++k) {
+        step(k, allowed == nullptr ? T(1) : allowed[row * grams.rank + k]);
+      }
+    }
+    for (Eigen::Index k = 0; k < rank; ++k) {
+      f[k] = static_cast<T>(f_(k));
+    }
+  }
+
+ private:
+  template <class T>
+  void step(Eigen::Index k, T allowed) {
+    const double curvature = K_(k, k);
+    if (!(curvature > static_cast<double>(tiny<T>()))) {
+      return;
+    }
+    const double moved =
+        std::max(0.0, f_(k) - gradient_(k) / curvature) * static_cast<double>(allowed);
+    const double change = moved - f_(k);
+    if (change != 0.0) {
+      f_(k) = moved;
+      gradient_.noalias() += change * K_.col(k);
+    }
+  }
+
+  Eigen::MatrixXd K_;
+  Eigen::MatrixXd gathered_;
+  Eigen::MatrixXd weighted_;
+  Eigen::VectorXd f_;
+  Eigen::VectorXd gradient_;
+};
+
+// weights.indptr == nullptr: no row has weights of its own.  allowed: p x R values 0 or 1, or none.
+template <class T, class Index>
+void coordinate_descent(const Grams<T>& grams, const Csr<T, Index>& weights, const Rows<const T>& G,
+                        const Rows<const T>& P, const Rows<T>& F, const T* allowed, int sweeps,
+                        int threads) {
+  if (weights.indptr != nullptr) {
+    const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
+    parallel_for(
+        blocks.count(), threads, [] { return DescentRow{}; },
+        [&](DescentRow& problem, Size block) {
+          const Range range = blocks[block];
+          for (Size i = range.begin; i < range.end; ++i) {
+            problem.run(grams, weights, G, i, P.row(i), allowed, sweeps, F.row(i));
+          }
+        });
+    return;
+  }
+  constexpr Size lanes = DescentTile<T>::kLanes;
+  constexpr Size tiles = 8;
+  const EvenBlocks blocks(F.rows, lanes * tiles);
+  const int team = useful_threads(F.rows * F.columns * F.columns * sweeps, threads);
+  parallel_for(
+      blocks.count(), team, [&] { return DescentTile<T>(grams); },
+      [&](DescentTile<T>& tile, Size block) {
+        const Range range = blocks[block];
+        for (Size begin = range.begin; begin < range.end; begin += lanes) {
+          tile.run(P, F, allowed, {begin, std::min(begin + lanes, range.end)}, sweeps);
+        }
+      });
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,111 @@
+"""Coordinate descent on a factor whose terms are all Frobenius terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._dispatch import kernels
+from ._weight_forms import Entries, Quadratic
+
+Array = npt.NDArray[Any]
+
+_ROWS_PER_CALL = 4096  # dense rows are listed a call at a time
+
+
+class Part(NamedTuple):
+    """``coefficient * quadratic``: what one term adds to K_i, over the other factor G."""
+
+    quadratic: Quadratic
+    coefficient: float
+    G: Array
+
+
+class _Pattern(NamedTuple):
+    entries: Entries
+    scale: float
+    G: Array
+
+
+def descend(
+    F: Array,
+    P: Array,
+    parts: Sequence[Part],
+    allowed: Array | None,
+    sweeps: int,
+    n_threads: int,
+) -> None:
+    """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
+
+    `allowed` has 0 where an entry of F must be 0, 1 elsewhere.
+    """
+    grams, scales = _grams(F, parts)
+    patterns = [
+        _Pattern(part.quadratic.entries, part.coefficient, part.G)
+        for part in parts
+        if part.quadratic.entries is not None
+    ]
+    if not patterns:
+        G = parts[0].G
+        kernels.coordinate_descent(
+            grams, scales, None, None, None, G, P, F, allowed, sweeps, n_threads
+        )
+        return
+    G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
+    for begin in range(0, len(F), _ROWS_PER_CALL):
+        rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
+        indptr, indices, weights = _stacked(patterns, rows, F.dtype)
+        kernels.coordinate_descent(
+            grams,
+            None if scales is None else np.ascontiguousarray(scales[:, rows]),
+            indptr,
+            indices,
+            weights,
+            G,
+            P[rows],
+            F[rows],
+            None if allowed is None else allowed[rows],
+            sweeps,
+            n_threads,
+        )
+
+
+def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
+    """Gram matrices of the parts and their row scales; those without scales are summed."""
+    common: list[Array] = []
+    grams: list[Array] = []
+    scales: list[Array] = []
+    for part in parts:
+        gram, rows = part.quadratic.gram, part.quadratic.rows
+        if gram is not None:
+            gram = gram if part.coefficient == 1 else gram.dtype.type(part.coefficient) * gram
+            if rows is None:
+                common.append(gram)
+            else:
+                grams.append(gram)
+                scales.append(rows)
+    if common:
+        grams.append(sum(common[1:], start=common[0]))
+        scales.append(np.ones(len(F), dtype=F.dtype))
+    if not grams:
+        return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
+    unscaled = len(grams) == 1 and bool(common)
+    return np.stack(grams), None if unscaled else np.stack(scales)
+
+
+def _stacked(patterns: list[_Pattern], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
+    """Signed weights of some rows, side by side over the stacked G."""
+    blocks = []
+    for entries, scale, G in patterns:
+        indptr, indices, values = entries.csr_rows(rows)
+        if len(patterns) == 1 and scale == 1:
+            return indptr, indices, values
+        scaled = values * dtype.type(scale)
+        shape = (rows.stop - rows.start, len(G))
+        blocks.append(sp.csr_array((scaled, indices, indptr), shape=shape))
+    csr = blocks[0] if len(blocks) == 1 else sp.hstack(blocks, format="csr")
+    return csr.indptr, csr.indices, csr.data
