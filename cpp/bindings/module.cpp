@@ -44,6 +44,7 @@ PYBIND11_MODULE(SSNMF_MODULE, module) {
              "Number of columns in which factors of this rank are stored.");
   module.def("max_threads", &ssnmf::max_threads, "Number of threads OpenMP would start.");
   module.def("build_info", &ssnmf::build_info, "How this module was built.");
+  ssnmf::register_csr(module);
   ssnmf::register_sparse_passes(module);
   ssnmf::register_sparse_losses(module);
   ssnmf::register_dense(module);

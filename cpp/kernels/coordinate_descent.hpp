@@ -14,6 +14,7 @@
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
 #include "nnls.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
@@ -30,18 +31,24 @@ struct Grams {
   T scale(Size t, Size i) const { return scales == nullptr ? T(1) : scales[t * rows + i]; }
 };
 
-// Rows without weights of their own: as many rows at once as a cache line holds, one in each lane.
+// Rows without weights of their own: a tile of rows at once, one in each lane.  Four registers of
+// lanes hide the latency of a chain in which every entry waits for the one before.
 template <class T>
 class DescentTile {
  public:
-  static constexpr int kLanes = 64 / static_cast<int>(sizeof(T));
+  static constexpr int kLanes = 4 * kRegisterBytes / static_cast<int>(sizeof(T));
   using Lanes = Eigen::Array<T, kLanes, 1>;
 
   explicit DescentTile(const Grams<T>& grams)
       : grams_(grams),
         f_(static_cast<std::size_t>(grams.rank)),
         p_(static_cast<std::size_t>(grams.rank)),
-        scales_(static_cast<std::size_t>(grams.count)) {}
+        inverse_(static_cast<std::size_t>(grams.rank)),
+        scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()) {
+    if (grams.scales == nullptr) {
+      invert();
+    }
+  }
 
   void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps) {
     load(P, F, rows);
@@ -59,49 +66,60 @@ class DescentTile {
 
  private:
   void load(const Rows<const T>& P, const Rows<T>& F, Range rows) {
-    for (Lanes& lanes : f_) {
-      lanes.setZero();
-    }
-    for (Lanes& lanes : p_) {
-      lanes.setZero();
-    }
-    for (Lanes& lanes : scales_) {
-      lanes.setZero();
-    }
-    for (Size i = rows.begin; i < rows.end; ++i) {
+    const Size count = rows.end - rows.begin;
+    for (Size i = 0; i < count; ++i) {
+      const T* f = F.row(rows.begin + i);
+      const T* p = P.row(rows.begin + i);
       for (Size k = 0; k < grams_.rank; ++k) {
-        f_[static_cast<std::size_t>(k)](i - rows.begin) = F.row(i)[k];
-        p_[static_cast<std::size_t>(k)](i - rows.begin) = P.row(i)[k];
+        f_[static_cast<std::size_t>(k)](i) = f[k];
+        p_[static_cast<std::size_t>(k)](i) = p[k];
       }
+    }
+    if (count < kLanes) {
+      for (std::size_t k = 0; k < f_.size(); ++k) {
+        f_[k].tail(kLanes - count).setZero();
+        p_[k].tail(kLanes - count).setZero();
+      }
+    }
+    if (grams_.scales != nullptr) {
       for (Size t = 0; t < grams_.count; ++t) {
-        scales_[static_cast<std::size_t>(t)](i - rows.begin) = grams_.scale(t, i);
+        for (Size i = 0; i < count; ++i) {
+          scales_[static_cast<std::size_t>(t)](i) = grams_.scale(t, rows.begin + i);
+        }
       }
+      invert();
     }
   }
 
-  // (K_t f)_k; the rank is a multiple of 8.
+  // 1 / K_kk, or 0 where there is no curvature.
+  void invert() {
+    for (Size k = 0; k < grams_.rank; ++k) {
+      Lanes curvature = Lanes::Zero();
+      for (Size t = 0; t < grams_.count; ++t) {
+        curvature += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k)[k];
+      }
+      inverse_[static_cast<std::size_t>(k)] =
+          (curvature > tiny<T>()).select(T(1) / curvature.max(tiny<T>()), T(0));
+    }
+  }
+
+  // (K_t f)_k
   [[gnu::flatten]] Lanes product(Size t, Size k) const {
     const T* gram = grams_.row(t, k);
-    Lanes sum[4] = {Lanes::Zero(), Lanes::Zero(), Lanes::Zero(), Lanes::Zero()};
-    for (Size l = 0; l < grams_.rank; l += 4) {
-      for (Size u = 0; u < 4; ++u) {
-        sum[u] += gram[l + u] * f_[static_cast<std::size_t>(l + u)];
-      }
+    Lanes sum = Lanes::Zero();
+    for (Size l = 0; l < grams_.rank; ++l) {
+      sum += gram[l] * f_[static_cast<std::size_t>(l)];
     }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return sum;
   }
 
-  void step(Size k, const T* allowed, Range rows) {
+  [[gnu::flatten]] void step(Size k, const T* allowed, Range rows) {
     Lanes gradient = -p_[static_cast<std::size_t>(k)];
-    Lanes curvature = Lanes::Zero();
     for (Size t = 0; t < grams_.count; ++t) {
-      const Lanes& scale = scales_[static_cast<std::size_t>(t)];
-      gradient += scale * product(t, k);
-      curvature += scale * grams_.row(t, k)[k];
+      gradient += scales_[static_cast<std::size_t>(t)] * product(t, k);
     }
     Lanes& f = f_[static_cast<std::size_t>(k)];
-    const Lanes moved = (f - gradient / curvature.max(tiny<T>())).max(T(0));
-    f = (curvature > tiny<T>()).select(moved, f);
+    f = (f - gradient * inverse_[static_cast<std::size_t>(k)]).max(T(0));
     if (allowed != nullptr) {
       for (Size i = rows.begin; i < rows.end; ++i) {
         f(i - rows.begin) *= allowed[i * grams_.rank + k];
@@ -112,6 +130,7 @@ class DescentTile {
   Grams<T> grams_;
   std::vector<Lanes> f_;
   std::vector<Lanes> p_;
+  std::vector<Lanes> inverse_;
   std::vector<Lanes> scales_;
 };
 
@@ -183,7 +202,7 @@ void coordinate_descent(const Grams<T>& grams, const Csr<T, Index>& weights, con
     return;
   }
   constexpr Size lanes = DescentTile<T>::kLanes;
-  constexpr Size tiles = 8;
+  constexpr Size tiles = 4;
   const EvenBlocks blocks(F.rows, lanes * tiles);
   const int team = useful_threads(F.rows * F.columns * F.columns * sweeps, threads);
   parallel_for(

@@ -17,12 +17,16 @@ namespace ssnmf {
 constexpr int kNarrowestRank = 8;
 constexpr int kLargestNarrowRank = 64;
 constexpr int kRankBlock = 32;
-// Up to here a row and its sum fit in the registers, or nearly.
-#ifdef __AVX512F__
-constexpr int kLargestFixedRank = 128;
+// Bytes of a vector register of the level.
+#if defined(__AVX512F__)
+constexpr int kRegisterBytes = 64;
+#elif defined(__AVX__)
+constexpr int kRegisterBytes = 32;
 #else
-constexpr int kLargestFixedRank = 64;
+constexpr int kRegisterBytes = 16;
 #endif
+// Up to here a row and its sum fit in the registers, or nearly.
+constexpr int kLargestFixedRank = kRegisterBytes == 64 ? 128 : 64;
 
 // Step of the padded ranks up to 64: one AVX-512 register of either type, halved for small ranks.
 template <class T>

@@ -148,7 +148,7 @@ def factorize(
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights)
+    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     weight = _check_weight(supervision_weight)
 
     S, A, B = start(init, X, data, labels, rank, rng, X.dtype)
@@ -200,7 +200,7 @@ def objective(
     threads = resolve_threads(n_threads)
     if (Y is None) != (B is None):
         raise ValueError("Y and B belong together: give both or neither.")
-    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights)
+    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
     n, m = X.shape
     S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
@@ -211,12 +211,18 @@ def objective(
 
 
 def _terms(
-    X: Any, Y: Any, reconstruction: str, supervision: str, X_weights: Any, Y_weights: Any
+    X: Any,
+    Y: Any,
+    reconstruction: str,
+    supervision: str,
+    X_weights: Any,
+    Y_weights: Any,
+    threads: int,
 ) -> tuple[Any, Term, Term | None]:
     """Check the data and build the term of X and, where there is a Y, that of Y."""
     check_option(reconstruction, "reconstruction", LOSSES)
     check_option(supervision, "supervision", LOSSES)
-    X = check_matrix(X, "X")
+    X = check_matrix(X, "X", n_threads=threads)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
     data = build_term(X, X_weights, cast(Loss, reconstruction), "X")

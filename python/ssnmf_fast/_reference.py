@@ -326,6 +326,40 @@ def update(
     F[...] = np.where((new < floor) & (F > 0) & (t > 0), floor, new)
 
 
+# ---------------------------------------------------------------- structure of sparse matrices
+
+
+def inspect_csr(indptr: Array, indices: Array, n_columns: int, n_threads: int) -> int:
+    """Return 0 for sorted rows, 1 for unsorted ones, 2 if a row repeats a column, 3 if unsound."""
+    steps = np.diff(indptr)
+    if indptr[0] != 0 or np.any(steps < 0) or indptr[-1] > len(indices):
+        return 3
+    columns = indices[: indptr[-1]].astype(np.int64)
+    if np.any(columns < 0) or np.any(columns >= n_columns):
+        return 3
+    keys = np.repeat(np.arange(len(steps), dtype=np.int64), steps) * n_columns + columns
+    if np.all(np.diff(keys) > 0):
+        return 0
+    return 1 if len(np.unique(keys)) == len(keys) else 2
+
+
+def transpose(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    out_indptr: Array,
+    out_indices: Array,
+    out_values: Array,
+    n_threads: int,
+) -> None:
+    """Write the transpose of a sound matrix, with sorted rows."""
+    order = np.argsort(indices[: indptr[-1]], kind="stable")
+    out_indptr[0] = 0
+    np.cumsum(np.bincount(indices[order], minlength=len(out_indptr) - 1), out=out_indptr[1:])
+    out_indices[...] = _rows(indptr)[order]
+    out_values[...] = values[order]
+
+
 # ---------------------------------------------------------------- convex problems, by rows
 
 

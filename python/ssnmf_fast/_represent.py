@@ -75,7 +75,7 @@ def represent(
     check_option(loss, "loss", LOSSES)
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
-    X = check_matrix(X, "X")
+    X = check_matrix(X, "X", n_threads=threads)
     A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False)
     A = check_factor(A, "A", (A.shape[0], X.shape[1]), X.dtype, "components x features of X")
     rank = A.shape[0]

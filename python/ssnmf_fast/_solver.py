@@ -81,6 +81,7 @@ class Problem:
         self.n_threads = n_threads
         self.allowed = allowed or {}
         self._sides = {name: self._sides_of(name) for name in factors}
+        self._pulled: str | None = None  # the factor whose P is in the workspace
         # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
         # cost more than some of the updates.
         longest = max(factors.values(), key=len)
@@ -95,18 +96,42 @@ class Problem:
     def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
         """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
         sides = [(r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name] + [
-            (r.term.T, r.rows, r.coefficient) for r in self.relations if r.columns == name
+            (r.term.transposed(self.n_threads), r.rows, r.coefficient)
+            for r in self.relations
+            if r.columns == name
         ]
         # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
         return [(t, other, 1.0) for t, other, _ in sides] if len(sides) == 1 else sides
 
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
+        if self._pulled is not None:
+            return self._objective_from_pulls(self._pulled)
         return sum(
             r.coefficient
             * r.term.value(self.factors[r.rows], self.factors[r.columns], self.n_threads)
             for r in self.relations
             if r.coefficient
+        )
+
+    def _objective_from_pulls(self, name: str) -> float:
+        """|Z|^2 - 2 <P, F> + <N, F>, summed over the terms: P of the last update still holds."""
+        F = self.factors[name]
+        P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
+        constant = 0.0
+        for position, (term, other, coefficient) in enumerate(self._sides[name]):
+            to = Target(N, coefficient, self.n_threads, accumulate=position > 0)
+            term.pull_down(F, self.factors[other], to)
+            constant += coefficient * term.constant
+        above = kernels.inner(F, P, self.n_threads)
+        below = kernels.inner(F, N, self.n_threads)
+        return max(constant - 2 * above + below, 0.0)
+
+    def _keeps_pulls(self, name: str) -> bool:
+        """Whether the objective follows from P of this factor: all terms meet it, by products."""
+        return all(
+            r.rows == name and r.term.loss == "frobenius" and r.term.residual is None
+            for r in self.relations
         )
 
     def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
@@ -129,6 +154,7 @@ class Problem:
 
         "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
         """
+        self._pulled = name if self._keeps_pulls(name) else None
         if rule == "hals" and all(t.loss == "frobenius" for t, _, _ in self._sides[name]):
             self._descend(name)
             return
@@ -152,6 +178,7 @@ class Problem:
         ratio = np.log2(there[drifted]) - np.log2(here[drifted])
         exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
         if exponents.any():
+            self._pulled = None
             np.ldexp(self.factors[hub], exponents, out=self.factors[hub])
             for factor in others:
                 np.ldexp(factor, -exponents, out=factor)

@@ -43,13 +43,12 @@ class Term:
     constant: float
     residual: Residual | None = None
 
-    @property
-    def T(self) -> Term:
-        """The same term with the two factors exchanged.  Its value is taken on this side only."""
+    def transposed(self, n_threads: int) -> Term:
+        """Return the term with the two factors exchanged.  Its value is taken on this side only."""
         return replace(
             self,
-            entries=self.entries.T,
-            form=self.form.T,
+            entries=self.entries.transposed(n_threads),
+            form=self.form.transposed(n_threads),
             shape=self.shape[::-1],
             residual=None,
         )
@@ -251,7 +250,9 @@ def _observed(Z: Any, pattern: sp.csr_array, loss: Loss, title: str) -> Term:
 def _sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
     """The values of Z at the stored entries of a pattern, in its order."""
     if sp.issparse(Z):
-        # Both have sorted, unique indices: shared entries are found by one search of keys.
+        # No row repeats an index: shared entries are found by one search of sorted keys.
+        if not Z.has_sorted_indices:
+            Z = Z.sorted_indices()
         keys, wanted = _keys(Z), _keys(pattern)
         place = np.searchsorted(keys, wanted)
         place[place == len(keys)] = 0

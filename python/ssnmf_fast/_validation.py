@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._csr import DUPLICATES, UNSOUND, structure
+
 Array = npt.NDArray[Any]
 
 # Products of three factors with the data must not overflow.
@@ -57,14 +59,22 @@ def _check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
 
 
 def check_matrix(
-    X: Any, name: str, *, dtype: Any = None, allow_nan: bool = True, allow_negative: bool = False
+    X: Any,
+    name: str,
+    *,
+    dtype: Any = None,
+    allow_nan: bool = True,
+    allow_negative: bool = False,
+    n_threads: int = 1,
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
+
+    The rows of a CSR array need not be sorted.
 
     The result may share memory with `X` and must not be written to.
     """
     if sp.issparse(X):
-        matrix = _check_sparse(X, name, dtype)
+        matrix = _check_sparse(X, name, dtype, n_threads)
         values = matrix.data
     else:
         matrix = _check_dense(X, name, dtype)
@@ -74,7 +84,7 @@ def check_matrix(
     return matrix
 
 
-def _check_sparse(X: Any, name: str, dtype: Any) -> sp.csr_array:
+def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {X.shape}.")
     target = np.dtype(dtype) if dtype is not None else _check_dtype(X.dtype, name)
@@ -82,14 +92,13 @@ def _check_sparse(X: Any, name: str, dtype: Any) -> sp.csr_array:
     csr = X if X.format == "csr" else X.tocsr()
     data = csr.data if csr.data.dtype == target else csr.data.astype(target)
     result = sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape, copy=False)
-    if len(result.indices):
-        low, high = int(result.indices.min()), int(result.indices.max())
-        if low < 0 or high >= result.shape[1] or np.any(np.diff(result.indptr) < 0):
-            raise ValueError(
-                f"{name} is not a valid sparse matrix: a column index lies outside of its "
-                f"{result.shape[1]} columns, or indptr decreases."
-            )
-    if not result.has_canonical_format:
+    state = structure(result, n_threads)
+    if state == UNSOUND:
+        raise ValueError(
+            f"{name} is not a valid sparse matrix: a column index lies outside of its "
+            f"{result.shape[1]} columns, or indptr decreases."
+        )
+    if state == DUPLICATES:
         result = result.copy()
         result.sum_duplicates()
     if len(result.data) > result.indptr[-1]:

@@ -2,7 +2,7 @@
 
 Data Z (p x q) is approximated by F G^T.  :class:`SparseEntries` and :class:`DenseEntries` hold the
 weighted data and run the passes over it; the classes below them hold the weights alone.  Each of
-them has a transpose, `.T`, so that one class serves the factor of the rows and that of the columns.
+them has a transpose, so that one class serves the factor of the rows and that of the columns.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._csr import transposed
 from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
@@ -42,8 +43,7 @@ class Target:
 class Entries(Protocol):
     """Data over which the kernels run."""
 
-    @property
-    def T(self) -> Entries: ...
+    def transposed(self, n_threads: int) -> Entries: ...
     def csr_rows(self, rows: slice) -> Csr: ...
     def product(self, G: Array, to: Target) -> None: ...
     def ratio(self, F: Array, G: Array, to: Target) -> None: ...
@@ -52,15 +52,14 @@ class Entries(Protocol):
 
 
 class SparseEntries:
-    """Stored entries of a CSR matrix.  The transposed copy is made once, when first needed."""
+    """Stored entries of a CSR matrix."""
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
         self._csr: Csr = (matrix.indptr, matrix.indices, matrix.data)
 
-    @cached_property
-    def T(self) -> SparseEntries:
-        return SparseEntries(sp.csr_array(self.matrix.T.tocsr()))
+    def transposed(self, n_threads: int) -> SparseEntries:
+        return SparseEntries(transposed(self.matrix, n_threads))
 
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""
@@ -91,8 +90,8 @@ class DenseEntries:
     array: Array
     mask: bool = False
 
-    @property
-    def T(self) -> DenseEntries:
+    def transposed(self, n_threads: int) -> DenseEntries:
+        del n_threads
         return DenseEntries(self.array.T, self.mask)
 
     def csr_rows(self, rows: slice) -> Csr:
@@ -132,8 +131,7 @@ class Quadratic:
 class WeightForm(Protocol):
     """Weights V of the entries: gives N for both losses."""
 
-    @property
-    def T(self) -> WeightForm: ...
+    def transposed(self, n_threads: int) -> WeightForm: ...
     def quadratic(self, G: Array, n_threads: int) -> Quadratic: ...
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
         """(V .* (F G^T)) G."""
@@ -149,8 +147,8 @@ class Separable:
     rows: Array | None = None
     columns: Array | None = None
 
-    @property
-    def T(self) -> Separable:
+    def transposed(self, n_threads: int) -> Separable:
+        del n_threads
         return Separable(self.columns, self.rows)
 
     def gram(self, G: Array, n_threads: int) -> Array:
@@ -179,9 +177,8 @@ class Listed:
 
     entries: Entries
 
-    @property
-    def T(self) -> Listed:
-        return Listed(self.entries.T)
+    def transposed(self, n_threads: int) -> Listed:
+        return Listed(self.entries.transposed(n_threads))
 
     def quadratic(self, G: Array, n_threads: int) -> Quadratic:
         del G, n_threads
@@ -200,9 +197,8 @@ class Complement:
     def __init__(self, missing: SparseEntries) -> None:
         self.missing = missing
 
-    @property
-    def T(self) -> Complement:
-        return Complement(self.missing.T)
+    def transposed(self, n_threads: int) -> Complement:
+        return Complement(self.missing.transposed(n_threads))
 
     def quadratic(self, G: Array, n_threads: int) -> Quadratic:
         gram = Separable().gram(G, n_threads)
