@@ -7,6 +7,7 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <vector>
 
 #include "../core/parallel.hpp"
 #include "gemm.hpp"
@@ -17,46 +18,80 @@ namespace ssnmf {
 constexpr Size kTileRows = 64;
 constexpr Size kTileColumns = 256;
 
+// Two tiles, of values and of models, and the rows of the result.
 template <class T>
 struct TileWorkspace {
-  Matrix<T> values{kTileRows, kTileColumns};
-  Matrix<T> model{kTileRows, kTileColumns};
+  std::vector<T> values = std::vector<T>(kTileRows * kTileColumns);
+  std::vector<T> model = std::vector<T>(kTileRows * kTileColumns);
   Matrix<T> sum;
 };
 
-// Copies a tile of Z row by row, or column by column where that is how it lies in memory.
-template <class T, class Convert>
-void read_tile(const Dense<T>& Z, Range rows, Range columns, const Convert& convert,
-               Matrix<T>& tile) {
-  const bool by_columns = std::abs(Z.row_stride) < std::abs(Z.column_stride);
-  const T* base = Z.data + rows.begin * Z.row_stride + columns.begin * Z.column_stride;
-  const Size height = rows.end - rows.begin;
-  const Size width = columns.end - columns.begin;
-  if (by_columns) {
-    for (Size j = 0; j < width; ++j) {
-      for (Size i = 0; i < height; ++i) {
-        tile(i, j) = convert(base[i * Z.row_stride + j * Z.column_stride]);
-      }
-    }
-    return;
+// A tile of Z and where it lies.  Where columns of Z are contiguous, tiles hold the transpose: both
+// are read and written in the order of the memory.
+template <class T>
+struct Tile {
+  Range rows;
+  Range columns;
+  bool transposed;
+
+  Size height() const { return rows.end - rows.begin; }
+  Size width() const { return columns.end - columns.begin; }
+  Size size() const { return height() * width(); }
+
+  Block<T> in(std::vector<T>& buffer) const {
+    return transposed ? Block<T>{buffer.data(), width(), height(), height()}
+                      : Block<T>{buffer.data(), height(), width(), width()};
   }
-  for (Size i = 0; i < height; ++i) {
-    for (Size j = 0; j < width; ++j) {
-      tile(i, j) = convert(base[i * Z.row_stride + j * Z.column_stride]);
+};
+
+template <class T>
+bool by_columns(const Dense<T>& Z) {
+  return std::abs(Z.row_stride) < std::abs(Z.column_stride);
+}
+
+template <class T, class Convert>
+void read_tile(const Dense<T>& Z, const Tile<T>& tile, const Convert& convert,
+               std::vector<T>& values) {
+  const T* base = Z.data + tile.rows.begin * Z.row_stride + tile.columns.begin * Z.column_stride;
+  const Block<T> block = tile.in(values);
+  const Size outer = tile.transposed ? Z.column_stride : Z.row_stride;
+  const Size inner = tile.transposed ? Z.row_stride : Z.column_stride;
+  for (Size i = 0; i < block.rows; ++i) {
+    const T* from = base + i * outer;
+    T* to = block.data + i * block.stride;
+    if (inner == 1) {
+      for (Size j = 0; j < block.columns; ++j) {
+        to[j] = convert(from[j]);
+      }
+    } else {
+      for (Size j = 0; j < block.columns; ++j) {
+        to[j] = convert(from[j * inner]);
+      }
     }
   }
 }
 
-// What a pass does with a tile of values, given the model f . g of every entry.
+// The models f . g of a tile.
 template <class T>
-using TileOperation = void (*)(Matrix<T>& values, const Matrix<T>& model, Size rows, Size columns);
+void model_tile(const Tile<T>& tile, const Rows<const T>& F, const Rows<const T>& G,
+                std::vector<T>& model) {
+  const Block<const T> f = rows_of(F, tile.rows);
+  const Block<const T> g = rows_of(G, tile.columns);
+  if (tile.transposed) {
+    product_with_transposed(g, f, tile.in(model));
+  } else {
+    product_with_transposed(f, g, tile.in(model));
+  }
+}
+
+// What a pass does with the values of a tile, given the models.
+template <class T>
+using TileOperation = void (*)(T* values, const T* model, Size size);
 
 template <class Op, class T>
-void apply(Matrix<T>& values, const Matrix<T>& model, Size rows, Size columns) {
-  for (Size i = 0; i < rows; ++i) {
-    for (Size j = 0; j < columns; ++j) {
-      values(i, j) = Op::coefficient(values(i, j), model(i, j));
-    }
+void apply(T* values, const T* model, Size size) {
+  for (Size e = 0; e < size; ++e) {
+    values[e] = Op::coefficient(values[e], model[e]);
   }
 }
 
@@ -68,20 +103,23 @@ void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const
   work.sum.setZero(height, G.columns);
   const EvenBlocks tiles(Z.columns, kTileColumns);
   for (Size t = 0; t < tiles.count(); ++t) {
-    const Range columns = tiles[t];
-    const Size width = columns.end - columns.begin;
+    const Tile<T> tile{rows, tiles[t], by_columns(Z)};
     if (mask) {
-      read_tile(Z, rows, columns, [](T z) { return std::isnan(z) ? T(0) : T(1); }, work.values);
+      read_tile(Z, tile, [](T z) { return std::isnan(z) ? T(0) : T(1); }, work.values);
     } else {
-      read_tile(Z, rows, columns, [](T z) { return std::isnan(z) ? T(0) : z; }, work.values);
+      read_tile(Z, tile, [](T z) { return std::isnan(z) ? T(0) : z; }, work.values);
     }
     if (operation != nullptr) {
-      product_with_transposed(rows_of(F, rows), rows_of(G, columns),
-                              corner(work.model, height, width));
-      operation(work.values, work.model, height, width);
+      model_tile(tile, F, G, work.model);
+      operation(work.values.data(), work.model.data(), tile.size());
     }
-    add_product(as_const(corner(work.values, height, width)), rows_of(G, columns),
-                corner(work.sum, height, G.columns));
+    const Block<const T> values = as_const(tile.in(work.values));
+    const Block<T> sum = corner(work.sum, height, G.columns);
+    if (tile.transposed) {
+      add_transposed_product(values, rows_of(G, tile.columns), sum);
+    } else {
+      add_product(values, rows_of(G, tile.columns), sum);
+    }
   }
   for (Size i = 0; i < height; ++i) {
     for (Size k = 0; k < G.columns; ++k) {
@@ -110,20 +148,15 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
   const auto workspace = [] { return TileWorkspace<T>{}; };
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   return ordered_sum(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
-    const Range rows = blocks[block];
-    const Size height = rows.end - rows.begin;
     double sum = 0.0;
     for (Size t = 0; t < tiles.count(); ++t) {
-      const Range columns = tiles[t];
-      const Size width = columns.end - columns.begin;
-      read_tile(Z, rows, columns, [](T value) { return value; }, work.values);
-      product_with_transposed(rows_of(F, rows), rows_of(G, columns),
-                              corner(work.model, height, width));
-      for (Size i = 0; i < height; ++i) {
-        for (Size j = 0; j < width; ++j) {
-          const T value = work.values(i, j);
-          sum += std::isnan(value) ? 0.0 : Loss::of(value, work.model(i, j), T(1));
-        }
+      const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
+      read_tile(Z, tile, [](T value) { return value; }, work.values);
+      model_tile(tile, F, G, work.model);
+      for (Size e = 0; e < tile.size(); ++e) {
+        const T value = work.values[static_cast<std::size_t>(e)];
+        const T model = work.model[static_cast<std::size_t>(e)];
+        sum += std::isnan(value) ? 0.0 : Loss::of(value, model, T(1));
       }
     }
     return sum;

@@ -19,6 +19,7 @@ from ._weight_forms import Target
 Array = npt.NDArray[Any]
 Solver = Literal["mm", "mu", "hals"]
 
+_CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _SWEEPS = 2  # of coordinate descent for every product with the data
 
@@ -106,7 +107,12 @@ class Problem:
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
         if self._pulled is not None:
-            return self._objective_from_pulls(self._pulled)
+            value, constant = self._objective_from_pulls(self._pulled)
+            # A small difference of large sums has few digits: then entry by entry, where possible.
+            if value > _CANCELS[self.factors[self._pulled].dtype] * constant or not any(
+                r.term.residual for r in self.relations
+            ):
+                return value
         return sum(
             r.coefficient
             * r.term.value(self.factors[r.rows], self.factors[r.columns], self.n_threads)
@@ -114,8 +120,11 @@ class Problem:
             if r.coefficient
         )
 
-    def _objective_from_pulls(self, name: str) -> float:
-        """|Z|^2 - 2 <P, F> + <N, F>, summed over the terms: P of the last update still holds."""
+    def _objective_from_pulls(self, name: str) -> tuple[float, float]:
+        """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms.
+
+        P of the last update still holds.
+        """
         F = self.factors[name]
         P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
         constant = 0.0
@@ -125,14 +134,11 @@ class Problem:
             constant += coefficient * term.constant
         above = kernels.inner(F, P, self.n_threads)
         below = kernels.inner(F, N, self.n_threads)
-        return max(constant - 2 * above + below, 0.0)
+        return max(constant - 2 * above + below, 0.0), constant
 
     def _keeps_pulls(self, name: str) -> bool:
         """Whether the objective follows from P of this factor: all terms meet it, by products."""
-        return all(
-            r.rows == name and r.term.loss == "frobenius" and r.term.residual is None
-            for r in self.relations
-        )
+        return all(r.rows == name and r.term.loss == "frobenius" for r in self.relations)
 
     def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
         """Return (P, N) of a factor, summed by kind of loss; valid until the next call."""

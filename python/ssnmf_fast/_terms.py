@@ -29,6 +29,7 @@ from ._weight_forms import (
 
 Array = npt.NDArray[Any]
 Loss = Literal["frobenius", "kullback-leibler"]
+_SQUARED_AT_ONCE = 1 << 16
 LOSSES = ("frobenius", "kullback-leibler")
 
 
@@ -162,16 +163,22 @@ def _pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
 
 
 def _squares(values: Array) -> float:
-    return float(np.sum(np.square(values, dtype=np.float64)))
+    """Sum of the squares of all entries but NaN, a part at a time."""
+    total = 0.0
+    step = max(1, _SQUARED_AT_ONCE // max(1, int(np.prod(values.shape[1:]))))
+    for begin in range(0, len(values), step):
+        part = values[begin : begin + step]
+        total += float(np.nansum(np.square(part, dtype=np.float64)))
+    return total
 
 
 def _plain(Z: Any, loss: Loss, form: WeightForm) -> Term:
     """A term whose weights are 0 or 1, with Z zero (sparse) or NaN (dense) where they are 0."""
+    constant = _squares(Z.data if sp.issparse(Z) else Z) if loss == "frobenius" else 0.0
     if sp.issparse(Z):
-        constant = _squares(Z.data) if loss == "frobenius" else 0.0
         return Term(loss, SparseEntries(Z), form, Z.shape, constant)
     residual = Residual(Z) if loss == "frobenius" else None
-    return Term(loss, DenseEntries(Z), form, Z.shape, 0.0, residual)
+    return Term(loss, DenseEntries(Z), form, Z.shape, constant, residual)
 
 
 def _unweighted(Z: Any, loss: Loss, has_nan: bool) -> Term:
