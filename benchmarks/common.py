@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +32,43 @@ def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
     X, _ = tfidf(texts)
     Y = (names[:, None] == np.array(list(CLASSES))[None, :]).astype(dtype)
     return sp.csr_matrix(X, dtype=dtype), Y
+
+
+@cache
+def reuters() -> Any:
+    """Return Reuters-21578: TF-IDF of title and body (csr, about 21,000 x 5000)."""
+    from ssnmf_fast.cli._newsgroups import tfidf
+
+    path = Path(os.environ["SSNMF_FAST_DATA"]) / "reuters21578.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        stories = [json.loads(line) for line in file]
+    X, _ = tfidf([f"{story['title']} {story['body']}" for story in stories])
+    return sp.csr_matrix(X)
+
+
+@cache
+def mnist() -> Any:
+    """Return the 10,000 test digits of MNIST (csr, 10,000 x 784, in [0, 1])."""
+    images = np.load(Path(os.environ["SSNMF_FAST_DATA"]) / "mnist_t10k.npz")["images"]
+    return sp.csr_matrix(images.reshape(len(images), -1) / 255.0)
+
+
+@cache
+def dense() -> Array:
+    """Return a dense 2000 x 2000 matrix of rank 20 with noise."""
+    rng = np.random.default_rng(0)
+    signal = rng.random((2000, 20)) @ rng.random((20, 2000))
+    noisy: Array = signal + 0.1 * rng.random((2000, 2000))
+    return noisy
+
+
+# Name -> the matrix; the files come from $SSNMF_FAST_DATA.
+DATA_SETS: dict[str, Callable[[], Any]] = {
+    "20 Newsgroups": lambda: newsgroups()[0],
+    "Reuters": reuters,
+    "MNIST": mnist,
+    "dense": dense,
+}
 
 
 def zipf_text(

@@ -216,7 +216,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one round, few iterations")
     parser.add_argument("--peers", nargs="+", default=["ssnmf", "sklearn"])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--solver", default="mu", choices=["mu", "mm"])
+    parser.add_argument("--solver", default="mu", choices=["mu", "mm", "hals", "auto"])
     parser.add_argument("--iterations", type=int, default=50)
     parser.add_argument("--synthetic", type=int, metavar="N", help="N random texts instead")
     parser.add_argument("--out", type=Path, help="JSON file of the results, every sample")

@@ -24,7 +24,7 @@ from ._validation import (
 )
 
 Array = npt.NDArray[Any]
-SOLVERS = ("mm", "mu", "hals")
+SOLVERS = ("auto", "mm", "mu", "hals")
 _CHECK_EVERY = 10
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
@@ -67,7 +67,7 @@ def factorize(
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
-    solver: str = "mm",
+    solver: str = "auto",
     init: Any = "random",
     max_iter: int = 200,
     tol: float = 1e-4,
@@ -97,9 +97,11 @@ def factorize(
         at the start.
     X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
-    solver : {"mm", "mu"}
-        "mm" never raises the objective; "mu" is the papers' rule, the same unless the two losses
-        differ.
+    solver : {"auto", "mm", "mu", "hals"}
+        "mm" (majorise-minimise) never raises the objective; "mu" is the papers' rule, the same
+        unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
+        losses only, "mm" for the others, and never raises the objective either.  "auto" is "hals"
+        wherever that is the faster: without weights, or with separable ones.
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
         a given start stay zero.
@@ -155,6 +157,8 @@ def factorize(
     problem = _problem(data, labels, weight, S, A, B, threads)
     if labels is not None and weight is None:
         problem = _balanced(problem, threads)
+    if not isinstance(init, str):
+        problem.allowed = _zeros_that_stay(problem.factors, rank)
     check = _check(problem, rank, callback, verbose, max_iter)
     order = ("A", "S") if labels is None else ("A", "B", "S")
     run = minimise(
@@ -277,6 +281,18 @@ def _balanced(problem: Problem, threads: int) -> Problem:
     weight = values[0] / values[1] if min(values) > 0 else 1.0
     relations = [data, Relation(labels.rows, labels.columns, labels.term, weight)]
     return Problem(problem.factors, relations, threads)
+
+
+def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
+    """Return 0 where a given start is zero, 1 elsewhere, for the factors that have zeros.
+
+    Multiplicative rules keep zeros by themselves; coordinate descent would not.
+    """
+    return {
+        name: (factor > 0).astype(factor.dtype)
+        for name, factor in factors.items()
+        if not factor[:, :rank].all()
+    }
 
 
 def _check(

@@ -14,10 +14,10 @@ from ._descent import Part, descend
 from ._dispatch import kernels
 from ._reference import Rule
 from ._terms import Term
-from ._weight_forms import Target
+from ._weight_forms import Separable, Target
 
 Array = npt.NDArray[Any]
-Solver = Literal["mm", "mu", "hals"]
+Solver = Literal["auto", "mm", "mu", "hals"]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
@@ -158,10 +158,12 @@ class Problem:
     def update(self, name: str, rule: Solver) -> None:
         """Update a factor by the rule.
 
-        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
+        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm";
+        "auto" is "hals", but "mm" where rows have weights of their own, whose Gram matrices cost
+        more than faster convergence gives.
         """
         self._pulled = name if self._keeps_pulls(name) else None
-        if rule == "hals" and all(t.loss == "frobenius" for t, _, _ in self._sides[name]):
+        if self._descends(name, rule):
             self._descend(name)
             return
         sums = self.pulls(name)
@@ -169,6 +171,12 @@ class Problem:
         P1, N1 = sums.get("kullback-leibler", (None, None))
         step: Rule = "mu" if rule == "mu" else "mm"
         kernels.update(self.factors[name], P2, N2, P1, N1, step, self.n_threads)
+
+    def _descends(self, name: str, rule: Solver) -> bool:
+        terms = [term for term, _, _ in self._sides[name]]
+        if rule not in ("auto", "hals") or any(term.loss != "frobenius" for term in terms):
+            return False
+        return rule == "hals" or all(isinstance(term.form, Separable) for term in terms)
 
     def balance(self) -> None:
         """Bring components that drifted apart in scale together, by powers of two: no rounding."""
@@ -226,7 +234,7 @@ def minimise(
         run.n_iter = iteration
         if iteration % check_every and iteration != max_iter:
             continue
-        if rule == "hals":
+        if rule in ("auto", "hals"):
             problem.balance()
         steps = iteration - run.objective[-1][0]
         now = problem.objective()

@@ -36,7 +36,7 @@ def changed(position, value):
         ({"supervision_weight": "equal"}, ValueError, "'balanced'"),
         ({"reconstruction": "l1"}, ValueError, "reconstruction must be one of 'frobenius'"),
         ({"supervision": "l1"}, ValueError, "supervision must be one of"),
-        ({"solver": "newton"}, ValueError, "solver must be one of 'mm', 'mu'"),
+        ({"solver": "newton"}, ValueError, "solver must be one of 'auto', 'mm', 'mu', 'hals'"),
         ({"init": "zeros"}, ValueError, "init must be one of 'random', 'nndsvda'"),
         ({"init": (np.ones((5, 2)),)}, ValueError, r"\(S, A\)"),
         ({"init": (np.ones((5, 2)), np.ones((3, 4)))}, ValueError, r"init\[1\] \(A\) has shape"),

@@ -323,3 +323,44 @@ def test_fuzz():
             assert factor is None or np.isfinite(factor).all()
     assert messages
     assert all(len(message) > 20 for message in messages)
+
+
+@pytest.mark.parametrize("solver", ["auto", "hals", "mm", "mu"])
+@pytest.mark.parametrize("form", ["none", "missing"])
+def test_zeros_of_a_given_start_stay(solver, form):
+    rng = np.random.default_rng(0)
+    X, W, _ = weighted(rng, rng.random((30, 12)) + 0.1, form)
+    S = rng.random((30, 4)) * (rng.random((30, 4)) < 0.6)
+    A = rng.random((4, 12)) * (rng.random((4, 12)) < 0.6)
+    fit = sf.factorize(
+        X, n_components=4, init=(S, A), X_weights=W, solver=solver, tol=0, max_iter=30
+    )
+    assert (fit.S[S == 0] == 0).all()
+    assert (fit.A[A == 0] == 0).all()
+    assert fit.objective[-1][1] < fit.objective[0][1]
+
+
+@pytest.mark.parametrize("losses", MODELS)
+def test_auto_is_coordinate_descent_without_weights(losses):
+    rng = np.random.default_rng(1)
+    X, Y = data(rng, (40, 25), np.float64), np.eye(3)[rng.integers(0, 3, 40)]
+    options = {"reconstruction": losses[0], "supervision": losses[1], "random_state": 0}
+    fits = {
+        solver: sf.factorize(X, Y, n_components=4, solver=solver, max_iter=15, **options)
+        for solver in ("auto", "hals", "mm")
+    }
+    np.testing.assert_array_equal(fits["auto"].A, fits["hals"].A)
+    same = losses == ("kullback-leibler", "kullback-leibler")
+    assert np.array_equal(fits["auto"].A, fits["mm"].A) == same
+
+
+def test_components_that_drift_apart_in_scale_are_brought_together():
+    rng = np.random.default_rng(2)
+    X = rng.random((20, 10))
+    S, A = 1e-12 * rng.random((20, 3)) + 1e-13, 1e12 * rng.random((3, 10)) + 1e11
+    fit = sf.factorize(X, n_components=3, init=(S, A), solver="hals", tol=0, max_iter=50)
+    other = sf.factorize(
+        X, n_components=3, init=(1e12 * S, 1e-12 * A), solver="hals", tol=0, max_iter=50
+    )
+    assert 1e-6 < fit.S.max() / fit.A.max() < 1e6
+    assert fit.objective[-1][1] == pytest.approx(other.objective[-1][1], rel=1e-9)

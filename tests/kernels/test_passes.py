@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 512]
@@ -140,3 +141,42 @@ def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
     once = everything(1)
     for n_threads in (2, 3, 4, 8):
         assert everything(n_threads) == once
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (50, 3), (3, 50), (400, 900), (7, 0), (0, 7)])
+def test_transpose(kernels, shape, dtype, index):
+    Z = sp.random_array(shape, density=0.4, format="csr", rng=0).astype(dtype)
+    for n_threads in (1, 3, 8):
+        out = (
+            np.empty(shape[1] + 1, index),
+            np.empty(Z.nnz, index),
+            np.empty(Z.nnz, dtype),
+        )
+        kernels.transpose(Z.indptr.astype(index), Z.indices.astype(index), Z.data, *out, n_threads)
+        expected = Z.T.tocsr()
+        np.testing.assert_array_equal(out[0], expected.indptr)
+        np.testing.assert_array_equal(out[1], expected.indices)
+        np.testing.assert_array_equal(out[2], expected.data)
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "expected"),
+    [
+        ([0, 2, 3], [0, 2, 1], 0),
+        ([0, 2, 3], [2, 0, 1], 1),
+        ([0, 2, 3], [1, 1, 0], 2),
+        ([0, 3, 4], [1, 0, 1, 0], 2),
+        ([0, 2, 3], [0, 3, 1], 3),
+        ([0, 2, 3], [0, -1, 1], 3),
+        ([0, 3, 2], [0, 1, 2], 3),
+        ([0, 2, 4], [0, 1, 2], 3),
+        ([1, 2, 3], [0, 1, 2], 3),
+        ([0], [], 0),
+    ],
+)
+def test_structure_of_a_sparse_matrix(kernels, reference, indptr, indices, expected):
+    arguments = (np.array(indptr, np.int32), np.array(indices, np.int32), 3, 2)
+    assert kernels.inspect_csr(*arguments) == expected
+    assert reference.inspect_csr(*arguments) == expected

@@ -33,9 +33,8 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
         at the start.
-    solver : {"mm", "mu"}
-        "mm" never raises the objective; "mu" is the rule of [1]_, the same unless the two losses
-        differ.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
     unlabelled : "auto", None or a label
@@ -106,7 +105,7 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         reconstruction: str = "frobenius",
         supervision: str = "frobenius",
         supervision_weight: float | str = 1.0,
-        solver: str = "mm",
+        solver: str = "auto",
         init: Any = "random",
         max_iter: int = 200,
         tol: float = 1e-4,

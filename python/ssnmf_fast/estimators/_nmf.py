@@ -25,8 +25,8 @@ class NMF(FactorizationBase):
         Rank r, at least 1.
     reconstruction : {"frobenius", "kullback-leibler"}
         Loss of X: squared error, or the I-divergence.
-    solver : {"mm", "mu"}
-        Update rule.  With one loss both are the same.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`.
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r) and A (r, m).
     max_iter : int
@@ -89,7 +89,7 @@ class NMF(FactorizationBase):
         *,
         n_components: int = 10,
         reconstruction: str = "frobenius",
-        solver: str = "mm",
+        solver: str = "auto",
         init: Any = "random",
         max_iter: int = 200,
         tol: float = 1e-4,

@@ -31,9 +31,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
         two losses at the start.
-    solver : {"mm", "mu"}
-        "mm" never raises the objective; "mu" is the rule of [1]_, the same unless the two losses
-        differ.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
 

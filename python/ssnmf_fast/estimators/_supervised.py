@@ -31,7 +31,7 @@ class SupervisedBase(FactorizationBase):
         reconstruction: str = "frobenius",
         supervision: str = "frobenius",
         supervision_weight: float | str = 1.0,
-        solver: str = "mm",
+        solver: str = "auto",
         init: Any = "random",
         max_iter: int = 200,
         tol: float = 1e-4,
