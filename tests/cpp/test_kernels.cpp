@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/coordinate_descent.hpp"
+#include "kernels/csr.hpp"
 #include "kernels/dense_pass.hpp"
 #include "kernels/factor_ops.hpp"
 #include "kernels/kl_rows.hpp"
@@ -102,6 +104,14 @@ void test_passes(Size p, Size q, Size rank) {
   check(a.template agrees<Product>(), "dense product");
   dense_pass<Ratio>(a.dense(), false, a.f(), a.g(), a.to(), 2);
   check(a.template agrees<Ratio>(), "dense ratio");
+  std::vector<T> by_columns(a.Z.size());
+  for (Size i = 0; i < p; ++i) {
+    for (Size j = 0; j < q; ++j) {
+      by_columns[std::size_t(j * p + i)] = a.Z[std::size_t(i * q + j)];
+    }
+  }
+  dense_pass<Ratio>(Dense<T>{by_columns.data(), p, q, 1, p}, false, a.f(), a.g(), a.to(), 2);
+  check(a.template agrees<Ratio>(), "dense ratio by columns");
   const double sparse =
       sparse_loss<KullbackLeiblerLoss>(a.csr(), static_cast<const T*>(nullptr), a.f(), a.g(), 2);
   const double dense = dense_loss<KullbackLeiblerLoss>(a.dense(), a.f(), a.g(), 2);
@@ -137,15 +147,70 @@ void test_rows(Size p, Size q, Size rank) {
   const Rows<const T> pull{a.out.data(), p, a.rank};
   const Rows<T> f{a.F.data(), p, a.rank};
   const Csr<T, std::int32_t> none{};
-  check(nnls<T, std::int32_t>({K.data(), a.rank, a.rank}, none, a.g(), 1.0, pull, f, tol, 1000,
+  check(nnls<T, std::int32_t>({K.data(), a.rank, a.rank}, nullptr, none, a.g(), pull, f, tol, 1000,
                               2) == 0,
         "nnls");
-  check(nnls<T, std::int32_t>({}, a.csr(), a.g(), 1.0, pull, f, tol, 1000, 2) == 0,
+  check(nnls<T, std::int32_t>({}, nullptr, a.csr(), a.g(), pull, f, tol, 1000, 2) == 0,
         "nnls with weights");
   std::vector<T> sums(std::size_t(a.rank), T(0));
   column_sums<T>(a.g(), {}, sums.data(), 1);
   check(kl_rows<T, std::int32_t>(a.csr(), a.g(), {sums.data(), 1, a.rank}, f, tol, 1000, 2) == 0,
         "Kullback-Leibler rows");
+}
+
+// Sweeps of coordinate descent, by tiles and by rows: the objective falls.
+template <class T>
+void test_descent(Size p, Size q, Size rank) {
+  Problem<T> a(p, q, rank, 13);
+  std::vector<T> K(std::size_t(a.rank * a.rank));
+  gram<T>(a.g(), {}, {K.data(), a.rank, a.rank}, 1);
+  sparse_pass<Product>(a.csr(), Rows<const T>{}, a.g(), a.to(), 1);
+  const Rows<const T> pull{a.out.data(), p, a.rank};
+  const std::vector<T> scales(std::size_t(p), T(1));
+  const Csr<T, std::int32_t> none{};
+  const auto squared = [&](const std::vector<T>& F) {
+    double sum = 0.0;
+    for (Size i = 0; i < p; ++i) {
+      for (Size j = 0; j < q; ++j) {
+        double model = 0.0;
+        for (Size k = 0; k < a.rank; ++k) {
+          model += double(F[std::size_t(i * a.rank + k)]) * double(a.g().row(j)[k]);
+        }
+        sum += std::pow(double(a.Z[std::size_t(i * q + j)]) - model, 2);
+      }
+    }
+    return sum;
+  };
+  std::vector<T> moved = a.F;
+  coordinate_descent<T, std::int32_t>({K.data(), nullptr, 1, a.rank, p}, none, a.g(), pull,
+                                      {moved.data(), p, a.rank}, nullptr, 2, 2);
+  check(squared(moved) < squared(a.F), "coordinate descent");
+  std::vector<T> scaled = a.F;
+  coordinate_descent<T, std::int32_t>({K.data(), scales.data(), 1, a.rank, p}, none, a.g(), pull,
+                                      {scaled.data(), p, a.rank}, scales.data(), 0, 2);
+  check(scaled == a.F, "no sweep of coordinate descent");
+  std::vector<T> listed = a.F;
+  coordinate_descent<T, std::int32_t>({K.data(), nullptr, 0, a.rank, p}, a.csr(), a.g(), pull,
+                                      {listed.data(), p, a.rank}, nullptr, 2, 2);
+  for (const T entry : listed) {
+    check(std::isfinite(entry) && entry >= T(0), "coordinate descent with weights");
+  }
+}
+
+template <class T>
+void test_structure(Size p, Size q) {
+  const Problem<T> a(p, q, 4, 17);
+  const Size entries = Size(a.indices.size());
+  std::vector<std::int32_t> indptr(std::size_t(q + 1)), indices(a.indices.size());
+  std::vector<T> values(a.values.size());
+  transpose(a.csr(), q, indptr.data(), indices.data(), values.data(), 3);
+  check(inspect_csr(indptr.data(), indices.data(), q, p, entries, 2) == kSorted, "transpose");
+  for (Size j = 0; j < q; ++j) {
+    for (Size e = indptr[std::size_t(j)]; e < indptr[std::size_t(j + 1)]; ++e) {
+      const Size i = indices[std::size_t(e)];
+      check(values[std::size_t(e)] == a.Z[std::size_t(i * q + j)], "entries of the transpose");
+    }
+  }
 }
 
 template <class T>
@@ -159,6 +224,12 @@ void test_type() {
   }
   test_rows<T>(40, 60, 6);
   test_rows<T>(3, 400, 20);
+  for (const Size rank : {1, 13, 70}) {
+    test_descent<T>(1, 5, rank);
+    test_descent<T>(150, 30, rank);
+  }
+  test_structure<T>(1, 1);
+  test_structure<T>(40, 3000);
 }
 
 void test_failures_reach_the_caller() {
