@@ -153,10 +153,10 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
       const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
       read_tile(Z, tile, [](T value) { return value; }, work.values);
       model_tile(tile, F, G, work.model);
-      for (Size e = 0; e < tile.size(); ++e) {
-        const T value = work.values[static_cast<std::size_t>(e)];
-        const T model = work.model[static_cast<std::size_t>(e)];
-        sum += std::isnan(value) ? 0.0 : Loss::of(value, model, T(1));
+      for (Size e = 0; e < tile.size(); e += kLossRun) {
+        const Size count = std::min<Size>(kLossRun, tile.size() - e);
+        sum += Loss::of(work.values.data() + e, work.model.data() + e,
+                        static_cast<const T*>(nullptr), count);
       }
     }
     return sum;

@@ -1,8 +1,7 @@
 // What a pass does with an entry of the data and its model f . g: a coefficient, or a loss.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <Eigen/Core>
 
 #include "../core/numbers.hpp"
 
@@ -32,25 +31,38 @@ struct Sampled {
   }
 };
 
-// x log(x/z) - x, with 0 log 0 = 0.
+// Losses are summed over short runs of entries, so that logarithms are taken a register at a time.
+constexpr Eigen::Index kLossRun = 128;
+
+namespace detail {
+
+using Run = Eigen::Array<double, Eigen::Dynamic, 1, 0, kLossRun, 1>;
+
+template <class T>
+Run run_of(const T* data, Eigen::Index size) {
+  return Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>(data, size).template cast<double>();
+}
+
+}  // namespace detail
+
+// Sum of x log(x/z) - x, with 0 log 0 = 0; NaN counts nothing.  At most kLossRun entries.
 struct KullbackLeiblerLoss {
   template <class T>
-  static double of(T value, T model, T) {
-    if (!(value > T(0))) {
-      return 0.0;
-    }
-    const double x = static_cast<double>(value);
-    const double z = std::max(static_cast<double>(model), static_cast<double>(tiny<T>()));
-    return x * std::log(x / z) - x;
+  static double of(const T* values, const T* models, const T*, Eigen::Index size) {
+    const detail::Run x = detail::run_of(values, size);
+    const detail::Run z = detail::run_of(models, size).max(static_cast<double>(tiny<T>()));
+    return (x > 0.0).select(x * (x / z).log() - x, 0.0).sum();
   }
 };
 
-// w (x - z)^2.
+// Sum of w (x - z)^2; weights == nullptr stands for ones, NaN counts nothing.
 struct FrobeniusLoss {
   template <class T>
-  static double of(T value, T model, T weight) {
-    const double residual = static_cast<double>(value) - static_cast<double>(model);
-    return static_cast<double>(weight) * residual * residual;
+  static double of(const T* values, const T* models, const T* weights, Eigen::Index size) {
+    const detail::Run x = detail::run_of(values, size);
+    const detail::Run residual = x - detail::run_of(models, size);
+    const detail::Run squares = (x == x).select(residual.square(), 0.0);
+    return weights == nullptr ? squares.sum() : (detail::run_of(weights, size) * squares).sum();
   }
 };
 

@@ -176,17 +176,27 @@ template <class Loss, class T, class Index>
 double sparse_loss(const Csr<T, Index>& Z, const T* weights, const Rows<const T>& F,
                    const Rows<const T>& G, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  const auto workspace = [] { return NoWorkspace{}; };
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  return ordered_sum(blocks.count(), team, workspace, [&](NoWorkspace&, Size block) {
+  struct Workspace {
+    T values[kLossRun];
+    T models[kLossRun];
+  };
+  const auto workspace = [] { return Workspace{}; };
+  return ordered_sum(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
     double part = 0.0;
     for (Size row = range.begin; row < range.end; ++row) {
       const Size last = static_cast<Size>(Z.indptr[row + 1]);
-      for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
-        const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-        const T model = long_dot<kNarrowestRank>(F.row(row), g, G.columns);
-        part += Loss::of(Z.value(entry), model, weights == nullptr ? T(1) : weights[entry]);
+      for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += kLossRun) {
+        const Size count = std::min<Size>(kLossRun, last - begin);
+        for (Size e = 0; e < count; ++e) {
+          prefetch_row(Z, begin + e, Z.entries(), G);
+          const T* g = G.row(static_cast<Size>(Z.indices[begin + e]));
+          work.values[e] = Z.value(begin + e);
+          work.models[e] = long_dot<kNarrowestRank>(F.row(row), g, G.columns);
+        }
+        part += Loss::of(work.values, work.models, weights == nullptr ? nullptr : weights + begin,
+                         count);
       }
     }
     return part;
