@@ -151,7 +151,9 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
     double sum = 0.0;
     for (Size t = 0; t < tiles.count(); ++t) {
       const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
-      read_tile(Z, tile, [](T value) { return value; }, work.values);
+      read_tile(
+          Z, tile, [](T z) { return Loss::missing_is_zero && std::isnan(z) ? T(0) : z; },
+          work.values);
       model_tile(tile, F, G, work.model);
       for (Size e = 0; e < tile.size(); e += kLossRun) {
         const Size count = std::min<Size>(kLossRun, tile.size() - e);
