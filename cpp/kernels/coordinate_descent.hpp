@@ -153,7 +153,10 @@ class DescentRow {
     gradient_ -= Eigen::Map<const Vector>(p, rank).template cast<double>();
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (Eigen::Index k = 0; k < rank; ++k) {
-        step(k, allowed == nullptr ? T(1) : allowed[row * grams.rank + k]);
+        if (K_(k, k) > static_cast<double>(tiny<T>())) {
+          descend_entry(K_, k, allowed == nullptr ? 1.0 : allowed[row * grams.rank + k], f_,
+                        gradient_);
+        }
       }
     }
     for (Eigen::Index k = 0; k < rank; ++k) {
@@ -162,21 +165,6 @@ class DescentRow {
   }
 
  private:
-  template <class T>
-  void step(Eigen::Index k, T allowed) {
-    const double curvature = K_(k, k);
-    if (!(curvature > static_cast<double>(tiny<T>()))) {
-      return;
-    }
-    const double moved =
-        std::max(0.0, f_(k) - gradient_(k) / curvature) * static_cast<double>(allowed);
-    const double change = moved - f_(k);
-    if (change != 0.0) {
-      f_(k) = moved;
-      gradient_.noalias() += change * K_.col(k);
-    }
-  }
-
   Eigen::MatrixXd K_;
   Eigen::MatrixXd gathered_;
   Eigen::MatrixXd weighted_;

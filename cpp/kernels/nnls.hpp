@@ -22,6 +22,18 @@ constexpr Size kSolvedRowsPerBlock = 16;
 constexpr Size kGatheredEntries = 256;
 constexpr double kLargestRidge = 1e-9;
 
+// One step of coordinate descent, s_k <- max(0, s_k - g_k / K_kk), and the gradient after it;
+// `allowed` is 0 where the entry must be 0, else 1.
+inline void descend_entry(const Eigen::MatrixXd& K, Eigen::Index k, double allowed,
+                          Eigen::VectorXd& s, Eigen::VectorXd& gradient) {
+  const double moved = allowed * std::max(0.0, s(k) - gradient(k) / K(k, k));
+  const double change = moved - s(k);
+  if (change != 0.0) {
+    s(k) = moved;
+    gradient.noalias() += change * K.col(k);
+  }
+}
+
 class NnlsRow {
  public:
   Eigen::MatrixXd K;
@@ -79,12 +91,7 @@ class NnlsRow {
 
   void descend() {
     for (const Eigen::Index k : usable_) {
-      const double moved = std::max(0.0, s(k) - gradient_(k) / K(k, k));
-      const double change = moved - s(k);
-      if (change != 0.0) {
-        s(k) = moved;
-        gradient_.noalias() += change * K.col(k);
-      }
+      descend_entry(K, k, 1.0, s, gradient_);
     }
   }
 

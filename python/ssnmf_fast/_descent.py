@@ -10,11 +10,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._dispatch import kernels
-from ._weight_forms import Entries, Quadratic
+from ._weight_forms import Entries, Quadratic, row_slices
 
 Array = npt.NDArray[Any]
-
-_ROWS_PER_CALL = 4096  # dense rows are listed a call at a time
 
 
 class Part(NamedTuple):
@@ -56,8 +54,7 @@ def descend(
         )
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
-    for begin in range(0, len(F), _ROWS_PER_CALL):
-        rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
+    for rows in row_slices(len(F)):
         indptr, indices, weights = _stacked(patterns, rows, F.dtype)
         kernels.coordinate_descent(
             grams,
@@ -77,8 +74,7 @@ def descend(
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
     """Gram matrices of the parts and their row scales; those without scales are summed."""
     common: list[Array] = []
-    grams: list[Array] = []
-    scales: list[Array] = []
+    scaled: list[tuple[Array, Array]] = []
     for part in parts:
         gram, rows = part.quadratic.gram, part.quadratic.rows
         if gram is not None:
@@ -86,15 +82,13 @@ def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
             if rows is None:
                 common.append(gram)
             else:
-                grams.append(gram)
-                scales.append(rows)
-    if common:
-        grams.append(sum(common[1:], start=common[0]))
-        scales.append(np.ones(len(F), dtype=F.dtype))
-    if not grams:
-        return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
-    unscaled = len(grams) == 1 and bool(common)
-    return np.stack(grams), None if unscaled else np.stack(scales)
+                scaled.append((gram, rows))
+    if common and scaled:
+        scaled.append((np.sum(common, axis=0), np.ones(len(F), dtype=F.dtype)))
+    if scaled:
+        return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])
+    gram = np.sum(common, axis=0) if common else np.empty((0, *2 * F.shape[1:]), dtype=F.dtype)
+    return gram.reshape(-1, F.shape[1], F.shape[1]), None
 
 
 def _stacked(patterns: list[_Pattern], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:

@@ -8,25 +8,16 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from ._arrays import padded
 from ._initialise import generator, start
-from ._solver import Problem, Relation, Run, Solver, State, minimise
-from ._terms import LOSSES, Loss, Term, build_term
+from ._model import check_weight, relations, stored, terms
+from ._solver import Problem, Run, Solver, State, minimise, value
 from ._threads import resolve_threads
-from ._validation import (
-    check_factor,
-    check_integer,
-    check_matrix,
-    check_option,
-    check_real,
-)
+from ._validation import check_factor, check_integer, check_option, check_real
 
 Array = npt.NDArray[Any]
 SOLVERS = ("auto", "mm", "mu", "hals")
 _CHECK_EVERY = 10
-_SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +141,13 @@ def factorize(
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
-    weight = _check_weight(supervision_weight)
+    X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    weight = check_weight(supervision_weight)
 
-    S, A, B = start(init, X, data, labels, rank, rng, X.dtype)
-    problem = _problem(data, labels, weight, S, A, B, threads)
-    if labels is not None and weight is None:
-        problem = _balanced(problem, threads)
-    if not isinstance(init, str):
-        problem.allowed = _zeros_that_stay(problem.factors, rank)
+    factors = stored(*start(init, X, data, labels, rank, rng, X.dtype))
+    related = relations(data, labels, weight, factors, threads)
+    allowed = None if isinstance(init, str) else _zeros_that_stay(factors, rank)
+    problem = Problem(factors, related, threads, allowed)
     check = _check(problem, rank, callback, verbose, max_iter)
     order = ("A", "S") if labels is None else ("A", "B", "S")
     run = minimise(
@@ -204,83 +193,15 @@ def objective(
     threads = resolve_threads(n_threads)
     if (Y is None) != (B is None):
         raise ValueError("Y and B belong together: give both or neither.")
-    X, data, labels = _terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
     n, m = X.shape
     S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
     A = check_factor(A, "A", (rank, m), X.dtype, "components x features")
     if labels is not None:
         B = check_factor(B, "B", (rank, labels.shape[1]), X.dtype, "components x labels")
-    return _problem(data, labels, weight, S, A, B, threads).objective()
-
-
-def _terms(
-    X: Any,
-    Y: Any,
-    reconstruction: str,
-    supervision: str,
-    X_weights: Any,
-    Y_weights: Any,
-    threads: int,
-) -> tuple[Any, Term, Term | None]:
-    """Check the data and build the term of X and, where there is a Y, that of Y."""
-    check_option(reconstruction, "reconstruction", LOSSES)
-    check_option(supervision, "supervision", LOSSES)
-    X = check_matrix(X, "X", n_threads=threads)
-    if 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
-    data = build_term(X, X_weights, cast(Loss, reconstruction), "X")
-    if Y is None:
-        if Y_weights is not None:
-            raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-        return X, data, None
-    Y = check_matrix(Y, "Y", dtype=X.dtype)
-    if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
-        raise ValueError(
-            f"Y has shape {Y.shape} and X has shape {X.shape}; needed is one row of Y for each "
-            "sample of X, and at least one column."
-        )
-    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
-        Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
-    return X, data, build_term(Y, Y_weights, cast(Loss, supervision), "Y")
-
-
-def _check_weight(weight: Any) -> float | None:
-    """Return lambda, or None for "balanced"."""
-    if isinstance(weight, str):
-        check_option(weight, "supervision_weight", ("balanced",))
-        return None
-    return check_real(weight, "supervision_weight")
-
-
-def _problem(
-    data: Term,
-    labels: Term | None,
-    weight: float | None,
-    S: Array,
-    A: Array,
-    B: Array | None,
-    threads: int,
-) -> Problem:
-    dtype = S.dtype
-    factors = {"S": padded(S, dtype), "A": padded(A.T, dtype)}
-    relations = [Relation("S", "A", data)]
-    if labels is not None and B is not None:
-        factors["B"] = padded(B.T, dtype)
-        relations.append(Relation("S", "B", labels, 1.0 if weight is None else weight))
-    return Problem(factors, relations, threads)
-
-
-def _balanced(problem: Problem, threads: int) -> Problem:
-    """Weigh the supervision so that both losses are equal at the start."""
-    data, labels = problem.relations
-    values = [
-        r.term.value(problem.factors[r.rows], problem.factors[r.columns], threads)
-        for r in (data, labels)
-    ]
-    weight = values[0] / values[1] if min(values) > 0 else 1.0
-    relations = [data, Relation(labels.rows, labels.columns, labels.term, weight)]
-    return Problem(problem.factors, relations, threads)
+    factors = stored(S, A, B)
+    return value(relations(data, labels, weight, factors, threads), factors, threads)
 
 
 def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:

@@ -95,6 +95,17 @@ def _sampled_product(indptr: Array, indices: Array, F: Array, G: Array) -> Array
     return z
 
 
+def _matmul(a: Array, b: Array) -> Array:
+    """a @ b.
+
+    BLAS kernels raise floating-point flags for lanes beyond the end of an array, which are in no
+    result, and NumPy would warn of them.
+    """
+    with np.errstate(all="ignore"):
+        product: Array = a @ b
+    return product
+
+
 def _safe_ratio(x: Array, z: Array) -> Array:
     """x / z, and 0 where z vanishes.
 
@@ -202,14 +213,15 @@ def dense_product(
     Z: Array, mask: bool, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
 ) -> None:
     """Z G."""
-    _store(out, _entries(Z, mask, G.dtype) @ G, scale, accumulate)
+    _store(out, _matmul(_entries(Z, mask, G.dtype), G), scale, accumulate)
 
 
 def dense_ratio(
     Z: Array, F: Array, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
 ) -> None:
     """(Z ./ (F G^T)) G."""
-    _store(out, _safe_ratio(_entries(Z, False, G.dtype), F @ G.T) @ G, scale, accumulate)
+    ratio = _safe_ratio(_entries(Z, False, G.dtype), _matmul(F, G.T))
+    _store(out, _matmul(ratio, G), scale, accumulate)
 
 
 def dense_sampled(
@@ -223,17 +235,18 @@ def dense_sampled(
     n_threads: int,
 ) -> None:
     """(Z .* (F G^T)) G."""
-    _store(out, (_entries(Z, mask, G.dtype) * (F @ G.T)) @ G, scale, accumulate)
+    sampled = _entries(Z, mask, G.dtype) * _matmul(F, G.T)
+    _store(out, _matmul(sampled, G), scale, accumulate)
 
 
 def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
     """Sum over the entries of x log(x/z) - x, where z = F G^T."""
-    return _kl_terms(_entries(Z, False, G.dtype).ravel(), (F @ G.T).ravel())
+    return _kl_terms(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
 
 
 def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
     """Sum over the entries of (x - z)^2, where z = F G^T."""
-    residual = np.where(np.isnan(Z), 0, Z - F @ G.T)
+    residual = np.where(np.isnan(Z), 0, Z - _matmul(F, G.T))
     return float(np.sum(residual.astype(np.float64) ** 2))
 
 
@@ -242,12 +255,12 @@ def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
 
 def gram(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
     """G^T diag(weights) G into `out` (R x R)."""
-    out[...] = G.T @ (G if weights is None else weights[:, None] * G)
+    out[...] = _matmul(G.T, G if weights is None else weights[:, None] * G)
 
 
 def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
     """G^T weights into `out` (R)."""
-    out[...] = G.sum(axis=0) if weights is None else G.T @ weights
+    out[...] = G.sum(axis=0) if weights is None else _matmul(G.T, weights)
 
 
 def multiply(
@@ -260,7 +273,7 @@ def multiply(
     n_threads: int,
 ) -> None:
     """diag(row_scale) F K, with K of shape R x R."""
-    product = F @ K
+    product = _matmul(F, K)
     _store(out, product if row_scale is None else row_scale[:, None] * product, scale, accumulate)
 
 
@@ -363,6 +376,14 @@ def transpose(
 # ---------------------------------------------------------------- convex problems, by rows
 
 
+def _weighted_gram(indptr: Array, indices: Array, weights: Array | None, G: Array, i: int) -> Array:
+    """sum_j w_ij g_j g_j^T, in float64."""
+    entries = slice(indptr[i], indptr[i + 1])
+    g = G[indices[entries]].astype(float)
+    w = _values(weights, indices, float)[entries].astype(float)
+    return _matmul(g.T, w[:, None] * g)
+
+
 def nnls(
     K: Array | None,
     row_scale: Array | None,
@@ -389,10 +410,7 @@ def nnls(
         if K is not None:
             Ki += (1.0 if row_scale is None else row_scale[i]) * K.astype(float)
         if indptr is not None and indices is not None:
-            entries = slice(indptr[i], indptr[i + 1])
-            g = G[indices[entries]].astype(float)
-            w = np.ones(len(g)) if weights is None else weights[entries].astype(float)
-            Ki += g.T @ (w[:, None] * g)
+            Ki += _weighted_gram(indptr, indices, weights, G, i)
         s, solved = _nnls_row(Ki, P[i].astype(float), F[i].astype(float), tol, max_sweeps)
         F[i] = s
         unsolved += not solved
@@ -511,10 +529,7 @@ def coordinate_descent(
         for t, gram_t in enumerate(grams):
             K += (1.0 if scales is None else scales[t, i]) * gram_t.astype(float)
         if indptr is not None and indices is not None:
-            entries = slice(indptr[i], indptr[i + 1])
-            g = G[indices[entries]].astype(float)
-            w = np.ones(len(g)) if weights is None else weights[entries].astype(float)
-            K += g.T @ (w[:, None] * g)
+            K += _weighted_gram(indptr, indices, weights, G, i)
         f = F[i].astype(float)
         for _ in range(sweeps):
             for k in np.flatnonzero(np.diag(K) > tiny(F.dtype)):

@@ -13,13 +13,10 @@ from ._dispatch import kernels
 from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
 from ._validation import check_factor, check_matrix, check_option, check_real
-from ._weight_forms import Target
+from ._weight_forms import Target, row_slices
 
 Array = npt.NDArray[Any]
 
-_ROWS_PER_CALL = (
-    4096  # Ctrl-C is answered between two calls; dense rows are listed a call at a time
-)
 _MAX_SWEEPS = 1000
 _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
@@ -102,8 +99,7 @@ def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -
     term.pull_up(F, G, Target(P, 1.0, threads))
     part = term.form.quadratic(G, threads)
     unsolved = 0
-    for begin in range(0, len(F), _ROWS_PER_CALL):
-        rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
+    for rows in row_slices(len(F)):
         w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
         if part.entries is not None:
             w = part.entries.csr_rows(rows)
@@ -118,8 +114,7 @@ def _solve_kl(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
     N = np.empty_like(F)
     term.pull_down(F, G, Target(N, 1.0, threads))
     unsolved = 0
-    for begin in range(0, len(F), _ROWS_PER_CALL):
-        rows = slice(begin, min(begin + _ROWS_PER_CALL, len(F)))
+    for rows in row_slices(len(F)):
         indptr, indices, values = term.entries.csr_rows(rows)
         unsolved += kernels.kl_rows(
             indptr, indices, values, G, N[rows], F[rows], tol, _MAX_SWEEPS, threads

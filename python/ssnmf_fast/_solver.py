@@ -67,6 +67,15 @@ class Run:
 Check = Callable[[int, float], bool]
 
 
+def value(relations: Sequence[Relation], factors: dict[str, Array], n_threads: int) -> float:
+    """Return the weighted sum of the values of the terms."""
+    return sum(
+        r.coefficient * r.term.value(factors[r.rows], factors[r.columns], n_threads)
+        for r in relations
+        if r.coefficient
+    )
+
+
 class Problem:
     """Factors by name, stored by rows and padded, and the relations between them."""
 
@@ -107,18 +116,13 @@ class Problem:
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
         if self._pulled is not None:
-            value, constant = self._objective_from_pulls(self._pulled)
+            total, constant = self._objective_from_pulls(self._pulled)
             # A small difference of large sums has few digits: then entry by entry, where possible.
-            if value > _CANCELS[self.factors[self._pulled].dtype] * constant or not any(
+            if total > _CANCELS[self.factors[self._pulled].dtype] * constant or not any(
                 r.term.residual for r in self.relations
             ):
-                return value
-        return sum(
-            r.coefficient
-            * r.term.value(self.factors[r.rows], self.factors[r.columns], self.n_threads)
-            for r in self.relations
-            if r.coefficient
-        )
+                return total
+        return value(self.relations, self.factors, self.n_threads)
 
     def _objective_from_pulls(self, name: str) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms.

@@ -7,7 +7,7 @@ them has a transpose, so that one class serves the factor of the rows and that o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,7 +23,17 @@ Array = npt.NDArray[Any]
 Csr = tuple[Array, Array, Array]
 
 _CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
+_ROWS_PER_CALL = 4096
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
+
+
+def row_slices(n_rows: int) -> Iterator[slice]:
+    """Cut rows into calls of the kernels that list or solve rows one by one.
+
+    Ctrl-C is answered between two calls, and dense rows are listed a call at a time.
+    """
+    for begin in range(0, n_rows, _ROWS_PER_CALL):
+        yield slice(begin, min(begin + _ROWS_PER_CALL, n_rows))
 
 
 @dataclass(frozen=True)
@@ -191,22 +201,23 @@ class Listed:
         self.entries.product(G, to)
 
 
+@dataclass(frozen=True)
 class Complement:
     """V = 1 - M with a sparse 0/1 pattern M of missing entries."""
 
-    def __init__(self, missing: SparseEntries) -> None:
-        self.missing = missing
+    missing: SparseEntries
 
     def transposed(self, n_threads: int) -> Complement:
         return Complement(self.missing.transposed(n_threads))
 
     def quadratic(self, G: Array, n_threads: int) -> Quadratic:
         gram = Separable().gram(G, n_threads)
-        G = np.square(G)
+        squares = np.square(G)
+        whole = squares.sum(axis=0)
         there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
-        self.missing.product(G, Target(there, -1.0, n_threads))
-        there += G.sum(axis=0)
-        doubtful = np.flatnonzero((there < _CANCELS * G.sum(axis=0)).any(axis=1))
+        self.missing.product(squares, Target(there, -1.0, n_threads))
+        there += whole
+        doubtful = np.flatnonzero((there < _CANCELS * whole).any(axis=1))
         if len(doubtful) == 0:
             return Quadratic(gram, None, self._negative)
         # Rows whose difference would cancel list what is present instead.

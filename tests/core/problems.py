@@ -31,6 +31,11 @@ def data(rng, shape, dtype, storage="sparse", density=0.4):
     return sp.csr_array(X) if storage == "sparse" else X
 
 
+def filled(X):
+    """X as a dense float64 array, with 0 for NaN."""
+    return np.nan_to_num(X.toarray() if sp.issparse(X) else X).astype(float)
+
+
 def weighted(rng, X, form):
     """Return (data, weights) to pass, and the same weights as a dense array."""
     shape, dtype = X.shape, X.dtype

@@ -9,15 +9,18 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from problems import FORMS, LOSSES, STORAGE, data, dense_objective, weighted
+from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
 
 MODELS = list(itertools.product(LOSSES, LOSSES))
-
-
-def filled(X):
-    return np.nan_to_num(X.toarray() if sp.issparse(X) else X).astype(float)
+RANDOM_PROBLEMS = {
+    "dtype": st.sampled_from([np.float32, np.float64]),
+    "losses": st.sampled_from(MODELS),
+    "form": st.sampled_from(FORMS),
+    "storage": st.sampled_from(STORAGE),
+    "seed": st.integers(0, 10_000),
+}
 
 
 @pytest.mark.parametrize("storage", STORAGE)
@@ -84,26 +87,14 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, iterations=12):
 
 
 @settings(max_examples=1000, deadline=None, derandomize=True)
-@given(
-    dtype=st.sampled_from([np.float32, np.float64]),
-    losses=st.sampled_from(MODELS),
-    form=st.sampled_from(FORMS),
-    storage=st.sampled_from(STORAGE),
-    seed=st.integers(0, 10_000),
-)
+@given(**RANDOM_PROBLEMS)
 @example(np.float32, ("kullback-leibler", "frobenius"), "missing", "sparse", 221)
 def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)
-@given(
-    dtype=st.sampled_from([np.float32, np.float64]),
-    losses=st.sampled_from(MODELS),
-    form=st.sampled_from(FORMS),
-    storage=st.sampled_from(STORAGE),
-    seed=st.integers(0, 10_000),
-)
+@given(**RANDOM_PROBLEMS)
 def test_hals_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "hals", seed)
 

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from problems import FORMS, LOSSES, STORAGE, data, dense_objective, weighted
+from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
 
@@ -19,7 +19,7 @@ def test_optimality(loss, form, storage):
     X, W, dense_W = weighted(rng, data(rng, (25, 30), np.float64, storage), form)
     A = rng.random((6, 30)) + 0.01
     S = sf.represent(X, A, loss=loss, X_weights=W, tol=1e-9)
-    x = np.nan_to_num(X if isinstance(X, np.ndarray) else X.toarray())
+    x = filled(X)
     Z = np.maximum(S @ A, 1e-300)
     if loss == "frobenius":
         up, down = (dense_W * x) @ A.T, (dense_W * Z) @ A.T

@@ -1,0 +1,81 @@
+"""The models as lists of terms: from what a user gives to relations between stored factors."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._arrays import padded
+from ._solver import Relation, value
+from ._terms import LOSSES, Loss, Term, build_term
+from ._validation import check_matrix, check_option, check_real
+
+Array = npt.NDArray[Any]
+
+_SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
+
+
+def terms(
+    X: Any,
+    Y: Any,
+    reconstruction: str,
+    supervision: str,
+    X_weights: Any,
+    Y_weights: Any,
+    threads: int,
+) -> tuple[Any, Term, Term | None]:
+    """Check the data and build the term of X and, where there is a Y, that of Y."""
+    check_option(reconstruction, "reconstruction", LOSSES)
+    check_option(supervision, "supervision", LOSSES)
+    X = check_matrix(X, "X", n_threads=threads)
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
+    data = build_term(X, X_weights, cast(Loss, reconstruction), "X")
+    if Y is None:
+        if Y_weights is not None:
+            raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+        return X, data, None
+    Y = check_matrix(Y, "Y", dtype=X.dtype)
+    if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
+        raise ValueError(
+            f"Y has shape {Y.shape} and X has shape {X.shape}; needed is one row of Y for each "
+            "sample of X, and at least one column."
+        )
+    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
+        Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
+    return X, data, build_term(Y, Y_weights, cast(Loss, supervision), "Y")
+
+
+def check_weight(weight: Any) -> float | None:
+    """Return lambda, or None for "balanced"."""
+    if isinstance(weight, str):
+        check_option(weight, "supervision_weight", ("balanced",))
+        return None
+    return check_real(weight, "supervision_weight")
+
+
+def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
+    """Return the factors as the kernels hold them: by rows (A and B transposed), padded."""
+    factors = {"S": padded(S, S.dtype), "A": padded(A.T, S.dtype)}
+    if B is not None:
+        factors["B"] = padded(B.T, S.dtype)
+    return factors
+
+
+def relations(
+    data: Term, labels: Term | None, weight: float | None, factors: dict[str, Array], threads: int
+) -> list[Relation]:
+    """Return the relations of X and, where there are labels, of Y.
+
+    Without a weight, the supervision is weighed so that both losses are equal at the factors.
+    """
+    X = Relation("S", "A", data)
+    if labels is None:
+        return [X]
+    if weight is None:
+        losses = [value([r], factors, threads) for r in (X, Relation("S", "B", labels))]
+        weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
+    return [X, Relation("S", "B", labels, weight)]
