@@ -84,9 +84,12 @@ const T* optional_pull(const py::object& object, const char* name, const Rows<T>
 }
 
 void bind_update(py::array F, const py::object& P2, const py::object& N2, const py::object& P1,
-                 const py::object& N1, const std::string& rule, int n_threads) {
+                 const py::object& N1, const std::string& rule, double relaxation, int n_threads) {
   if (rule != "mu" && rule != "mm") {
     throw bad("rule", "must be 'mu' or 'mm'");
+  }
+  if (!(relaxation >= 0.0 && relaxation <= 1.0)) {
+    throw bad("relaxation", "must be between 0 and 1");
   }
   visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
@@ -94,7 +97,18 @@ void bind_update(py::array F, const py::object& P2, const py::object& N2, const 
     const Pulls<T> squared{optional_pull(P2, "P2", f), optional_pull(N2, "N2", f)};
     const Pulls<T> divergence{optional_pull(P1, "P1", f), optional_pull(N1, "N1", f)};
     const py::gil_scoped_release release;
-    update(f, squared, divergence, rule == "mm", n_threads);
+    update(f, squared, divergence, rule == "mm", relaxation, n_threads);
+  });
+}
+
+void bind_extrapolate(py::array F, py::array before, double step, int n_threads) {
+  visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const auto f = writable_rows<T>(F, "F");
+    const auto b = writable_rows<T>(before, "before");
+    require_same_shape(b, f, "before");
+    const py::gil_scoped_release release;
+    extrapolate(f, b, step, n_threads);
   });
 }
 
@@ -115,7 +129,10 @@ void register_factors(py::module_& module) {
              "Sum of F .* P.");
   module.def("update", &bind_update, py::arg("F"), py::arg("P2").none(true),
              py::arg("N2").none(true), py::arg("P1").none(true), py::arg("N1").none(true),
-             py::arg("rule"), py::arg("n_threads"), "F <- F .* t, in place.");
+             py::arg("rule"), py::arg("relaxation"), py::arg("n_threads"),
+             "F <- F .* t, in place.");
+  module.def("extrapolate", &bind_extrapolate, py::arg("F"), py::arg("before"), py::arg("step"),
+             py::arg("n_threads"), "F <- max(0, F + step (F - before)), before <- F.");
 }
 
 }  // namespace ssnmf

@@ -4,6 +4,13 @@
 //   mu: t = (2 P2 + P1) / (2 N2 + N1)                       Haddock et al. 2020, Algorithms 1-3
 //   mm: 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the root t > 0   minimises the separable majoriser
 // With one kind of loss both are the same.
+//
+// Over-relaxation by w in [0, 1] takes t + w (t - 1) min(t, 1) instead of t, up to 2 t - 1 above 1
+// and t^2 below.  On the way from t to there the majoriser stays at or below its value at 1: for
+// a u^2 + b u - c log u with its minimum at t,
+//   t > 1: the third derivative is negative, so that it is flatter beyond t than before it;
+//   t < 1: value(1) - value(t^2) = a (1 - t^2) (1 - t)^2 + c (1/t - t + 2 log t) >= 0.
+// The objective falls all the same, and slow modes converge up to 1 + w times as fast.
 #pragma once
 
 #include <algorithm>
@@ -51,13 +58,14 @@ T stepped(T entry, double step) {
 }
 
 template <class T, class Step>
-void update_entries(const Rows<T>& F, int threads, const Step& step) {
+void update_entries(const Rows<T>& F, double relaxation, int threads, const Step& step) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(4 * F.rows * F.columns, threads);
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
-      F.data[e] = stepped(F.data[e], step(e));
+      const double t = step(e);
+      F.data[e] = stepped(F.data[e], t + relaxation * (t - 1.0) * std::min(t, 1.0));
     }
   });
 }
@@ -65,13 +73,13 @@ void update_entries(const Rows<T>& F, int threads, const Step& step) {
 // Where nothing pulls down nothing pulls up either, and the entry stays.
 template <class T>
 void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorise,
-            int threads) {
+            double relaxation, int threads) {
   const double floor = static_cast<double>(tiny<T>());
   const auto at = [](const T* pull, Size e) {
     return pull == nullptr ? 0.0 : static_cast<double>(pull[e]);
   };
   if (squared.present() && divergence.present() && majorise) {
-    update_entries(F, threads, [&](Size e) {
+    update_entries(F, relaxation, threads, [&](Size e) {
       const double n2 = std::max(at(squared.down, e), 0.0);
       const double n1 = std::max(at(divergence.down, e), 0.0);
       const bool moves = 2.0 * n2 + n1 > floor;
@@ -79,11 +87,27 @@ void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergenc
     });
     return;
   }
-  update_entries(F, threads, [&](Size e) {
+  update_entries(F, relaxation, threads, [&](Size e) {
     const double up = 2.0 * at(squared.up, e) + at(divergence.up, e);
     const double down =
         2.0 * std::max(at(squared.down, e), 0.0) + std::max(at(divergence.down, e), 0.0);
     return down > floor ? up / down : 1.0;
+  });
+}
+
+// F <- max(0, F + step (F - before)), before <- F.
+template <class T>
+void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, int threads) {
+  const EvenBlocks blocks(F.rows, kRowsPerBlock);
+  const int team = useful_threads(F.rows * F.columns, threads);
+  const T factor = static_cast<T>(step);
+  parallel_for(blocks.count(), team, [&](Size block) {
+    const Range range = blocks[block];
+    for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
+      const T here = F.data[e];
+      F.data[e] = std::max(T(0), here + factor * (here - before.data[e]));
+      before.data[e] = here;
+    }
   });
 }
 

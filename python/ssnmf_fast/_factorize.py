@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ._initialise import generator, start
 from ._model import check_weight, relations, stored, terms
-from ._solver import Problem, Run, Solver, State, minimise, value
+from ._problem import Problem, Solver, value
+from ._solver import Run, State, minimise
 from ._threads import resolve_threads
 from ._validation import check_factor, check_integer, check_option, check_real
 
@@ -91,8 +92,9 @@ def factorize(
     solver : {"auto", "mm", "mu", "hals"}
         "mm" (majorise-minimise) never raises the objective; "mu" is the papers' rule, the same
         unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
-        losses only, "mm" for the others, and never raises the objective either.  "auto" is "hals"
-        wherever that is the faster: without weights, or with separable ones.
+        losses only, "mm" for the others, and never raises the objective either.  "auto" does not
+        either and is the fastest: "hals" where all losses are Frobenius losses without weights or
+        with separable ones (with momentum if there are no labels), over-relaxed "mm" elsewhere.
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
         a given start stay zero.

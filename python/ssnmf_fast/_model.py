@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import padded
-from ._solver import Relation, value
+from ._problem import Relation, value
 from ._terms import LOSSES, Loss, Term, build_term
 from ._validation import check_matrix, check_option, check_real
 

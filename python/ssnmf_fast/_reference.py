@@ -302,6 +302,7 @@ def update(
     P1: Array | None,
     N1: Array | None,
     rule: Rule,
+    relaxation: float,
     n_threads: int,
 ) -> None:
     """Multiply F by t, in place.
@@ -310,6 +311,9 @@ def update(
     pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is
     the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable
     majoriser; with one kind of loss both are the same.
+
+    With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
+    1 and t^2 below, where the majoriser is still at most what it was at 1.
 
     Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
     Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
@@ -335,8 +339,16 @@ def update(
     else:
         t = up / np.where(moves, down, 1)
     t = np.where(moves, t, 1)
+    t = t + relaxation * (t - 1) * np.minimum(t, 1)
     new = F.astype(float) * t
     F[...] = np.where((new < floor) & (F > 0) & (t > 0), floor, new)
+
+
+def extrapolate(F: Array, before: Array, step: float, n_threads: int) -> None:
+    """F <- max(0, F + step (F - before)) and before <- the old F, in place."""
+    here = F.copy()
+    F[...] = np.maximum(0, here + F.dtype.type(step) * (here - before))
+    before[...] = here
 
 
 # ---------------------------------------------------------------- structure of sparse matrices

@@ -4,34 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from ._arrays import aligned_zeros
-from ._descent import Part, descend
 from ._dispatch import kernels
-from ._reference import Rule
-from ._terms import Term
-from ._weight_forms import Separable, Target
+from ._problem import Problem, Solver
 
 Array = npt.NDArray[Any]
-Solver = Literal["auto", "mm", "mu", "hals"]
 
-_CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
-_DRIFT = 20  # binary orders of magnitude between the two sides of a component
-_SWEEPS = 2  # of coordinate descent for every product with the data
-
-
-@dataclass(frozen=True)
-class Relation:
-    """``coefficient * term``: the data of `term` is approximated by rows @ columns.T."""
-
-    rows: str
-    columns: str
-    term: Term
-    coefficient: float = 1.0
+_GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
 
 
 @dataclass(frozen=True)
@@ -67,149 +49,48 @@ class Run:
 Check = Callable[[int, float], bool]
 
 
-def value(relations: Sequence[Relation], factors: dict[str, Array], n_threads: int) -> float:
-    """Return the weighted sum of the values of the terms."""
-    return sum(
-        r.coefficient * r.term.value(factors[r.rows], factors[r.columns], n_threads)
-        for r in relations
-        if r.coefficient
-    )
+class Extrapolation:
+    """Momentum for alternating minimisation, with restart (Ang and Gillis 2019, Algorithm 2).
 
+    Every factor sets out from beyond its last update, in the direction in which it has been moving,
+    further and further while the objective falls.  An iteration that raises the objective is undone
+    and the next one goes without momentum, which coordinate descent lets it fall.
+    """
 
-class Problem:
-    """Factors by name, stored by rows and padded, and the relations between them."""
+    def __init__(self, problem: Problem, order: Sequence[str], value: float) -> None:
+        self._problem = problem
+        self._order = order
+        self._value = value
+        self._step = self._step_before = 0.25
+        self._largest = 1.0
+        self.restart()
 
-    def __init__(
-        self,
-        factors: dict[str, Array],
-        relations: Sequence[Relation],
-        n_threads: int,
-        allowed: dict[str, Array] | None = None,
-    ) -> None:
-        self.factors = factors
-        self.relations = relations
-        self.n_threads = n_threads
-        self.allowed = allowed or {}
-        self._sides = {name: self._sides_of(name) for name in factors}
-        self._pulled: str | None = None  # the factor whose P is in the workspace
-        # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
-        # cost more than some of the updates.
-        longest = max(factors.values(), key=len)
-        self._workspaces = {
-            loss: (
-                aligned_zeros(longest.shape, longest.dtype),
-                aligned_zeros(longest.shape, longest.dtype),
-            )
-            for loss in {relation.term.loss for relation in relations}
-        }
+    def restart(self) -> None:
+        """Forget where the factors came from."""
+        self._before = {name: factor.copy() for name, factor in self._problem.factors.items()}
+        self._momentum = False
 
-    def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
-        """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
-        sides = [(r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name] + [
-            (r.term.transposed(self.n_threads), r.rows, r.coefficient)
-            for r in self.relations
-            if r.columns == name
-        ]
-        # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
-        return [(t, other, 1.0) for t, other, _ in sides] if len(sides) == 1 else sides
-
-    def objective(self) -> float:
-        """Return the weighted sum of the values of the terms."""
-        if self._pulled is not None:
-            total, constant = self._objective_from_pulls(self._pulled)
-            # A small difference of large sums has few digits: then entry by entry, where possible.
-            if total > _CANCELS[self.factors[self._pulled].dtype] * constant or not any(
-                r.term.residual for r in self.relations
-            ):
-                return total
-        return value(self.relations, self.factors, self.n_threads)
-
-    def _objective_from_pulls(self, name: str) -> tuple[float, float]:
-        """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms.
-
-        P of the last update still holds.
-        """
-        F = self.factors[name]
-        P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
-        constant = 0.0
-        for position, (term, other, coefficient) in enumerate(self._sides[name]):
-            to = Target(N, coefficient, self.n_threads, accumulate=position > 0)
-            term.pull_down(F, self.factors[other], to)
-            constant += coefficient * term.constant
-        above = kernels.inner(F, P, self.n_threads)
-        below = kernels.inner(F, N, self.n_threads)
-        return max(constant - 2 * above + below, 0.0), constant
-
-    def _keeps_pulls(self, name: str) -> bool:
-        """Whether the objective follows from P of this factor: all terms meet it, by products."""
-        return all(r.rows == name and r.term.loss == "frobenius" for r in self.relations)
-
-    def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
-        """Return (P, N) of a factor, summed by kind of loss; valid until the next call."""
-        F = self.factors[name]
-        sums: dict[str, tuple[Array, Array]] = {}
-        for term, other, coefficient in self._sides[name]:
-            further = term.loss in sums
-            if not further:
-                P, N = self._workspaces[term.loss]
-                sums[term.loss] = P[: len(F)], N[: len(F)]
-            up, down = sums[term.loss]
-            G = self.factors[other]
-            term.pull_up(F, G, Target(up, coefficient, self.n_threads, further))
-            term.pull_down(F, G, Target(down, coefficient, self.n_threads, further))
-        return sums
-
-    def update(self, name: str, rule: Solver) -> None:
-        """Update a factor by the rule.
-
-        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm";
-        "auto" is "hals", but "mm" where rows have weights of their own, whose Gram matrices cost
-        more than faster convergence gives.
-        """
-        self._pulled = name if self._keeps_pulls(name) else None
-        if self._descends(name, rule):
-            self._descend(name)
+    def iterate(self) -> None:
+        """Update every factor once; afterwards the objective is no larger than before."""
+        problem, before = self._problem, self._before
+        *others, last = self._order
+        accepted = {name: problem.factors[name].copy() for name in others}
+        step = self._step if self._momentum else 0.0
+        kernels.extrapolate(problem.factors[last], before[last], step, problem.n_threads)
+        for name in others:
+            problem.update(name, "auto")
+            kernels.extrapolate(problem.factors[name], before[name], step, problem.n_threads)
+        problem.update(last, "auto")
+        value = problem.objective()
+        if value > self._value:
+            problem.restore({**accepted, last: before[last]})
+            self._largest, self._step = self._step_before, self._step / _SHRINK
+            self._momentum = False
             return
-        sums = self.pulls(name)
-        P2, N2 = sums.get("frobenius", (None, None))
-        P1, N1 = sums.get("kullback-leibler", (None, None))
-        step: Rule = "mu" if rule == "mu" else "mm"
-        kernels.update(self.factors[name], P2, N2, P1, N1, step, self.n_threads)
-
-    def _descends(self, name: str, rule: Solver) -> bool:
-        terms = [term for term, _, _ in self._sides[name]]
-        if rule not in ("auto", "hals") or any(term.loss != "frobenius" for term in terms):
-            return False
-        return rule == "hals" or all(isinstance(term.form, Separable) for term in terms)
-
-    def balance(self) -> None:
-        """Bring components that drifted apart in scale together, by powers of two: no rounding."""
-        hubs = {relation.rows for relation in self.relations}
-        if len(hubs) > 1:
-            return
-        hub = hubs.pop()
-        others = [factor for name, factor in self.factors.items() if name != hub]
-        here = self.factors[hub].max(axis=0, initial=0.0)
-        there = np.max([factor.max(axis=0, initial=0.0) for factor in others], axis=0)
-        drifted = (here > 0) & (there > 0)
-        exponents = np.zeros(len(here), dtype=np.int64)
-        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
-        exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
-        if exponents.any():
-            self._pulled = None
-            np.ldexp(self.factors[hub], exponents, out=self.factors[hub])
-            for factor in others:
-                np.ldexp(factor, -exponents, out=factor)
-
-    def _descend(self, name: str) -> None:
-        F = self.factors[name]
-        P = self._workspaces["frobenius"][0][: len(F)]
-        parts: list[Part] = []
-        for term, other, coefficient in self._sides[name]:
-            G = self.factors[other]
-            term.pull_up(F, G, Target(P, coefficient, self.n_threads, accumulate=bool(parts)))
-            parts.append(Part(term.form.quadratic(G, self.n_threads), coefficient, G))
-        descend(F, P, parts, self.allowed.get(name), _SWEEPS, self.n_threads)
+        self._value, self._momentum = value, True
+        self._step_before = self._step
+        self._step = min(self._largest, _GROWTH * self._step)
+        self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
 
 def minimise(
@@ -232,14 +113,20 @@ def minimise(
     run.objective.append((0, first))
     if check(0, first):
         return run
+    momentum: Extrapolation | None = None
+    if rule == "auto" and problem.extrapolates():
+        momentum = Extrapolation(problem, order, first)
     for iteration in range(1, max_iter + 1):
-        for name in order:
-            problem.update(name, rule)
+        if momentum:
+            momentum.iterate()
+        else:
+            for name in order:
+                problem.update(name, rule)
         run.n_iter = iteration
         if iteration % check_every and iteration != max_iter:
             continue
-        if rule in ("auto", "hals"):
-            problem.balance()
+        if rule in ("auto", "hals") and problem.balance() and momentum:
+            momentum.restart()
         steps = iteration - run.objective[-1][0]
         now = problem.objective()
         run.objective.append((iteration, now))

@@ -94,7 +94,8 @@ def test_factor_operations(kernels, reference, problem, rank, dtype, rows):
 @pytest.mark.parametrize("rule", ["mu", "mm"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("present", [(True, False), (False, True), (True, True)])
-def test_update(kernels, reference, problem, rule, dtype, present):
+@pytest.mark.parametrize("relaxation", [0.0, 0.9])
+def test_update(kernels, reference, problem, rule, relaxation, dtype, present):
     a = problem(kernels, 40, 4, 5, dtype, np.int32)
     pulls = [a.rng.random(a.F.shape).astype(dtype) for _ in range(4)]
     for pull in pulls:
@@ -106,12 +107,38 @@ def test_update(kernels, reference, problem, rule, dtype, present):
     F = a.F.copy()
     F[30] = np.finfo(dtype).tiny
     ours, theirs = F.copy(), F.copy()
-    kernels.update(ours, *pairs, rule, 2)
-    reference.update(theirs, *pairs, rule, 1)
+    kernels.update(ours, *pairs, rule, relaxation, 2)
+    reference.update(theirs, *pairs, rule, relaxation, 1)
     a.close(ours, theirs)
     assert np.isfinite(ours).all()
     assert (ours[F == 0] == 0).all()
     np.testing.assert_array_equal(ours[:5], F[:5])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_extrapolate(kernels, reference, problem, dtype):
+    a = problem(kernels, 40, 4, 5, dtype, np.int32)
+    sides = []
+    for module, n_threads in ((kernels, 2), (reference, 1)):
+        F, before = a.F.copy(), a.out.copy()
+        module.extrapolate(F, before, 0.7, n_threads)
+        np.testing.assert_array_equal(before, a.F)
+        sides.append(F)
+    a.close(*sides)
+    assert (sides[0] == 0).any()
+    assert (sides[0] > 0).any()
+
+
+@pytest.mark.parametrize("relaxation", [0.0, 0.5, 0.9, 1.0])
+def test_relaxed_steps_never_raise_the_majoriser(reference, relaxation):
+    """a u^2 + b u - c log u, from u = 1, over coefficients of every order of magnitude."""
+    rng = np.random.default_rng(0)
+    P2, N2, P1, N1 = 10.0 ** rng.uniform(-6, 6, size=(4, 20_000, 1))
+    u = np.ones((20_000, 1))
+    reference.update(u, P2, N2, P1, N1, "mm", relaxation, 1)
+    before = N2 + N1 - 2 * P2
+    after = N2 * u**2 + (N1 - 2 * P2) * u - P1 * np.log(u)
+    assert (after <= before + 1e-12 * (N2 * u**2 + N2 + (N1 + 2 * P2) * (1 + u))).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
