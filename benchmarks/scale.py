@@ -2,11 +2,13 @@
 
 Rows have distinct columns, the first of them far more often, as words in a text.  Peak memory is
 that of the process: the input, its transposed copy, the factors, and what Python itself needs.
+With --disk the input is in files of that directory, and is never in memory as a whole.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import resource
 import sys
 from pathlib import Path
@@ -40,6 +42,27 @@ def skewed(n: int, m: int, per_row: int, dtype: Any, seed: int = 0) -> Any:
     return sp.csr_matrix((data, indices, indptr), shape=(n, m), copy=False)
 
 
+def input_matrix(options: argparse.Namespace) -> Any:
+    return skewed(options.rows, options.columns, options.per_row, np.dtype(options.dtype))
+
+
+def store(options: argparse.Namespace) -> None:
+    """Write the matrix to files."""
+    options.disk.mkdir(parents=True, exist_ok=True)
+    X = input_matrix(options)
+    for name in ("indptr", "indices", "data"):
+        np.save(options.disk / f"{name}.npy", getattr(X, name))
+
+
+def opened(options: argparse.Namespace) -> sf.CsrFile:
+    """Write the matrix in a process of its own, whose memory is not ours, and open it."""
+    writer = multiprocessing.get_context("spawn").Process(target=store, args=(options,))
+    writer.start()
+    writer.join()
+    memory = options.memory << 20
+    return sf.open_csr(options.disk, n_features=options.columns, memory=memory)
+
+
 def peak_memory() -> float:
     """Return the largest memory of the process so far, in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -55,9 +78,11 @@ def main() -> None:
     parser.add_argument("--loss", default="kullback-leibler")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--disk", type=Path, help="directory for the input, some GB")
+    parser.add_argument("--memory", type=int, default=256, help="MB for rows of an input on disk")
     options = parser.parse_args()
-    X = skewed(options.rows, options.columns, options.per_row, np.dtype(options.dtype))
-    input_size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e9
+    X = opened(options) if options.disk else input_matrix(options)
+    input_size = X.nnz * (X.dtype.itemsize + 4) / 1e9
     say(f"{X.shape}, {X.nnz} nonzeros, {input_size:.2f} GB; peak so far {peak_memory():.2f} GB")
     times = []
 

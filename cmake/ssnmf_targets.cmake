@@ -3,6 +3,7 @@
 set(SSNMF_KERNEL_SOURCES
     cpp/kernels/gemm.cpp
     cpp/bindings/csr.cpp
+    cpp/bindings/scatter_passes.cpp
     cpp/bindings/sparse_passes.cpp
     cpp/bindings/sparse_losses.cpp
     cpp/bindings/dense.cpp

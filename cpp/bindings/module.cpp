@@ -46,6 +46,7 @@ PYBIND11_MODULE(SSNMF_MODULE, module) {
   module.def("build_info", &ssnmf::build_info, "How this module was built.");
   ssnmf::register_csr(module);
   ssnmf::register_sparse_passes(module);
+  ssnmf::register_scatter_passes(module);
   ssnmf::register_sparse_losses(module);
   ssnmf::register_dense(module);
   ssnmf::register_factors(module);

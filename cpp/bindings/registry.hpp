@@ -7,6 +7,7 @@ namespace ssnmf {
 
 void register_csr(pybind11::module_& module);
 void register_sparse_passes(pybind11::module_& module);
+void register_scatter_passes(pybind11::module_& module);
 void register_sparse_losses(pybind11::module_& module);
 void register_dense(pybind11::module_& module);
 void register_factors(pybind11::module_& module);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import weights
 from ._config import show_config
+from ._csr_file import CsrFile, open_csr
 from ._factorize import Factorization, factorize, objective
 from ._io import load, save
 from ._represent import represent
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NMF",
+    "CsrFile",
     "Factorization",
     "SSNMFClassifier",
     "SSNMFRegressor",
@@ -29,6 +31,7 @@ __all__ = [
     "factorize",
     "load",
     "objective",
+    "open_csr",
     "represent",
     "save",
     "show_config",

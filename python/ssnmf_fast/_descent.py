@@ -10,7 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._dispatch import kernels
-from ._weight_forms import Entries, Quadratic, row_slices
+from ._entries import Entries, row_slices
+from ._weight_forms import Quadratic
 
 Array = npt.NDArray[Any]
 

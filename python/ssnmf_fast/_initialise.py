@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._terms import Term, stored_sum, weight_total
+from ._csr_file import CsrFile
+from ._terms import Term, weight_total
 from ._validation import check_factor, check_option
 
 Array = npt.NDArray[Any]
@@ -35,7 +36,7 @@ def generator(random_state: Any) -> np.random.Generator:
 def _mean(term: Term) -> float:
     """Weighted mean of the data; 1 for data that is zero or has no weight, where any scale does."""
     weight = weight_total(term)
-    mean = stored_sum(term.entries) / weight if weight > 0 else 0.0
+    mean = term.entries.total() / weight if weight > 0 else 0.0
     return mean if mean > 0 else 1.0
 
 
@@ -60,6 +61,11 @@ def start(
     check_option(init, "init", INITS)
     mean = _mean(data)
     if init == "nndsvda":
+        if isinstance(X, CsrFile):
+            raise ValueError(
+                "init='nndsvda' needs X in memory, and it is on disk; use 'random' or "
+                "'random-acol', or give a start."
+            )
         S, A = _nndsvda(X, rank, mean, rng)
     elif init == "random-acol":
         A = _random_rows(X, rank, rng) + 0.01 * mean
@@ -111,8 +117,11 @@ def _without_nan(X: Any) -> Any:
 
 def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
     """Means of a few random rows of X (r x m)."""
-    X = _without_nan(X)
     chosen = rng.integers(X.shape[0], size=(rank, _ROWS_PER_MEAN))
+    if isinstance(X, CsrFile):
+        flat = [X.rows(slice(row, row + 1)) for row in chosen.ravel()]
+        X, chosen = sp.vstack(flat, format="csr"), np.arange(chosen.size).reshape(chosen.shape)
+    X = _without_nan(X)
     means = [np.asarray(X[rows].mean(axis=0)).ravel() for rows in chosen]
     return np.asarray(means, dtype=np.float64)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import padded
+from ._csr_file import check_data
 from ._problem import Relation, value
 from ._terms import LOSSES, Loss, Term, build_term
 from ._validation import check_matrix, check_option, check_real
@@ -30,7 +31,7 @@ def terms(
     """Check the data and build the term of X and, where there is a Y, that of Y."""
     check_option(reconstruction, "reconstruction", LOSSES)
     check_option(supervision, "supervision", LOSSES)
-    X = check_matrix(X, "X", n_threads=threads)
+    X = check_data(X, threads)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
     data = build_term(X, X_weights, cast(Loss, reconstruction), "X")

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ._arrays import aligned_zeros
 from ._descent import Part, descend
 from ._dispatch import kernels
+from ._entries import Target
 from ._reference import Rule
 from ._terms import Term
-from ._weight_forms import Separable, Target
+from ._weight_forms import Separable
 
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "mm", "mu", "hals"]

@@ -197,6 +197,59 @@ def sparse_frobenius_loss(
     return float(np.sum(w.astype(np.float64) * residual.astype(np.float64) ** 2))
 
 
+# Passes for the factor of the columns, by rows of Z, sorted: F and out are q x R, G is p x R.
+# `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
+
+
+def scatter_product(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * Z^T G to `out`."""
+    v = _values(values, indices, G.dtype)
+    np.add.at(out, indices, out.dtype.type(scale) * v[:, None] * G[_rows(indptr)])
+
+
+def scatter_ratio(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z ./ (G F^T))^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    q = _safe_ratio(v, _sampled_product(indptr, indices, G, F))
+    np.add.at(out, indices, out.dtype.type(scale) * q[:, None] * G[_rows(indptr)])
+
+
+def scatter_sampled(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z .* (G F^T))^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    c = v * _sampled_product(indptr, indices, G, F)
+    np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
+
+
 # -------------------------------------------------------------------------- passes, dense Z
 # Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
 # entries of Z are read as 1, and the NaN entries as 0.

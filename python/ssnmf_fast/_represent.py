@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import padded, padded_zeros
+from ._csr_file import check_data
 from ._dispatch import kernels
+from ._entries import Target, row_slices
 from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
 from ._validation import check_factor, check_matrix, check_option, check_real
-from ._weight_forms import Target, row_slices
 
 Array = npt.NDArray[Any]
 
@@ -72,7 +73,7 @@ def represent(
     check_option(loss, "loss", LOSSES)
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
-    X = check_matrix(X, "X", n_threads=threads)
+    X = check_data(X, threads)
     A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False)
     A = check_factor(A, "A", (A.shape[0], X.shape[1]), X.dtype, "components x features of X")
     rank = A.shape[0]

@@ -14,18 +14,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from . import weights as public_weights
+from ._csr_file import CsrFile
 from ._dispatch import kernels
+from ._entries import DenseEntries, Entries, SparseEntries, Target
+from ._streamed import StreamedEntries
 from ._validation import check_matrix, check_shape, check_vector
-from ._weight_forms import (
-    Complement,
-    DenseEntries,
-    Entries,
-    Listed,
-    Separable,
-    SparseEntries,
-    Target,
-    WeightForm,
-)
+from ._weight_forms import Complement, Listed, Separable, WeightForm
 
 Array = npt.NDArray[Any]
 Loss = Literal["frobenius", "kullback-leibler"]
@@ -100,14 +94,6 @@ class Residual:
         return float(kernels.dense_frobenius_loss(self.data, F, G, n_threads))
 
 
-def stored_sum(entries: Entries) -> float:
-    """Return the sum of the data."""
-    if isinstance(entries, SparseEntries):
-        return float(entries.matrix.data.sum(dtype=np.float64))
-    assert isinstance(entries, DenseEntries)
-    return float(np.nansum(entries.array, dtype=np.float64))
-
-
 def weight_total(term: Term) -> float:
     """Return the sum of all weights of a term."""
     form = term.form
@@ -118,9 +104,7 @@ def weight_total(term: Term) -> float:
     if isinstance(form, Complement):
         return float(np.prod(term.shape, dtype=float) - form.missing.matrix.nnz)
     assert isinstance(form, Listed)
-    if isinstance(form.entries, DenseEntries) and form.entries.mask:
-        return float(np.count_nonzero(~np.isnan(form.entries.array)))
-    return stored_sum(form.entries)
+    return form.entries.total()
 
 
 # ------------------------------------------------------------------------------- building
@@ -132,6 +116,8 @@ def build_term(Z: Any, weights: Any, loss: Loss, name: str) -> Term:
     `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
     """
     title = f"{name}_weights"
+    if isinstance(Z, CsrFile):
+        return _on_disk(Z, weights, loss, title)
     has_nan = not sp.issparse(Z) and bool(np.isnan(Z).any())
     if weights is None:
         return _unweighted(Z, loss, has_nan)
@@ -150,6 +136,16 @@ def build_term(Z: Any, weights: Any, loss: Loss, name: str) -> Term:
     dense = check_matrix(weights, title, dtype=Z.dtype, allow_nan=False)
     check_shape(dense, Z.shape, title, f"the shape of {name}")
     return _dense_weights(Z, dense, loss, has_nan, title)
+
+
+def _on_disk(Z: CsrFile, weights: Any, loss: Loss, title: str) -> Term:
+    if weights is not None:
+        raise ValueError(
+            f"{title} are given with a matrix on disk, which takes none; load it into memory, or "
+            "save the weighted problem in parts."
+        )
+    constant = Z.squares if loss == "frobenius" else 0.0
+    return Term(loss, StreamedEntries(Z), Separable(), Z.shape, constant)
 
 
 def _pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:

@@ -1,13 +1,12 @@
-"""What a data matrix and its weights become: entries for P, and a form for N.
+"""What the weights of a data matrix become: a form for N.
 
-Data Z (p x q) is approximated by F G^T.  :class:`SparseEntries` and :class:`DenseEntries` hold the
-weighted data and run the passes over it; the classes below them hold the weights alone.  Each of
-them has a transpose, so that one class serves the factor of the rows and that of the columns.
+Data Z (p x q) is approximated by F G^T.  Each form has a transpose, so that one class serves the
+factor of the rows and that of the columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -16,113 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import transposed
 from ._dispatch import kernels
+from ._entries import DenseEntries, Entries, SparseEntries, Target
 
 Array = npt.NDArray[Any]
-Csr = tuple[Array, Array, Array]
 
 _CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
-_ROWS_PER_CALL = 4096
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
-
-
-def row_slices(n_rows: int) -> Iterator[slice]:
-    """Cut rows into calls of the kernels that list or solve rows one by one.
-
-    Ctrl-C is answered between two calls, and dense rows are listed a call at a time.
-    """
-    for begin in range(0, n_rows, _ROWS_PER_CALL):
-        yield slice(begin, min(begin + _ROWS_PER_CALL, n_rows))
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
-
-    out: Array
-    scale: float
-    n_threads: int
-    accumulate: bool = False
-
-    @property
-    def arguments(self) -> tuple[Array, float, bool, int]:
-        return self.out, self.scale, self.accumulate, self.n_threads
-
-
-class Entries(Protocol):
-    """Data over which the kernels run."""
-
-    def transposed(self, n_threads: int) -> Entries: ...
-    def csr_rows(self, rows: slice) -> Csr: ...
-    def product(self, G: Array, to: Target) -> None: ...
-    def ratio(self, F: Array, G: Array, to: Target) -> None: ...
-    def sampled(self, F: Array, G: Array, to: Target) -> None: ...
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float: ...
-
-
-class SparseEntries:
-    """Stored entries of a CSR matrix."""
-
-    def __init__(self, matrix: sp.csr_array) -> None:
-        self.matrix = matrix
-        self._csr: Csr = (matrix.indptr, matrix.indices, matrix.data)
-
-    def transposed(self, n_threads: int) -> SparseEntries:
-        return SparseEntries(transposed(self.matrix, n_threads))
-
-    def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
-        first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
-        indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
-        return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
-
-    def product(self, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_product(indptr, indices, data, G, *to.arguments)
-
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_ratio(indptr, indices, data, F, G, *to.arguments)
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_sampled(indptr, indices, data, F, G, *to.arguments)
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.sparse_kl_loss(*self._csr, F, G, n_threads))
-
-
-@dataclass(frozen=True)
-class DenseEntries:
-    """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
-
-    array: Array
-    mask: bool = False
-
-    def transposed(self, n_threads: int) -> DenseEntries:
-        del n_threads
-        return DenseEntries(self.array.T, self.mask)
-
-    def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
-        block = self.array[rows]
-        if self.mask:
-            block = (~np.isnan(block)).astype(block.dtype)
-        csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
-        return csr.indptr, csr.indices, csr.data
-
-    def product(self, G: Array, to: Target) -> None:
-        kernels.dense_product(self.array, self.mask, G, *to.arguments)
-
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        kernels.dense_ratio(self.array, F, G, *to.arguments)
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        kernels.dense_sampled(self.array, self.mask, F, G, *to.arguments)
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.dense_kl_loss(self.array, F, G, n_threads))
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,39 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
 
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_scattered_passes_are_those_of_the_transpose(
+    kernels, reference, problem, rank, dtype, index
+):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, rank, dtype, index)
+        transpose = sp.csr_array((a.values, a.indices, a.indptr), shape=(p, q)).T.tocsr()
+        Zt = (transpose.indptr.astype(index), transpose.indices.astype(index), transpose.data)
+        for operation, model in (("product", ()), ("ratio", (a.G,)), ("sampled", (a.G,))):
+            results = []
+            for module in (kernels, reference):
+                for cuts in ([], [q // 2], [0, q // 3, q]):
+                    bounds = np.array([0, *cuts, q], dtype=np.int64)
+                    out = np.ones_like(a.G)
+                    scatter = getattr(module, f"scatter_{operation}")
+                    scatter(*a.csr_arguments(), *model, a.F, bounds, out, 0.7, 3)
+                    results.append(out)
+            expected = np.ones_like(a.G)
+            getattr(reference, f"sparse_{operation}")(*Zt, *model, a.F, expected, 0.7, True, 1)
+            assert len({out.tobytes() for out in results[:3]}) == 1
+            for out in results:
+                a.close(out, expected)
+
+
+@pytest.mark.parametrize("bounds", [[0], [0, 5], [1, 7], [0, 6, 3, 7]])
+def test_scattered_passes_refuse_ranges_that_are_none(kernels, problem, bounds):
+    a = problem(kernels, 5, 7, 4, np.float64, np.int32)
+    with pytest.raises(ValueError, match="must rise from 0 to the number of columns"):
+        kernels.scatter_product(*a.csr_arguments(), a.F, np.array(bounds), a.G, 1.0, 1)
+
+
+@pytest.mark.parametrize("rank", [1, 13, 64, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_dense_passes(kernels, reference, problem, rank, dtype):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, np.int32)

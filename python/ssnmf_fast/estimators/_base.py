@@ -9,8 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
+from .._csr_file import CsrFile
 from .._factorize import Factorization, factorize
 from .._represent import represent
 from .._topics import Topics, make_topics
@@ -68,6 +74,9 @@ class FactorizationBase(
         return int(self.components_.shape[0])
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, CsrFile):
+            _check_n_features(self, X, reset=reset)
+            return X
         return validate_data(
             self,
             X,

@@ -1,0 +1,79 @@
+#include "../kernels/scatter_pass.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "arrays.hpp"
+#include "registry.hpp"
+
+namespace ssnmf {
+namespace {
+
+Span<const std::int64_t> column_ranges(const py::array& bounds, Size columns) {
+  const auto* data = const_data<std::int64_t>(bounds, "bounds");
+  require_contiguous(bounds, "bounds", 1);
+  const Size size = bounds.shape(0);
+  if (size < 2 || data[0] != 0 || data[size - 1] != columns || !std::is_sorted(data, data + size)) {
+    throw bad("bounds", "must rise from 0 to the number of columns");
+  }
+  return {data, size};
+}
+
+template <class Op>
+void run(const py::array& indptr, const py::array& indices, const py::object& values,
+         const py::array* F, const py::array& G, const py::array& bounds, py::array& out,
+         double scale, int n_threads) {
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    visit_index(indptr, [&](auto index) {
+      using Index = decltype(index);
+      const auto Z = const_csr<T, Index>(indptr, indices, values);
+      const auto g = const_rows<T>(G, "G");
+      const auto to = writable_rows<T>(out, "out");
+      require_equal(g.rows, Z.rows, "rows of G and of the sparse matrix");
+      require_equal(to.columns, g.columns, "columns of out and of G");
+      Rows<const T> f{nullptr, to.rows, to.columns};
+      if (F != nullptr) {
+        f = const_rows<T>(*F, "F");
+        require_same_shape(f, to, "F");
+      }
+      const auto ranges = column_ranges(bounds, to.rows);
+      if (g.columns != padded_rank(g.columns, static_cast<Size>(sizeof(T)))) {
+        throw bad("G", "has a number of columns that is not a padded rank");
+      }
+      const py::gil_scoped_release release;
+      scatter_pass<Op>(Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
+    });
+  });
+}
+
+template <class Op>
+void define_with_model(py::module_& module, const char* name, const char* doc) {
+  module.def(
+      name,
+      [](const py::array& indptr, const py::array& indices, const py::object& values,
+         const py::array& F, const py::array& G, const py::array& bounds, py::array out,
+         double scale, int n_threads) {
+        run<Op>(indptr, indices, values, &F, G, bounds, out, scale, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
+      py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"), doc);
+}
+
+}  // namespace
+
+void register_scatter_passes(py::module_& module) {
+  module.def(
+      "scatter_product",
+      [](const py::array& indptr, const py::array& indices, const py::object& values,
+         const py::array& G, const py::array& bounds, py::array out, double scale, int n_threads) {
+        run<Product>(indptr, indices, values, nullptr, G, bounds, out, scale, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("G"),
+      py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"),
+      "Adds scale * Z^T G.");
+  define_with_model<Ratio>(module, "scatter_ratio", "Adds scale * (Z ./ (G F^T))^T G.");
+  define_with_model<Sampled>(module, "scatter_sampled", "Adds scale * (Z .* (G F^T))^T G.");
+}
+
+}  // namespace ssnmf

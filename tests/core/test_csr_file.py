@@ -1,0 +1,176 @@
+"""Matrices on disk: the same fits as in memory, and clear errors for files that are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import LOSSES, data
+
+import ssnmf_fast as sf
+
+N, M = 300, 90
+
+
+@pytest.fixture
+def matrix():
+    X = data(np.random.default_rng(0), (N, M), np.float64, density=0.1)
+    X.data += 0.5
+    return X
+
+
+def saved(X, path, form):
+    if form == "npz":
+        sp.save_npz(path / "X.npz", X, compressed=False)
+        return path / "X.npz"
+    for name in ("indptr", "indices", "data"):
+        np.save(path / f"{name}.npy", getattr(X, name))
+    return path
+
+
+@pytest.mark.parametrize("form", ["npz", "directory"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("memory", [1, 5000, 1 << 20])
+def test_blocks_are_the_matrix(matrix, tmp_path, form, dtype, index, memory):
+    X = matrix.astype(dtype)
+    X.indptr, X.indices = X.indptr.astype(index), X.indices.astype(index)
+    file = sf.open_csr(saved(X, tmp_path, form), n_features=M, memory=memory)
+    assert file.shape == X.shape
+    assert file.nnz == X.nnz
+    assert file.dtype == (np.float32 if dtype == np.float32 else np.float64)
+    for _ in range(2):
+        blocks = list(file.blocks())
+        stacked = sp.vstack([block for _, block in blocks], format="csr")
+        np.testing.assert_array_equal(stacked.toarray(), X.toarray())
+    for rows, block in blocks:
+        largest = block.nnz * (X.data.itemsize + X.indices.itemsize)
+        assert rows.stop - rows.start == 1 or largest <= memory / 2
+
+
+@pytest.mark.parametrize("losses", [("frobenius",), *[(x, y) for x in LOSSES for y in LOSSES]])
+@pytest.mark.parametrize("solver", ["auto", "mm"])
+def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
+    Y = np.eye(3)[np.arange(N) % 3] if len(losses) == 2 else None
+    options = {
+        "n_components": 5,
+        "reconstruction": losses[0],
+        "supervision": losses[-1],
+        "solver": solver,
+        "random_state": 0,
+        "max_iter": 20,
+        "tol": 0,
+    }
+    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    there = sf.factorize(file, Y, **options)
+    here = sf.factorize(matrix, Y, **options)
+    np.testing.assert_allclose(there.S, here.S, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(there.A, here.A, rtol=1e-8, atol=1e-12)
+    assert there.objective[-1][1] == pytest.approx(here.objective[-1][1], rel=1e-10)
+    S = sf.represent(file, here.A, loss=losses[0])
+    np.testing.assert_allclose(S, sf.represent(matrix, here.A, loss=losses[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("init", ["random", "random-acol"])
+def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
+    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    fits = [
+        sf.factorize(
+            file,
+            n_components=12,
+            reconstruction=loss,
+            init=init,
+            random_state=0,
+            max_iter=5,
+            n_threads=threads,
+        )
+        for threads in (1, 2, 3, 5)
+    ]
+    assert len({(fit.S.tobytes(), fit.A.tobytes()) for fit in fits}) == 1
+
+
+def test_estimators_take_a_file(matrix, tmp_path):
+    file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    y = np.where(np.arange(N) % 2, np.arange(N) % 3, -1)
+    model = sf.SSNMFClassifier(n_components=4, random_state=0, tol=0, max_iter=20)
+    there = model.fit(file, y).predict(file)
+    np.testing.assert_array_equal(there, model.fit(matrix, y).predict(matrix))
+    narrow = sf.open_csr(saved(matrix[:, :-1], tmp_path, "npz"))
+    with pytest.raises(ValueError, match="features"):
+        model.predict(narrow)
+
+
+def test_what_needs_memory_says_so(matrix, tmp_path):
+    file = sf.open_csr(saved(matrix, tmp_path, "npz"))
+    with pytest.raises(ValueError, match="X_weights are given with a matrix on disk"):
+        sf.factorize(file, n_components=2, X_weights=sf.weights.outer(np.ones(N), None))
+    with pytest.raises(ValueError, match="init='nndsvda' needs X in memory"):
+        sf.factorize(file, n_components=2, init="nndsvda")
+
+
+def broken(X, **arrays):
+    """A copy of X whose arrays were replaced behind SciPy's back."""
+    X = X.copy()
+    for name, values in arrays.items():
+        setattr(X, name, values)
+    return X
+
+
+def with_first(values, first):
+    return np.concatenate([[first], values[1:]]).astype(values.dtype)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda X: {"indices": X.indices[::-1].copy()}, ValueError, "not sorted, or repeat"),
+        (lambda X: {"indices": with_first(X.indices, -1)}, ValueError, "column index lies outside"),
+        (lambda X: {"indices": X.indices + M}, ValueError, "column index lies outside"),
+        (lambda X: {"indices": X.indices.astype(np.int16)}, TypeError, "needed are int32 or int64"),
+        (lambda X: {"indptr": X.indptr[::-1].copy()}, ValueError, "that rise from 0"),
+        (lambda X: {"indptr": X.indptr + 1}, ValueError, "that rise from 0"),
+        (lambda X: {"data": X.data[:-1]}, ValueError, "indices and .* values"),
+        (lambda X: {"data": -X.data}, ValueError, "Negative values"),
+        (lambda X: {"data": with_first(X.data, np.nan)}, ValueError, "contains NaN"),
+        (lambda X: {"data": with_first(X.data, np.inf)}, ValueError, "contains infinity"),
+        (lambda X: {"data": X.data.astype(complex)}, TypeError, "real numeric dtype"),
+        (lambda X: {"data": X.data.reshape(-1, 1)}, ValueError, "needed is one dimension"),
+    ],
+)
+def test_files_that_are_no_matrix(matrix, tmp_path, change, error, message):
+    saved(broken(matrix, **change(matrix)), tmp_path, "directory")
+    with pytest.raises(error, match=message):
+        sf.open_csr(tmp_path, n_features=M)
+
+
+def test_paths_that_are_no_matrix(matrix, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no.npz does not exist"):
+        sf.open_csr(tmp_path / "no.npz")
+    with pytest.raises(FileNotFoundError, match=r"indptr.npy does not exist"):
+        sf.open_csr(tmp_path)
+    saved(matrix, tmp_path, "directory")
+    with pytest.raises(ValueError, match="give n_features"):
+        sf.open_csr(tmp_path)
+    with pytest.raises(ValueError, match="memory must be at least 1"):
+        sf.open_csr(tmp_path, n_features=M, memory=0)
+    sp.save_npz(tmp_path / "small.npz", matrix, compressed=True)
+    with pytest.raises(ValueError, match="is compressed"):
+        sf.open_csr(tmp_path / "small.npz")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(ValueError, match="has no array 'indptr'"):
+        sf.open_csr(tmp_path / "other.npz")
+    (tmp_path / "text.npz").write_text("text")
+    with pytest.raises(ValueError, match="neither a directory"):
+        sf.open_csr(tmp_path / "text.npz")
+    (tmp_path / "data.npy").write_text("text")
+    with pytest.raises(ValueError, match=r"no array in .npy format"):
+        sf.open_csr(tmp_path, n_features=M)
+
+
+def test_a_file_that_shrinks_is_noticed(matrix, tmp_path):
+    file = sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=20_000)
+    with (tmp_path / "data.npy").open("r+b") as stream:
+        stream.truncate(2000)
+    with pytest.raises(ValueError, match="ends before entry"):
+        sf.factorize(file, n_components=2)
