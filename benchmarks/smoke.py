@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "kernels"), str(HERE / "peers")]
+sys.path[:0] = [str(HERE), *(str(HERE / part) for part in ("kernels", "peers", "papers"))]
 
 
 def kl_pass() -> None:
@@ -37,6 +37,11 @@ def memory() -> None:
     import memory as script
 
     script.main(["--ranks", "5", "--iterations", "2", "--synthetic", "500"])
+
+
+def papers() -> None:
+    for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
+        importlib.import_module(name).main(["--quick"])
 
 
 def suite() -> None:
@@ -62,7 +67,7 @@ def run_class(cls: Any) -> int:
 
 
 def main() -> None:
-    for part in (kl_pass, iterations, memory, suite):
+    for part in (kl_pass, iterations, memory, papers, suite):
         output = io.StringIO()
         with redirect_stdout(output):
             part()

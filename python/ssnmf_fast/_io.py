@@ -32,6 +32,7 @@ FORMAT_VERSION = 1
 
 _FACTORIZATION = ("S", "A", "B", "objective", "n_iter", "converged")
 _UNSAVED = ("callback",)
+_OPTIONAL = ("feature_names_in_", "representation_")  # the latter: not after partial_fit
 _SCALARS = (str, bool, int, float, type(None))
 
 # Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
@@ -259,7 +260,7 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     if not all(isinstance(value, _SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
     check_parts(values, ESTIMATOR_SHAPES)
-    missing = set(_attributes(kind)) - set(values) - {"feature_names_in_"}
+    missing = set(_attributes(kind)) - set(values) - set(_OPTIONAL)
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")
     model = kind(**parameters)

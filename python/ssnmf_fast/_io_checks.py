@@ -28,6 +28,7 @@ ESTIMATOR_SHAPES: Shapes = {
     "n_iter_": (),
     "n_targets_": (),
     "multilabel_": (),
+    "n_labelled_": (),
 }
 
 

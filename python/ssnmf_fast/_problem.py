@@ -59,7 +59,7 @@ class Problem:
         self.relations = relations
         self.n_threads = n_threads
         self.allowed = allowed or {}
-        self._sides = {name: self._sides_of(name) for name in factors}
+        self.sides = {name: self._sides_of(name) for name in factors}
         self._all_quadratic = all(
             relation.term.loss == "frobenius" and isinstance(relation.term.form, Separable)
             for relation in relations
@@ -105,7 +105,7 @@ class Problem:
         F = self.factors[name]
         P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
         constant = 0.0
-        for position, (term, other, coefficient) in enumerate(self._sides[name]):
+        for position, (term, other, coefficient) in enumerate(self.sides[name]):
             to = Target(N, coefficient, self.n_threads, accumulate=position > 0)
             term.pull_down(F, self.factors[other], to)
             constant += coefficient * term.constant
@@ -128,7 +128,7 @@ class Problem:
         """Return (P, N) of a factor, summed by kind of loss; valid until the next call."""
         F = self.factors[name]
         sums: dict[str, tuple[Array, Array]] = {}
-        for term, other, coefficient in self._sides[name]:
+        for term, other, coefficient in self.sides[name]:
             further = term.loss in sums
             if not further:
                 P, N = self._workspaces[term.loss]
@@ -162,7 +162,7 @@ class Problem:
         """Whether a factor is updated by coordinate descent."""
         if rule == "auto":
             return self._all_quadratic
-        return rule == "hals" and all(term.loss == "frobenius" for term, _, _ in self._sides[name])
+        return rule == "hals" and all(term.loss == "frobenius" for term, _, _ in self.sides[name])
 
     def restore(self, factors: dict[str, Array]) -> None:
         """Put factors back to what they were."""
@@ -197,7 +197,7 @@ class Problem:
         F = self.factors[name]
         P = self._workspaces["frobenius"][0][: len(F)]
         parts: list[Part] = []
-        for term, other, coefficient in self._sides[name]:
+        for term, other, coefficient in self.sides[name]:
             G = self.factors[other]
             term.pull_up(F, G, Target(P, coefficient, self.n_threads, accumulate=bool(parts)))
             parts.append(Part(term.form.quadratic(G, self.n_threads), coefficient, G))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from .._csr_file import CsrFile
 from .._factorize import Factorization, factorize
+from .._online import Online, learn_batch
 from .._represent import represent
 from .._topics import Topics, make_topics
 
@@ -60,6 +61,14 @@ class FactorizationBase(
         "verbose",
     )
 
+    _batch_parameters: ClassVar[tuple[str, ...]] = (
+        "n_components",
+        "reconstruction",
+        "init",
+        "random_state",
+        "n_threads",
+    )
+
     def __sklearn_tags__(self) -> Any:
         """Return the tags: nonnegative X, sparse allowed, NaN = missing."""
         tags = super().__sklearn_tags__()
@@ -89,6 +98,7 @@ class FactorizationBase(
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
         """Run the factorisation on checked data; set the attributes only once it has succeeded."""
         Y, Y_weights, facts = self._read_targets(X, y, y_weights)
+        self.__dict__.pop("_online", None)
         arguments = {name: getattr(self, name) for name in self._factor_parameters}
         result = factorize(X, Y, X_weights=X_weights, Y_weights=Y_weights, **arguments)
         self.components_ = result.A
@@ -100,6 +110,39 @@ class FactorizationBase(
         for name, value in facts.items():
             setattr(self, name, value)
         self._warn_unless_converged(result)
+
+    def _learn_batch(
+        self,
+        X: Any,
+        targets: tuple[Any, Any, dict[str, Any]],
+        X_weights: Any,
+        past_weight: float,
+    ) -> None:
+        """Learn from checked data of one batch; set the attributes only once it has succeeded."""
+        Y, Y_weights, facts = targets
+        online = getattr(self, "_online", None)
+        if online is None and hasattr(self, "components_"):
+            online = Online.resumed(self.components_, getattr(self, "label_components_", None))
+        online = learn_batch(
+            online,
+            X,
+            Y,
+            X_weights=X_weights,
+            Y_weights=Y_weights,
+            past_weight=past_weight,
+            **{name: getattr(self, name) for name in self._batch_parameters},
+        )
+        first = not hasattr(self, "_online")
+        self._online = online
+        self.components_ = online.array("A")
+        if Y is not None:
+            self.label_components_ = online.array("B")
+        self.n_iter_ = online.n_steps
+        self.objective_ = [] if first else self.objective_
+        self.objective_.append((online.n_steps, online.mean_loss))
+        self.__dict__.pop("representation_", None)
+        for name, value in facts.items():
+            setattr(self, name, value)
 
     def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Return the matrix Y, (n, k), its weights, and the attributes that follow from `y`."""

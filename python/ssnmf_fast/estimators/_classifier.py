@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from ._batches import batch_classes, running_prior
 from ._supervised import SupervisedBase
 from ._target_weights import combined_weights
 from ._targets import ClassLabels, Indicators, is_indicator, require
@@ -50,6 +51,8 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         The classes, sorted; with multiple labels, 0 ... k - 1.
     class_prior_ : ndarray, shape (k,)
         Share of every class (or label) among the labelled samples.
+    n_labelled_ : int
+        Number of labelled samples, over all batches.
     multilabel_ : bool
         Whether `y` was an indicator matrix.
     components_ : ndarray, shape (r, m)
@@ -96,6 +99,7 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         "classes_",
         "class_prior_",
         "multilabel_",
+        "n_labelled_",
     )
 
     def __init__(
@@ -157,8 +161,60 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
             "multilabel_": several,
             "classes_": targets.classes,
             "class_prior_": targets.prior(),
+            "n_labelled_": int(targets.labelled.sum()),
         }
         return Y, combined_weights(y_weights, targets.labelled, Y.shape), facts
+
+    def _read_batch(
+        self, X: Any, y: Any, y_weights: Any, classes: Any
+    ) -> tuple[Any, Any, dict[str, Any]]:
+        require(self, X, y)
+        several, classes = batch_classes(self, y, classes)
+        targets: ClassLabels | Indicators
+        if several:
+            targets = Indicators(y, n_labels=len(classes))
+        else:
+            targets = ClassLabels(y, self.unlabelled, known_classes=classes)
+        Y = targets.matrix(X.dtype)
+        facts = {"multilabel_": several, "classes_": classes, **running_prior(self, targets)}
+        return Y, combined_weights(y_weights, targets.labelled, Y.shape), facts
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        *,
+        X_weights: Any = None,
+        y_weights: Any = None,
+        past_weight: float = 0.8,
+    ) -> SSNMFClassifier:
+        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k)
+            Their labels; all of them may be unlabelled.
+        classes : array_like, optional
+            All classes that any batch will hold; needed in the first call, unless y is an indicator
+            matrix.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+        past_weight : float
+            Share of their weight that earlier batches keep, between 0 and 1; see
+            :meth:`NMF.partial_fit`, which also says what becomes of the attributes.
+
+        Returns
+        -------
+        self
+        """
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        self._learn_batch(X, self._read_batch(X, y, y_weights, classes), X_weights, past_weight)
+        return self
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         if self.multilabel_:

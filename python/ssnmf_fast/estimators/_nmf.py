@@ -138,6 +138,39 @@ class NMF(FactorizationBase):
         self._learn(self._checked(X, reset=True), None, X_weights, None)
         return self
 
+    def partial_fit(
+        self, X: Any, y: Any = None, *, X_weights: Any = None, past_weight: float = 0.8
+    ) -> NMF:
+        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry.
+        past_weight : float
+            Share of their weight that earlier batches keep, between 0 and 1: less learns faster at
+            first, more ends nearer to a fit of all data at once.
+
+        Returns
+        -------
+        self
+            After each batch `components_` is up to date, `n_iter_` is the number of batches, and
+            `objective_` has pairs of it and an estimate of the objective of all data, per sample.
+            There is no `representation_`.
+
+        Notes
+        -----
+        Follows a fit, or goes on with the dictionary of one.  `solver`, `max_iter`, `tol`,
+        `callback` and `verbose` have no part in it.
+        """
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        self._learn_batch(X, (None, None, {}), X_weights, past_weight)
+        return self
+
     def fit_transform(self, X: Any, y: Any = None, *, X_weights: Any = None) -> Array:
         """Fit, then represent the same samples: the same as ``fit(X).transform(X)``.
 

@@ -98,6 +98,47 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
         return Y, Y_weights, {"n_targets_": targets.n_targets}
 
+    def _read_batch(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
+        require(self, X, y)
+        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
+        targets.check_sign()
+        Y = targets.matrix(X.dtype)
+        Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
+        return Y, Y_weights, {"n_targets_": targets.n_targets}
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        y_weights: Any = None,
+        past_weight: float = 0.8,
+    ) -> SSNMFRegressor:
+        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k)
+            Their targets; all of them may be unlabelled (NaN).
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+        past_weight : float
+            Share of their weight that earlier batches keep, between 0 and 1; see
+            :meth:`NMF.partial_fit`, which also says what becomes of the attributes.
+
+        Returns
+        -------
+        self
+        """
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        self._learn_batch(X, self._read_batch(X, y, y_weights), X_weights, past_weight)
+        return self
+
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         targets = RealTargets(y, n_targets=self.n_targets_)
         return targets.known, targets.complete

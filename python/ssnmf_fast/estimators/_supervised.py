@@ -23,6 +23,11 @@ class SupervisedBase(FactorizationBase):
         "supervision",
         "supervision_weight",
     )
+    _batch_parameters = (
+        *FactorizationBase._batch_parameters,
+        "supervision",
+        "supervision_weight",
+    )
 
     def __init__(
         self,

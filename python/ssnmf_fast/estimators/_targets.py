@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,8 @@ class ClassLabels:
                 raise ValueError("y contains infinity; give finite labels, or NaN for unlabelled.")
             check_classification_targets(self.known)
             self.classes, self._codes = np.unique(self.known, return_inverse=True)
+        elif known_classes is not None:
+            self.classes = known_classes
 
     def check_fit(self) -> None:
         """Raise ValueError unless there are two classes."""
@@ -112,14 +115,30 @@ class ClassLabels:
 
     def prior(self) -> Array:
         """Return the share of every class."""
-        return np.bincount(self._codes, minlength=len(self.classes)) / len(self.known)
+        return np.bincount(self.codes, minlength=len(self.classes)) / len(self.known)
+
+    @cached_property
+    def codes(self) -> Array:
+        """Place of the label of every labelled sample among the classes."""
+        if hasattr(self, "_codes"):
+            return self._codes
+        if not len(self.known):
+            return np.zeros(0, dtype=np.intp)
+        comparable = (self.known.dtype.kind in "US") == (self.classes.dtype.kind in "US")
+        known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
+        if not known.all():
+            raise ValueError(
+                f"y holds {self.known[~known].tolist()[0]!r}, which is none of the classes "
+                f"{self.classes.tolist()} of the first call."
+            )
+        return np.searchsorted(self.classes, self.known)
 
     def matrix(self, dtype: Any) -> Any:
         """Return the one-hot matrix, with rows of zeros where unlabelled."""
         rows = np.flatnonzero(self.labelled)
         values = np.ones(len(rows), dtype=dtype)
         shape = (len(self.labelled), len(self.classes))
-        return sp.csr_array((values, (rows, self._codes)), shape=shape)
+        return sp.csr_array((values, (rows, self.codes)), shape=shape)
 
 
 def _as_labels(y: Any) -> Array:
@@ -257,7 +276,11 @@ class RealTargets:
         """Raise ValueError unless some target is given and none is negative."""
         if not self.labelled.any():
             raise _no_labels()
-        lowest = np.nanmin(self._values)
+        self.check_sign()
+
+    def check_sign(self) -> None:
+        """Raise ValueError if a target is negative."""
+        lowest = np.fmin.reduce(self._values, axis=None)
         if lowest < 0:
             row, column = np.argwhere(self._values == lowest)[0]
             raise ValueError(

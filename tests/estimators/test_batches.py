@@ -1,0 +1,199 @@
+"""Learning from mini-batches: partial_fit of the estimators."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+F, D = "frobenius", "kullback-leibler"
+BATCH = 200
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+def passes(model, X, y=None, epochs=4, **first):
+    """Feed the batches in random orders."""
+    rng = np.random.default_rng(0)
+    for _ in range(epochs):
+        for rows in np.array_split(rng.permutation(X.shape[0]), X.shape[0] // BATCH):
+            targets = () if y is None else (y[rows],)
+            model.partial_fit(X[rows], *targets, **first)
+    return model
+
+
+def loss_of(model, X):
+    S = model.transform(X)
+    return sf.objective(X, S, model.components_, reconstruction=model.reconstruction)
+
+
+@pytest.mark.parametrize("loss", [F, D])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_loss_comes_near_to_that_of_a_fit(digits, loss, storage):
+    X = storage(digits[0])
+    model = sf.NMF(n_components=12, reconstruction=loss, random_state=0)
+    batches = passes(model, X, epochs=16)
+    estimate = batches.objective_[-1][1] * X.shape[0]
+    online = loss_of(batches, X)
+    full = loss_of(sf.NMF(n_components=12, reconstruction=loss, random_state=0).fit(X), X)
+    assert online < 1.05 * full
+    assert estimate == pytest.approx(online, rel=0.05)
+    assert batches.n_iter_ == len(batches.objective_) == 16 * (len(digits[1]) // BATCH)
+
+
+@pytest.mark.parametrize("losses", [(x, y) for x in (F, D) for y in (F, D)])
+def test_classifier_learns(digits, losses):
+    X, y = digits
+    hidden = np.where(np.arange(len(y)) % 2, y, -1)
+    model = sf.SSNMFClassifier(
+        n_components=15,
+        reconstruction=losses[0],
+        supervision=losses[1],
+        supervision_weight="balanced",
+        random_state=0,
+    )
+    passes(model, X[:1400], hidden[:1400], classes=range(10))
+    assert model.score(X[1400:], y[1400:]) > 0.6
+    assert model.label_components_.shape == (15, 10)
+    seen = hidden[:1400][hidden[:1400] >= 0]
+    np.testing.assert_allclose(model.class_prior_, np.bincount(seen) / len(seen))
+
+
+def test_regressor_and_several_labels_learn():
+    rng = np.random.default_rng(0)
+    S, A = rng.random((800, 4)) ** 3, rng.random((4, 20))
+    X = S @ A
+    targets = S @ rng.random((4, 2))
+    regressor = passes(sf.SSNMFRegressor(n_components=4, random_state=0), X, targets, epochs=10)
+    assert regressor.n_targets_ == 2
+    assert regressor.score(X, targets) > 0.9
+    Y = (S > 0.3).astype(int)
+    classifier = passes(sf.SSNMFClassifier(n_components=6, random_state=0), X, Y, epochs=10)
+    assert classifier.multilabel_
+    assert classifier.predict(X).shape == Y.shape
+    np.testing.assert_allclose(classifier.class_prior_, Y.mean(axis=0))
+
+
+@pytest.mark.parametrize("loss", [F, D])
+def test_features_that_come_late_are_learned(loss):
+    rng = np.random.default_rng(0)
+    late = rng.random((300, 3)) @ rng.random((3, 10))
+    early = late.copy()
+    early[:, 6:] = 0
+    model = sf.NMF(n_components=3, reconstruction=loss, random_state=0)
+    model.partial_fit(early)
+    assert model.components_[:, 6:].max() < 1e-10
+    for _ in range(30):
+        model.partial_fit(late)
+    error = np.abs(model.inverse_transform(model.transform(late)) - late).mean()
+    assert error < 0.1 * late.mean()
+
+
+def test_goes_on_with_a_fit_and_through_a_pickle(digits):
+    X, _ = digits
+    model = sf.NMF(n_components=8, random_state=0).fit(X[:500])
+    before = loss_of(model, X)
+    model.partial_fit(X[500:1000])
+    assert not hasattr(model, "representation_")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(
+        model.partial_fit(X[1000:]).components_, again.partial_fit(X[1000:]).components_
+    )
+    assert loss_of(model, X) < 1.02 * before
+    assert len(model.fit(X[:500]).objective_) > 1
+    assert model.representation_.shape == (500, 8)
+
+
+def test_saved_models_go_on(digits, tmp_path):
+    X, y = digits
+    model = sf.SSNMFClassifier(n_components=8, random_state=0)
+    model.partial_fit(X[:500], y[:500], classes=range(10))
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.partial_fit(X[500:], y[500:]).n_iter_ == 1
+
+
+def test_threads_give_the_same_bits(digits):
+    X, y = digits
+    models = [
+        passes(
+            sf.SSNMFClassifier(n_components=6, random_state=0, n_threads=n),
+            X,
+            y,
+            epochs=1,
+            classes=range(10),
+        )
+        for n in (1, 2, 3)
+    ]
+    assert len({model.components_.tobytes() for model in models}) == 1
+
+
+def test_batches_are_never_modified_and_may_change_dtype(digits):
+    X = digits[0].astype(np.float32)
+    X.flags.writeable = False
+    copy = X.copy()
+    model = sf.NMF(n_components=5, random_state=0).partial_fit(X[:600])
+    model.partial_fit(X[600:].astype(np.float64)).partial_fit((16 * X[:600]).astype(int))
+    assert model.components_.dtype == np.float32
+    np.testing.assert_array_equal(X, copy)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error", "message"),
+    [
+        ({}, None, ValueError, "classes must be passed on the first call"),
+        ({"classes": [1]}, None, ValueError, "needed are two classes or more"),
+        ({"classes": [0, 1]}, {"y": [0, 5]}, ValueError, r"5, which is none of the classes \[0, 1"),
+        ({"classes": [0, 1]}, {"y": ["a", "b"]}, ValueError, "which is none of the classes"),
+        ({"classes": [0, 1]}, {"classes": [0, 2]}, ValueError, "differ from those of the first"),
+        ({"classes": [0, 1]}, {"past_weight": 1.5}, ValueError, "past_weight must be at most 1"),
+        ({"classes": [0, 1]}, {"past_weight": -1}, ValueError, "past_weight must be finite and"),
+        ({"classes": [0, 1]}, {"X": np.ones((2, 3))}, ValueError, "features"),
+        ({"classes": [0, 1]}, {"X": -np.ones((2, 4))}, ValueError, "Negative values"),
+        ({"classes": [0, 1]}, {"n_components": 3}, ValueError, "differs from the 2 components"),
+    ],
+)
+def test_errors_change_nothing(first, second, error, message):
+    model = sf.SSNMFClassifier(n_components=2, random_state=0)
+    X, y = np.ones((2, 4)), [0, 1]
+    if second is None:
+        with pytest.raises(error, match=message):
+            model.partial_fit(X, y, **first)
+        assert not hasattr(model, "components_")
+        return
+    model.partial_fit(X, y, **first)
+    before = model.components_.copy()
+    if "n_components" in second:
+        model.set_params(**second)
+        second = {}
+    with pytest.raises(error, match=message):
+        model.partial_fit(**{"X": X, "y": y, **second})
+    np.testing.assert_array_equal(model.components_, before)
+    assert model.n_iter_ == 1
+
+
+def test_batches_without_labels_or_without_anything(digits):
+    X, y = digits
+    model = sf.SSNMFClassifier(n_components=5, random_state=0)
+    model.partial_fit(X[:300], np.full(300, -1), classes=range(10))
+    np.testing.assert_allclose(model.class_prior_, 0.1)
+    model.partial_fit(np.zeros((5, 64)), y[:5]).partial_fit(X[:1], y[:1])
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(model.label_components_).all()
+
+
+def test_a_matrix_on_disk_is_for_fit(tmp_path):
+    path = tmp_path / "X.npz"
+    sp.save_npz(path, sp.csr_array(np.eye(4)), compressed=False)
+    with pytest.raises(TypeError, match="takes batches in memory"):
+        sf.NMF(n_components=2).partial_fit(sf.open_csr(path))
