@@ -28,6 +28,7 @@ def represent(
     *,
     loss: str = "frobenius",
     X_weights: Any = None,
+    init: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
 ) -> Array:
@@ -46,6 +47,9 @@ def represent(
         Loss of the reconstruction.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry.
+    init : array_like, shape (n, r), optional
+        Nonnegative start, for example the representation over a dictionary that has changed a
+        little since.  It does not change the solution, where that is unique, only the time.
     tol : float
         Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
         finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).
@@ -81,7 +85,7 @@ def represent(
         raise ValueError("A has no rows; needed is at least one component.")
     term = build_term(X, X_weights, cast(Loss, loss), "X")
     G = padded(A.T, X.dtype)
-    F = padded_zeros(X.shape[0], rank, X.dtype)
+    F = _start(init, (X.shape[0], rank), X.dtype)
     tol = max(tol, _FINEST_TOL[X.dtype])
     solve = _solve_frobenius if loss == "frobenius" else _solve_kl
     unsolved = solve(term, F, G, tol, threads)
@@ -93,6 +97,12 @@ def represent(
             stacklevel=2,
         )
     return np.ascontiguousarray(F[:, :rank])
+
+
+def _start(init: Any, shape: tuple[int, int], dtype: Any) -> Array:
+    if init is None:
+        return padded_zeros(*shape, dtype)
+    return padded(check_factor(init, "init", shape, dtype, "samples x components of A"), dtype)
 
 
 def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:

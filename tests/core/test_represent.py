@@ -61,3 +61,21 @@ def test_more_components_than_features_converges_without_a_warning():
         for loss in LOSSES:
             S = sf.represent(X, A, loss=loss)
             assert np.isfinite(S).all()
+
+
+@pytest.mark.parametrize("form", ["none", "observed"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_start_changes_the_time_alone(loss, form):
+    rng = np.random.default_rng(0)
+    X, W, _ = weighted(rng, data(rng, (60, 30), np.float64), form)
+    A = rng.random((6, 30)) + 0.01
+    options = {"loss": loss, "X_weights": W, "tol": 1e-10}
+    S = sf.represent(X, A, **options)
+    for init in (S, rng.random(S.shape), np.zeros_like(S)):
+        kept = init.copy()
+        np.testing.assert_allclose(sf.represent(X, A, init=init, **options), S, atol=1e-6)
+        np.testing.assert_array_equal(init, kept)
+    with pytest.raises(ValueError, match=r"init has shape \(3, 6\); needed is \(60, 6\)"):
+        sf.represent(X, A, init=S[:3])
+    with pytest.raises(ValueError, match="Negative values in data passed to init"):
+        sf.represent(X, A, init=-S)
