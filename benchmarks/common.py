@@ -1,4 +1,4 @@
-"""What the benchmarks share: the matrices, the start, the clock."""
+"""What the benchmarks share: the matrices, the start, the clock, ever longer fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
 
 Array = np.ndarray[Any, Any]
+Factors = tuple[Array, Array]
+
+# Numbers of iterations of the fits of one trace; a fit over COARSE_FROM seconds is followed by the
+# next but one, since all fits together should not take many times as long as the longest.
+ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)))
+COARSE_FROM = 1.0
 
 
 @cache
@@ -132,6 +138,128 @@ def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) ->
     while sum(times) < budget:
         times.append(seconds(function))
     return min(times)
+
+
+class Point(NamedTuple):
+    """A fit: its number of iterations, its seconds with set-up, the loss of its factors."""
+
+    iterations: int
+    seconds: float
+    loss: float
+
+
+def our_runner(
+    X: Any, init: Factors, loss: str, solver: str, threads: int
+) -> Callable[[int], Factors]:
+    """Return a function that fits k iterations of our solver from a start."""
+    import ssnmf_fast as sf
+
+    def run(k: int) -> Factors:
+        fit = sf.factorize(
+            X,
+            n_components=init[0].shape[1],
+            init=init,
+            reconstruction=loss,
+            solver=solver,
+            tol=0,
+            max_iter=k,
+            n_threads=threads,
+        )
+        return fit.S, fit.A
+
+    return run
+
+
+def sklearn_runner(X: Any, init: Factors, loss: str, solver: str) -> Callable[[int], Factors]:
+    """Return a function that fits k iterations of scikit-learn's solver from a start."""
+    from sklearn.decomposition import NMF
+
+    def run(k: int) -> Factors:
+        rank = init[0].shape[1]
+        model = NMF(rank, solver=solver, beta_loss=loss, init="custom", tol=0, max_iter=k)
+        S = model.fit_transform(X, W=init[0].copy(), H=init[1].copy())
+        return S, model.components_
+
+    return run
+
+
+def point(
+    fit: Callable[[int], Any], loss_of: Callable[[Any], float], k: int, repeats: int = 1
+) -> Point:
+    """Time a fit of k iterations, the least of `repeats`; its loss is outside of the clock."""
+    results: list[Any] = []
+
+    def once() -> None:
+        results[:] = [fit(k)]
+
+    took = min(seconds(once) for _ in range(repeats))
+    return Point(k, took, loss_of(results[0]))
+
+
+def settled(points: list[Point], share: float) -> bool:
+    """Has the last step changed the loss by less than this share of it, or lost it to NaN?"""
+    if not np.isfinite(points[-1].loss):
+        return True
+    if len(points) < 2:
+        return False
+    before, now = points[-2].loss, points[-1].loss
+    return abs(before - now) < share * now
+
+
+def next_iterations(last: Point, budget: float) -> int | None:
+    """Return the iterations of the next fit of a trace, None if it would take too long."""
+    following = [k for k in ITERATIONS if k > last.iterations]
+    if last.seconds > COARSE_FROM:
+        following = following[1:]
+    affordable = int(last.iterations * budget / last.seconds)
+    k = min([*following[:1], affordable])
+    return k if k >= 1.2 * last.iterations else None
+
+
+def trace(
+    fit: Callable[[int], Any],
+    loss_of: Callable[[Any], float],
+    budget: float,
+    repeats: int = 1,
+    settled_below: float = 0.0,
+) -> list[Point]:
+    """Time whole fits of more and more iterations, as long as a fit takes `budget` seconds at most.
+
+    Ends early where the loss has settled: `settled_below` is the share it must change by.
+    """
+    points = [point(fit, loss_of, ITERATIONS[0], repeats)]
+    while not settled(points, settled_below):
+        k = next_iterations(points[-1], budget)
+        if k is None:
+            break
+        points.append(point(fit, loss_of, k, repeats))
+    return points
+
+
+def first_within(points: list[Point], goal: float) -> Point | None:
+    """Return the first point with a loss at or below the goal."""
+    return next((found for found in points if found.loss <= goal), None)
+
+
+def lowest(traces: dict[str, list[Point]]) -> float:
+    """Return the lowest loss in any trace."""
+    return min(found.loss for points in traces.values() for found in points)
+
+
+def refine(
+    points: list[Point],
+    goal: float,
+    fit: Callable[[int], Any],
+    loss_of: Callable[[Any], float],
+    repeats: int = 1,
+) -> list[Point]:
+    """Add the fits that the trace skipped just before its first point at or below the goal."""
+    found = first_within(points, goal)
+    if found is None or found is points[0]:
+        return points
+    before = points[points.index(found) - 1].iterations
+    skipped = [k for k in ITERATIONS if before < k < found.iterations]
+    return sorted([*points, *(point(fit, loss_of, k, repeats) for k in skipped)])
 
 
 @contextmanager

@@ -11,68 +11,28 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import DATA_SETS, blas_threads, load_average, markdown, say, seconds, start
+from common import (
+    DATA_SETS,
+    blas_threads,
+    first_within,
+    load_average,
+    lowest,
+    markdown,
+    our_runner,
+    refine,
+    say,
+    sklearn_runner,
+    start,
+    trace,
+)
 
 import ssnmf_fast as sf
 
 F, D = "frobenius", "kullback-leibler"
-ITERATIONS = (5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)
-Point = tuple[int, float, float]
-
-
-def our_runner(X: Any, init: Any, loss: str, solver: str, threads: int) -> Callable[[int], Any]:
-    def run(k: int) -> tuple[Any, Any]:
-        fit = sf.factorize(
-            X,
-            n_components=init[0].shape[1],
-            init=init,
-            reconstruction=loss,
-            solver=solver,
-            tol=0,
-            max_iter=k,
-            n_threads=threads,
-        )
-        return fit.S, fit.A
-
-    return run
-
-
-def sklearn_runner(X: Any, init: Any, loss: str, solver: str) -> Callable[[int], Any]:
-    from sklearn.decomposition import NMF
-
-    def run(k: int) -> tuple[Any, Any]:
-        rank = init[0].shape[1]
-        model = NMF(rank, solver=solver, beta_loss=loss, init="custom", tol=0, max_iter=k)
-        S = model.fit_transform(X, W=init[0].copy(), H=init[1].copy())
-        return S, model.components_
-
-    return run
-
-
-def trace(X: Any, loss: str, run: Callable[[int], Any], budget: float, repeats: int) -> list[Point]:
-    """Fits of more and more iterations until one takes `budget` seconds."""
-    points: list[Point] = []
-    for k in ITERATIONS:
-        results = []
-        took = min(seconds(lambda k=k, out=results: out.append(run(k))) for _ in range(repeats))
-        S, A = results[-1]
-        points.append((k, took, sf.objective(X, S, A, reconstruction=loss)))
-        if took > budget:
-            break
-    return points
-
-
-def time_to(points: list[Point], goal: float) -> tuple[int, float] | None:
-    """Iterations and seconds of the first point at or below the goal."""
-    for k, took, value in points:
-        if value <= goal:
-            return k, took
-    return None
 
 
 def measure(name: str, rank: int, loss: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -84,24 +44,31 @@ def measure(name: str, rank: int, loss: str, options: argparse.Namespace) -> dic
     if not options.no_peers:
         for solver in ("cd", "mu") if loss == F else ("mu",):
             runs[f"scikit-learn {solver}"] = sklearn_runner(X, (S, A), loss, solver)
+
+    def loss_of(factors: Any) -> float:
+        return float(sf.objective(X, *factors, reconstruction=loss))
+
     traces = {}
     for label, run in runs.items():
         run(1)
-        traces[label] = trace(X, loss, run, options.budget, options.repeats)
-        say(f"{name} r={rank} {loss}: {label} {traces[label][-1]}")
+        traces[label] = trace(run, loss_of, options.budget, options.repeats)
+        say(f"{name} r={rank} {loss}: {label} {tuple(traces[label][-1])}")
+    goal = (1 + options.within) * lowest(traces)
+    for label, run in runs.items():
+        traces[label] = refine(traces[label], goal, run, loss_of, options.repeats)
     return {"data": name, "rank": rank, "loss": loss, "traces": traces}
 
 
 def rows_of(result: dict[str, Any], within: float) -> list[str]:
     traces = result["traces"]
-    best = min(point[2] for points in traces.values() for point in points)
+    best = lowest(traces)
     cells = [result["data"], str(result["rank"]), result["loss"][0].upper()]
     for points in traces.values():
-        found = time_to(points, best * (1 + within))
-        closest = min(point[2] for point in points) / best - 1
-        cells.append(
-            f"never ({closest:.2%})" if found is None else f"{found[1] * 1e3:.0f} ms ({found[0]})"
-        )
+        found = first_within(points, best * (1 + within))
+        if found is None:
+            cells.append(f"never ({min(point.loss for point in points) / best - 1:.2%})")
+        else:
+            cells.append(f"{found.seconds * 1e3:.0f} ms ({found.iterations})")
     return cells
 
 

@@ -1,10 +1,11 @@
 // Kullback-Leibler regression by rows:
 //   s_i = argmin_{s >= 0} n_i . s - sum_j x_ij log(s . g_j).
 //
-// A few multiplicative steps from the start, then projected Newton steps with backtracking
-// (Bertsekas 1982): entries held at zero by their gradient are left out of the Newton system, and a
-// step that does not lower the objective enough is replaced by a multiplicative one, which always
-// does.  Everything in double; only the components that occur in the row take part.
+// Over-relaxed multiplicative steps (update.hpp) from the start, which clear most components away;
+// then projected Newton steps with backtracking (Bertsekas 1982): entries held at zero by their
+// gradient are left out of the Newton system, and a step that does not lower the objective enough
+// is replaced by a multiplicative one, which always does.  Everything in double; only the
+// components that occur in the row take part.
 #pragma once
 
 #include <Eigen/Cholesky>
@@ -20,7 +21,8 @@
 
 namespace ssnmf {
 
-constexpr int kMultiplicativeSteps = 3;
+constexpr int kMultiplicativeSteps = 10;
+constexpr double kRelaxation = 0.9;  // see update.hpp: still never raises the objective
 constexpr int kMostHalvings = 40;
 constexpr double kLeastRidge = 1e-12;
 
@@ -62,7 +64,8 @@ class KlRow {
         return true;
       }
       if (step < kMultiplicativeSteps || !newton_step()) {
-        s_.array() *= pull_.array() / n_.array();
+        const Eigen::ArrayXd t = pull_.array() / n_.array();
+        s_.array() *= t + kRelaxation * (t - 1.0) * t.min(1.0);
         z_.noalias() = g_ * s_;
       }
     }
