@@ -1,11 +1,16 @@
-"""Structure of CSR matrices: what state it is in, and the transpose."""
+"""Structure of CSR matrices: what state it is in, the transpose, entries at given places."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._dispatch import kernels
+
+Array = npt.NDArray[Any]
 
 SORTED, UNSORTED, DUPLICATES, UNSOUND = range(4)
 
@@ -26,3 +31,33 @@ def transposed(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
         matrix.indptr, matrix.indices, matrix.data, indptr, indices, values, n_threads
     )
     return sp.csr_array((values, indices, indptr), shape=(n_columns, n_rows), copy=False)
+
+
+def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
+    """Return a matrix of the same structure with other values."""
+    return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
+
+
+def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
+    """The values of Z at the stored entries of a pattern, in its order."""
+    if sp.issparse(Z):
+        # No row repeats an index: shared entries are found by one search of sorted keys.
+        if not Z.has_sorted_indices:
+            Z = Z.sorted_indices()
+        stored, wanted = keys(Z), keys(pattern)
+        place = np.searchsorted(stored, wanted)
+        place[place == len(stored)] = 0
+        found = stored[place] == wanted if len(stored) else np.zeros(len(wanted), dtype=bool)
+        values = np.zeros(len(wanted), dtype=Z.dtype)
+        values[found] = Z.data[place[found]]
+    else:
+        rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
+        values = Z[rows, pattern.indices]
+    return with_values(pattern, values)
+
+
+def keys(matrix: sp.csr_array) -> Array:
+    """Place of every stored entry, counted through the rows."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    place: Array = rows * matrix.shape[1] + matrix.indices
+    return place

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from . import weights as public_weights
+from ._csr import keys, sample, with_values
 from ._csr_file import CsrFile
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
@@ -223,22 +224,18 @@ def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> T
     columns = np.ones(Z.shape[1], dtype=Z.dtype) if b is None else b
     if sp.issparse(Z):
         w = np.repeat(rows, np.diff(Z.indptr)) * columns[Z.indices]
-        return _weighted(Z, _with_values(Z, w * Z.data), w, loss, Separable(a, b))
+        return _weighted(Z, with_values(Z, w * Z.data), w, loss, Separable(a, b))
     w = rows[:, None] * columns
     if has_nan:
         return _dense_weights(Z, w, loss, has_nan, title)
     return _weighted(Z, w * Z, w, loss, Separable(a, b))
 
 
-def _with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
-    return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
-
-
 def _dense_weights(Z: Any, w: Array, loss: Loss, has_nan: bool, title: str) -> Term:
     if sp.issparse(Z):
         rows = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
         stored = w[rows, Z.indices]
-        return _weighted(Z, _with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w)))
+        return _weighted(Z, with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w)))
     if has_nan:
         absent = np.isnan(Z)
         Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
@@ -247,7 +244,7 @@ def _dense_weights(Z: Any, w: Array, loss: Loss, has_nan: bool, title: str) -> T
 
 def _observed(Z: Any, pattern: sp.csr_array, loss: Loss, title: str) -> Term:
     """Only the entries of the pattern: the data there, explicit zeros included."""
-    on_pattern = _sample(Z, pattern)
+    on_pattern = sample(Z, pattern)
     if np.isnan(on_pattern.data).any():
         k = int(np.flatnonzero(np.isnan(on_pattern.data))[0])
         row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
@@ -255,35 +252,11 @@ def _observed(Z: Any, pattern: sp.csr_array, loss: Loss, title: str) -> Term:
             f"{title} says that entry [{row}, {pattern.indices[k]}] is observed, but it is NaN in "
             f"{title[0]}. Take it out of the pattern, or give the entry a value."
         )
-    weighted = _with_values(on_pattern, pattern.data * on_pattern.data)
+    weighted = with_values(on_pattern, pattern.data * on_pattern.data)
     term = _weighted(on_pattern, weighted, pattern.data, loss, Listed(SparseEntries(pattern)))
     if loss == "frobenius":
         term = replace(term, residual=Residual(on_pattern, pattern.data))
     return term
-
-
-def _sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
-    """The values of Z at the stored entries of a pattern, in its order."""
-    if sp.issparse(Z):
-        # No row repeats an index: shared entries are found by one search of sorted keys.
-        if not Z.has_sorted_indices:
-            Z = Z.sorted_indices()
-        keys, wanted = _keys(Z), _keys(pattern)
-        place = np.searchsorted(keys, wanted)
-        place[place == len(keys)] = 0
-        found = keys[place] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
-        values = np.zeros(len(wanted), dtype=Z.dtype)
-        values[found] = Z.data[place[found]]
-    else:
-        rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
-        values = Z[rows, pattern.indices]
-    return _with_values(pattern, values)
-
-
-def _keys(matrix: sp.csr_array) -> Array:
-    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-    keys: Array = rows * matrix.shape[1] + matrix.indices
-    return keys
 
 
 def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
@@ -296,7 +269,9 @@ def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
         Z = Z.copy()
         Z[rows, pattern.indices] = np.nan
         return _unweighted(Z, loss, True)
-    keys = _keys(Z)
-    keep = ~np.isin(keys, _keys(pattern), assume_unique=True)
-    kept = sp.csr_array((Z.data[keep], (keys[keep] // Z.shape[1], Z.indices[keep])), shape=Z.shape)
+    stored = keys(Z)
+    keep = ~np.isin(stored, keys(pattern), assume_unique=True)
+    kept = sp.csr_array(
+        (Z.data[keep], (stored[keep] // Z.shape[1], Z.indices[keep])), shape=Z.shape
+    )
     return _plain(kept, loss, Complement(SparseEntries(pattern)))
