@@ -13,40 +13,43 @@ constexpr Size kInspectedPerBlock = 65536;
 // Ordered: a matrix is as bad as its worst row.
 enum Structure { kSorted = 0, kUnsorted = 1, kDuplicates = 2, kUnsound = 3 };
 
-// Rows that are not sorted are searched for duplicates by a mark on every column seen.
+// Rows that are not sorted are searched for duplicates: every column remembers the last row it was
+// seen in.
 template <class Index>
 class RowInspector {
  public:
   int inspect(const Index* begin, const Index* end, Size columns) {
-    bool sorted = true;
-    Size before = -1;
-    for (const Index* column = begin; column != end; ++column) {
-      const Size c = static_cast<Size>(*column);
-      if (c < 0 || c >= columns) {
-        return kUnsound;
-      }
-      sorted = sorted && c > before;
-      before = c;
+    // Without a branch, so that the compiler takes several entries at once.
+    const Size count = static_cast<Size>(end - begin);
+    int outside = 0;
+    int descents = 0;
+    for (Size e = 0; e < count; ++e) {
+      outside |= static_cast<int>(begin[e] < 0) | static_cast<int>(begin[e] >= columns);
     }
-    return sorted ? kSorted : mark(begin, end, columns);
+    for (Size e = 1; e < count; ++e) {
+      descents |= static_cast<int>(begin[e] <= begin[e - 1]);
+    }
+    if (outside != 0) {
+      return kUnsound;
+    }
+    return descents == 0 ? kSorted : mark(begin, end, columns);
   }
 
  private:
   int mark(const Index* begin, const Index* end, Size columns) {
-    seen_.resize(static_cast<std::size_t>(columns), false);
-    bool unique = true;
+    last_row_.resize(static_cast<std::size_t>(columns), 0);
+    ++row_;
+    int repeats = 0;
     for (const Index* column = begin; column != end; ++column) {
-      auto place = seen_[static_cast<std::size_t>(*column)];
-      unique = unique && !place;
-      place = true;
+      Index& last = last_row_[static_cast<std::size_t>(*column)];
+      repeats |= static_cast<int>(last == row_);
+      last = row_;
     }
-    for (const Index* column = begin; column != end; ++column) {
-      seen_[static_cast<std::size_t>(*column)] = false;
-    }
-    return unique ? kUnsorted : kDuplicates;
+    return repeats == 0 ? kUnsorted : kDuplicates;
   }
 
-  std::vector<bool> seen_;
+  Index row_ = 0;  // counts the rows that were not sorted
+  std::vector<Index> last_row_;
 };
 
 template <class Index>

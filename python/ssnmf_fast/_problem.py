@@ -104,13 +104,11 @@ class Problem:
         """
         F = self.factors[name]
         P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
-        constant = 0.0
-        for position, (term, other, coefficient) in enumerate(self.sides[name]):
-            to = Target(N, coefficient, self.n_threads, accumulate=position > 0)
-            term.pull_down(F, self.factors[other], to)
+        constant = below = 0.0
+        for term, other, coefficient in self.sides[name]:
+            below += coefficient * term.fitted_squares(F, self.factors[other], N, self.n_threads)
             constant += coefficient * term.constant
         above = kernels.inner(F, P, self.n_threads)
-        below = kernels.inner(F, N, self.n_threads)
         return max(constant - 2 * above + below, 0.0), constant
 
     def extrapolates(self) -> bool:

@@ -65,6 +65,13 @@ class Term:
         else:
             self.form.kl(G, to)
 
+    def fitted_squares(self, F: Array, G: Array, work: Array, n_threads: int) -> float:
+        """Return sum V .* (F G^T)^2, by way of N where there are no Gram matrices for it."""
+        if isinstance(self.form, Separable):
+            return self.form.quadratic_value(F, G, n_threads)
+        self.pull_down(F, G, Target(work, 1.0, n_threads))
+        return float(kernels.inner(F, work, n_threads))
+
     def value(self, F: Array, G: Array, n_threads: int) -> float:
         """Return sum V .* d(Z, F G^T).
 

@@ -73,6 +73,11 @@ class Separable:
         kernels.column_sums(G, self.columns, vector, n_threads)
         return vector
 
+    def quadratic_value(self, F: Array, G: Array, n_threads: int) -> float:
+        """sum V .* (F G^T)^2 = <F^T diag(rows) F, G^T diag(columns) G>."""
+        pair = self.gram(G, n_threads), self.transposed(n_threads).gram(F, n_threads)
+        return float(kernels.inner(*pair, 1))
+
     def frobenius(self, F: Array, G: Array, to: Target) -> None:
         kernels.multiply(F, self.gram(G, to.n_threads), self.rows, *to.arguments)
 
