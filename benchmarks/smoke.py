@@ -39,6 +39,12 @@ def memory() -> None:
     script.main(["--ranks", "5", "--iterations", "2", "--synthetic", "500"])
 
 
+def convergence() -> None:
+    import convergence as script
+
+    script.main(["--quick", "--peers", "scikit-learn", "--data", "text", "--losses", "frobenius"])
+
+
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
@@ -67,7 +73,7 @@ def run_class(cls: Any) -> int:
 
 
 def main() -> None:
-    for part in (kl_pass, iterations, memory, papers, suite):
+    for part in (kl_pass, iterations, memory, convergence, papers, suite):
         output = io.StringIO()
         with redirect_stdout(output):
             part()

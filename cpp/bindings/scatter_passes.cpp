@@ -53,9 +53,8 @@ void define_with_model(py::module_& module, const char* name, const char* doc) {
       name,
       [](const py::array& indptr, const py::array& indices, const py::object& values,
          const py::array& F, const py::array& G, const py::array& bounds, py::array out,
-         double scale, int n_threads) {
-        run<Op>(indptr, indices, values, &F, G, bounds, out, scale, n_threads);
-      },
+         double scale,
+         int n_threads) { run<Op>(indptr, indices, values, &F, G, bounds, out, scale, n_threads); },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
       py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"), doc);
 }

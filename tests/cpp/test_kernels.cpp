@@ -13,6 +13,7 @@
 #include "kernels/factor_ops.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
+#include "kernels/scatter_pass.hpp"
 #include "kernels/sparse_pass.hpp"
 #include "kernels/update.hpp"
 
@@ -118,6 +119,26 @@ void test_passes(Size p, Size q, Size rank) {
   check(std::abs(sparse - dense) <= 1e-3 * (1.0 + std::abs(dense)), "sparse and dense losses");
 }
 
+// The passes for the columns against those over a transposed copy.
+template <class T>
+void test_scattered(Size p, Size q, Size rank) {
+  const Problem<T> a(p, q, rank, 3);
+  std::vector<std::int32_t> indptr(std::size_t(q + 1)), indices(a.indices.size());
+  std::vector<T> values(a.values.size());
+  transpose(a.csr(), q, indptr.data(), indices.data(), values.data(), 1);
+  std::vector<T> expected(std::size_t(q * a.rank)), out(expected.size());
+  const Rows<T> to{out.data(), q, a.rank};
+  const Csr<T, std::int32_t> columns{indptr.data(), indices.data(), values.data(), q};
+  sparse_pass<Ratio>(columns, a.g(), a.f(), {{expected.data(), q, a.rank}, T(1), false}, 1);
+  const std::vector<std::int64_t> bounds{0, q / 3, q / 2, q};
+  scatter_pass<Ratio>(a.csr(), a.g(), a.f(), {bounds.data(), 4}, T(1), to, 3);
+  for (std::size_t e = 0; e < out.size(); ++e) {
+    check(std::abs(out[e] - expected[e]) <= T(1e-4) * (T(1) + expected[e]), "scattered ratio");
+  }
+  const Rows<const T> no_model{nullptr, q, a.rank};
+  scatter_pass<Product>(a.csr(), no_model, a.f(), {bounds.data(), 4}, T(1), to, 2);
+}
+
 template <class T>
 void test_factors(Size p, Size rank) {
   Problem<T> a(p, 3, rank, 5);
@@ -131,9 +152,14 @@ void test_factors(Size p, Size rank) {
   std::vector<T> moved = a.F;
   const Pulls<T> squared{a.out.data(), a.F.data()};
   const Pulls<T> divergence{a.F.data(), a.out.data()};
-  update<T>({moved.data(), p, a.rank}, squared, divergence, true, 2);
+  update<T>({moved.data(), p, a.rank}, squared, divergence, true, 0.9, 2);
   for (const T entry : moved) {
     check(std::isfinite(entry) && entry > T(0), "update");
+  }
+  std::vector<T> before = a.F;
+  extrapolate<T>({moved.data(), p, a.rank}, {before.data(), p, a.rank}, 0.5, 2);
+  for (const T entry : moved) {
+    check(std::isfinite(entry) && entry >= T(0), "extrapolate");
   }
 }
 
@@ -211,6 +237,13 @@ void test_structure(Size p, Size q) {
       check(values[std::size_t(e)] == a.Z[std::size_t(i * q + j)], "entries of the transpose");
     }
   }
+  const std::int32_t rows[] = {0, 3, 5};
+  const std::int32_t unsorted[] = {2, 0, 1, 4, 0};
+  const std::int32_t repeated[] = {2, 0, 2, 4, 0};
+  const std::int32_t outside[] = {2, 0, 5, 4, 0};
+  check(inspect_csr(rows, unsorted, 2, 5, 5, 1) == kUnsorted, "unsorted rows");
+  check(inspect_csr(rows, repeated, 2, 5, 5, 1) == kDuplicates, "a repeated column");
+  check(inspect_csr(rows, outside, 2, 5, 5, 1) == kUnsound, "a column outside");
 }
 
 template <class T>
@@ -219,6 +252,8 @@ void test_type() {
     test_passes<T>(1, 1, rank);
     test_passes<T>(70, 33, rank);
     test_passes<T>(5, 300, rank);
+    test_scattered<T>(1, 1, rank);
+    test_scattered<T>(33, 70, rank);
     test_factors<T>(1, rank);
     test_factors<T>(1100, rank);
   }
