@@ -1,4 +1,4 @@
-"""Learning from mini-batches: the majorisers of past batches are kept as two sums each."""
+"""Learning from mini-batches: what past batches say of the factors is kept as a few sums."""
 
 from __future__ import annotations
 
@@ -29,28 +29,38 @@ _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 class _Evidence:
     """What batches say of a factor F with rows f.
 
-    Frobenius, one curvature K for all rows:  sum of f K f^T - 2 b f^T
-    Frobenius, weights of their own:          majoriser, sum of a f^2 - 2 b f
-    Kullback-Leibler:                         majoriser, sum of a f - b log f
+    Frobenius:         sum of f K f^T + a f^2 - 2 b f, with one curvature K for all rows where the
+                       batch has no weights of its own, else with the majoriser a
+    Kullback-Leibler:  sum of a f - b log f, the majoriser
     """
 
-    a: Array
     b: Array
+    a: Array | None = None
+    K: Array | None = None
 
     def plus(self, new: _Evidence, keep: float) -> _Evidence:
         """Return what is left of this evidence, and the new."""
-        share = self.a.dtype.type(keep)
-        return _Evidence(share * self.a + new.a, share * self.b + new.b)
+
+        def total(before: Array | None, now: Array | None) -> Array | None:
+            if before is None:
+                return now
+            left: Array = before.dtype.type(keep) * before
+            return left if now is None else left + now
+
+        return _Evidence(
+            self.b.dtype.type(keep) * self.b + new.b,
+            total(self.a, new.a),
+            total(self.K, new.K),
+        )
 
 
 @dataclass
 class Online:
     """Dictionary A and classifier B, stored by rows and padded, and what past batches say of them.
 
-    At every batch its representation S is updated against the current A and B, and adds its part to
-    the sums; A and B then go to the minimiser of the sum of all majorisers (as in online dictionary
-    learning, Mairal et al. 2010, and scikit-learn's MiniBatchNMF).  Older batches weigh less and
-    less: their majorisers were taken at other factors, and are loose by now.
+    The representation S of a batch and the factors A and B are updated in turn, S from the batch
+    alone, A and B from the batch and what earlier ones said (online dictionary learning, Mairal et
+    al. 2010).  Older batches weigh less and less: what they said was said of other factors.
     """
 
     factors: dict[str, Array]
@@ -108,27 +118,34 @@ class Online:
         ((term, other, _),) = problem.sides[name]
         ((loss, (up, down)),) = problem.pulls(name).items()
         if loss == "kullback-leibler":
-            return _Evidence(down.copy(), F * up)
-        if isinstance(term.form, Separable):
-            gram = term.form.gram(problem.factors[other], problem.n_threads)
-            return _Evidence(gram, up.copy())
-        return _Evidence(np.divide(down, F, out=np.zeros_like(F), where=F > 0), up.copy())
+            return _Evidence(F * up, a=down.copy())
+        if isinstance(term.form, Separable) and term.form.rows is None:
+            return _Evidence(up.copy(), K=term.form.gram(problem.factors[other], problem.n_threads))
+        return _Evidence(up.copy(), a=_ratio(down, F))
 
     def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
-        """Go to the minimiser of what the evidence says, or (a common curvature) towards it."""
-        F, a, b, threads = self.factors[name], evidence.a, evidence.b, problem.n_threads
+        """Go to the minimiser of what the evidence says, or towards it."""
+        F, threads = self.factors[name], problem.n_threads
         ((term, other, _),) = problem.sides[name]
+        b, a, K = evidence.b, evidence.a, evidence.K
         alive = F > 0
         if term.loss == "kullback-leibler":
-            up = np.divide(b, F, out=np.zeros_like(F), where=alive)
-            kernels.update(F, None, None, up, a, "mm", 0.0, threads)
-        elif isinstance(term.form, Separable):
-            G = problem.factors[other]
-            descend(F, b, [Part(Quadratic(a, term.form.rows), 1.0, G)], None, _SWEEPS, threads)
+            kernels.update(F, None, None, _ratio(b, F), a, "mm", 0.0, threads)
+        elif a is None:
+            part = Part(Quadratic(K), 1.0, problem.factors[other])
+            descend(F, b, [part], None, _SWEEPS, threads)
         else:
-            kernels.update(F, b, a * F, None, None, "mm", 0.0, threads)
+            down = a * F
+            if K is not None:
+                kernels.multiply(F, K, None, down, 1.0, True, threads)
+            kernels.update(F, b, down, None, None, "mm", 0.0, threads)
         # What no batch has held so far must be able to come back from a later one.
         F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+
+
+def _ratio(x: Array, F: Array) -> Array:
+    """x / F, and 0 where F is 0."""
+    return np.divide(x, F, out=np.zeros_like(F), where=F > 0)
 
 
 def _flat(data: Term, A: Array) -> Array:

@@ -170,11 +170,12 @@ def _pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
 
 def _squares(values: Array) -> float:
     """Sum of the squares of all entries but NaN, a part at a time."""
+    add = np.sum if values.ndim == 1 else np.nansum  # entries of a sparse matrix are never NaN
     total = 0.0
     step = max(1, _SQUARED_AT_ONCE // max(1, int(np.prod(values.shape[1:]))))
     for begin in range(0, len(values), step):
         part = values[begin : begin + step]
-        total += float(np.nansum(np.square(part, dtype=np.float64)))
+        total += float(add(np.square(part, dtype=np.float64)))
     return total
 
 

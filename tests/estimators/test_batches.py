@@ -197,3 +197,21 @@ def test_a_matrix_on_disk_is_for_fit(tmp_path):
     sp.save_npz(path, sp.csr_array(np.eye(4)), compressed=False)
     with pytest.raises(TypeError, match="takes batches in memory"):
         sf.NMF(n_components=2).partial_fit(sf.open_csr(path))
+
+
+@pytest.mark.parametrize("loss", [F, D])
+def test_batches_may_have_weights_and_missing_entries_or_not(loss):
+    """Also with as many features as components: curvature and majoriser have the same shape."""
+    rng = np.random.default_rng(0)
+    for m in (12, 8):
+        X = rng.random((900, 3)) @ rng.random((3, m))
+        holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+        model = sf.NMF(n_components=8, reconstruction=loss, random_state=0)
+        for begin in range(0, 3600, 100):
+            rows = slice(begin % 900, begin % 900 + 100)
+            kind = begin // 100 % 4
+            batch = holes[rows] if kind == 1 else X[rows]
+            weights = [None, None, sf.weights.outer(None, rng.random(m)), rng.random((100, m))]
+            model.partial_fit(batch, X_weights=weights[kind])
+        error = np.abs(model.inverse_transform(model.transform(X)) - X).mean()
+        assert error < 0.05 * X.mean()
