@@ -146,7 +146,7 @@ def factorize(
     X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
 
-    factors = stored(*start(init, X, data, labels, rank, rng, X.dtype))
+    factors = stored(*start(init, X, data, labels, rank, rng, threads))
     related = relations(data, labels, weight, factors, threads)
     allowed = None if isinstance(init, str) else _zeros_that_stay(factors, rank)
     problem = Problem(factors, related, threads, allowed)

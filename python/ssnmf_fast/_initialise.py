@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._arrays import padded, padded_zeros
 from ._csr_file import CsrFile
+from ._entries import DenseEntries, Entries, SparseEntries, Target
 from ._terms import Term, weight_total
 from ._validation import check_factor, check_option
 
@@ -47,14 +49,15 @@ def start(
     labels: Term | None,
     rank: int,
     rng: np.random.Generator,
-    dtype: Any,
+    n_threads: int,
 ) -> tuple[Array, Array, Array | None]:
-    """Return S (n x r), A (r x m) and B (r x k) to start from.
+    """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
 
     Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
     the stopping rule measures progress against the objective of the start.
     """
     n, m = data.shape
+    dtype = X.dtype
     k = labels.shape[1] if labels is not None else None
     if isinstance(init, (tuple, list)):
         return _given(init, (n, m, k), rank, data, labels, rng, dtype)
@@ -66,7 +69,7 @@ def start(
                 "init='nndsvda' needs X in memory, and it is on disk; use 'random' or "
                 "'random-acol', or give a start."
             )
-        S, A = _nndsvda(X, rank, mean, rng)
+        S, A = _nndsvda(X, rank, mean, rng, n_threads)
     elif init == "random-acol":
         A = _random_rows(X, rank, rng) + 0.01 * mean
         S = rng.random((n, rank))
@@ -126,9 +129,11 @@ def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
     return np.asarray(means, dtype=np.float64)
 
 
-def _nndsvda(X: Any, rank: int, mean: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _nndsvda(
+    X: Any, rank: int, mean: float, rng: np.random.Generator, n_threads: int
+) -> tuple[Array, Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
-    U, singular, Vt = randomized_svd(_without_nan(X), rank, rng)
+    U, singular, Vt = randomized_svd(X, rank, rng, n_threads)
     S = np.zeros((X.shape[0], rank))
     A = np.zeros((rank, X.shape[1]))
     for j in range(len(singular)):
@@ -149,13 +154,27 @@ def _nndsvda(X: Any, rank: int, mean: float, rng: np.random.Generator) -> tuple[
     return S, A
 
 
-def randomized_svd(X: Any, rank: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """Leading singular triplets by a randomized range finder (Halko, Martinsson and Tropp 2011)."""
+def randomized_svd(
+    X: Any, rank: int, rng: np.random.Generator, n_threads: int
+) -> tuple[Array, Array, Array]:
+    """Leading singular triplets by a randomized range finder (Halko, Martinsson and Tropp 2011).
+
+    NaN of a dense X counts as 0.
+    """
     size = min(rank + _OVERSAMPLING, *X.shape)
-    Q = np.linalg.qr(X @ rng.standard_normal((X.shape[1], size)))[0]
+    entries: Entries = SparseEntries(X) if sp.issparse(X) else DenseEntries(X)
+    transposed = entries.transposed(n_threads)
+
+    def times(side: Entries, n_rows: int, M: Array) -> Array:
+        out = padded_zeros(n_rows, size, X.dtype)
+        side.product(padded(M, X.dtype), Target(out, 1.0, n_threads))
+        return out[:, :size]
+
+    n, m = X.shape
+    Q = np.linalg.qr(times(entries, n, rng.standard_normal((m, size))))[0]
     for _ in range(_POWER_STEPS):
-        Q = np.linalg.qr(X.T @ Q)[0]
-        Q = np.linalg.qr(X @ Q)[0]
-    W, singular, Vt = np.linalg.svd((X.T @ Q).T, full_matrices=False)
+        Q = np.linalg.qr(times(transposed, m, Q))[0]
+        Q = np.linalg.qr(times(entries, n, Q))[0]
+    W, singular, Vt = np.linalg.svd(times(transposed, m, Q).T, full_matrices=False)
     kept = min(rank, len(singular))
     return (Q @ W)[:, :kept], singular[:kept], Vt[:kept]

@@ -188,7 +188,7 @@ def learn_batch(
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     if online is None:
-        _, A, B = start(init, X, data, labels, rank, generator(random_state), X.dtype)
+        _, A, B = start(init, X, data, labels, rank, generator(random_state), threads)
         online = Online.resumed(A, B)
     if online.rank != rank:
         raise ValueError(
