@@ -48,25 +48,20 @@ class FactorizationBase(
         "n_features_in_",
         "feature_names_in_",
     )
-    _factor_parameters: ClassVar[tuple[str, ...]] = (
+    _model_parameters: ClassVar[tuple[str, ...]] = (
         "n_components",
         "reconstruction",
-        "solver",
         "init",
+        "random_state",
+        "n_threads",
+    )
+    # Those of the fit loop have no part in learning from batches.
+    _loop_parameters: ClassVar[tuple[str, ...]] = (
+        "solver",
         "max_iter",
         "tol",
-        "random_state",
-        "n_threads",
         "callback",
         "verbose",
-    )
-
-    _batch_parameters: ClassVar[tuple[str, ...]] = (
-        "n_components",
-        "reconstruction",
-        "init",
-        "random_state",
-        "n_threads",
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -99,8 +94,13 @@ class FactorizationBase(
         """Run the factorisation on checked data; set the attributes only once it has succeeded."""
         Y, Y_weights, facts = self._read_targets(X, y, y_weights)
         self.__dict__.pop("_online", None)
-        arguments = {name: getattr(self, name) for name in self._factor_parameters}
-        result = factorize(X, Y, X_weights=X_weights, Y_weights=Y_weights, **arguments)
+        result = factorize(
+            X,
+            Y,
+            X_weights=X_weights,
+            Y_weights=Y_weights,
+            **self._arguments(self._model_parameters + self._loop_parameters),
+        )
         self.components_ = result.A
         self.representation_ = result.S
         self.objective_ = result.objective
@@ -114,12 +114,18 @@ class FactorizationBase(
     def _learn_batch(
         self,
         X: Any,
-        targets: tuple[Any, Any, dict[str, Any]],
+        y: Any,
         X_weights: Any,
+        y_weights: Any,
         past_weight: float,
+        **known: Any,
     ) -> None:
-        """Learn from checked data of one batch; set the attributes only once it has succeeded."""
-        Y, Y_weights, facts = targets
+        """Learn from one batch; set the attributes only once it has succeeded.
+
+        `known` is what the caller says of the targets of all batches.
+        """
+        X = self._checked(X, reset=not hasattr(self, "components_"))
+        Y, Y_weights, facts = self._read_batch(X, y, y_weights, **known)
         online = getattr(self, "_online", None)
         if online is None and hasattr(self, "components_"):
             online = Online.resumed(self.components_, getattr(self, "label_components_", None))
@@ -130,7 +136,7 @@ class FactorizationBase(
             X_weights=X_weights,
             Y_weights=Y_weights,
             past_weight=past_weight,
-            **{name: getattr(self, name) for name in self._batch_parameters},
+            **self._arguments(self._model_parameters),
         )
         first = not hasattr(self, "_online")
         self._online = online
@@ -147,6 +153,15 @@ class FactorizationBase(
     def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
         """Return the matrix Y, (n, k), its weights, and the attributes that follow from `y`."""
         return None, None, {}
+
+    def _read_batch(
+        self, X: Any, y: Any, y_weights: Any, **known: Any
+    ) -> tuple[Any, Any, dict[str, Any]]:
+        """Return the same of one batch."""
+        return None, None, {}
+
+    def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def _warn_unless_converged(self, result: Factorization) -> None:
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:

@@ -12,8 +12,7 @@ from sklearn.metrics import accuracy_score
 
 from ._batches import batch_classes, running_prior
 from ._supervised import SupervisedBase
-from ._target_weights import combined_weights
-from ._targets import ClassLabels, Indicators, is_indicator, require
+from ._targets import ClassLabels, Indicators, is_indicator
 
 Array = npt.NDArray[Any]
 
@@ -150,34 +149,29 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
 
     score = SupervisedBase.score  # that of ClassifierMixin counts unlabelled samples
 
-    def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
-        require(self, X, y)
+    def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
         several = is_indicator(y)
-        targets: ClassLabels | Indicators
         targets = Indicators(y) if several else ClassLabels(y, self.unlabelled)
         targets.check_fit()
-        Y = targets.matrix(X.dtype)
         facts = {
             "multilabel_": several,
             "classes_": targets.classes,
             "class_prior_": targets.prior(),
             "n_labelled_": int(targets.labelled.sum()),
         }
-        return Y, combined_weights(y_weights, targets.labelled, Y.shape), facts
+        return targets, facts
 
-    def _read_batch(
-        self, X: Any, y: Any, y_weights: Any, classes: Any
-    ) -> tuple[Any, Any, dict[str, Any]]:
-        require(self, X, y)
-        several, classes = batch_classes(self, y, classes)
+    def _targets_of_batch(
+        self, y: Any, **known: Any
+    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
+        several, classes = batch_classes(self, y, known["classes"])
         targets: ClassLabels | Indicators
         if several:
             targets = Indicators(y, n_labels=len(classes))
         else:
             targets = ClassLabels(y, self.unlabelled, known_classes=classes)
-        Y = targets.matrix(X.dtype)
         facts = {"multilabel_": several, "classes_": classes, **running_prior(self, targets)}
-        return Y, combined_weights(y_weights, targets.labelled, Y.shape), facts
+        return targets, facts
 
     def partial_fit(
         self,
@@ -212,8 +206,7 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         -------
         self
         """
-        X = self._checked(X, reset=not hasattr(self, "components_"))
-        self._learn_batch(X, self._read_batch(X, y, y_weights, classes), X_weights, past_weight)
+        self._learn_batch(X, y, X_weights, y_weights, past_weight, classes=classes)
         return self
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:

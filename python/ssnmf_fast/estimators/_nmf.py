@@ -167,8 +167,7 @@ class NMF(FactorizationBase):
         Follows a fit, or goes on with the dictionary of one.  `solver`, `max_iter`, `tol`,
         `callback` and `verbose` have no part in it.
         """
-        X = self._checked(X, reset=not hasattr(self, "components_"))
-        self._learn_batch(X, (None, None, {}), X_weights, past_weight)
+        self._learn_batch(X, None, X_weights, None, past_weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, X_weights: Any = None) -> Array:

@@ -10,8 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from ._supervised import SupervisedBase
-from ._target_weights import combined_weights
-from ._targets import RealTargets, require
+from ._targets import RealTargets
 
 Array = npt.NDArray[Any]
 
@@ -90,21 +89,13 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     score = SupervisedBase.score  # that of RegressorMixin takes no unlabelled samples
 
-    def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
-        require(self, X, y)
-        targets = RealTargets(y)
+    def _targets_of_fit(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
+        targets, facts = _nonnegative(y, None)
         targets.check_fit()
-        Y = targets.matrix(X.dtype)
-        Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
-        return Y, Y_weights, {"n_targets_": targets.n_targets}
+        return targets, facts
 
-    def _read_batch(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
-        require(self, X, y)
-        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
-        targets.check_sign()
-        Y = targets.matrix(X.dtype)
-        Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
-        return Y, Y_weights, {"n_targets_": targets.n_targets}
+    def _targets_of_batch(self, y: Any, **known: Any) -> tuple[RealTargets, dict[str, Any]]:
+        return _nonnegative(y, getattr(self, "n_targets_", None))
 
     def partial_fit(
         self,
@@ -135,8 +126,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         -------
         self
         """
-        X = self._checked(X, reset=not hasattr(self, "components_"))
-        self._learn_batch(X, self._read_batch(X, y, y_weights), X_weights, past_weight)
+        self._learn_batch(X, y, X_weights, y_weights, past_weight)
         return self
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
@@ -162,3 +152,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         """
         scores = self._scores(X)
         return np.asarray(scores if self.n_targets_ else scores[:, 0])
+
+
+def _nonnegative(y: Any, n_targets: int | None) -> tuple[RealTargets, dict[str, Any]]:
+    targets = RealTargets(y, n_targets=n_targets)
+    targets.check_sign()
+    return targets, {"n_targets_": targets.n_targets}

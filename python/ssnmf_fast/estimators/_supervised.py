@@ -10,6 +10,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import FactorizationBase
+from ._target_weights import combined_weights
+from ._targets import Targets, require
 
 Array = npt.NDArray[Any]
 
@@ -18,13 +20,8 @@ class SupervisedBase(FactorizationBase):
     """A factorisation steered by targets; subclasses say how targets are read and scored."""
 
     _fitted_attributes = (*FactorizationBase._fitted_attributes, "label_components_")
-    _factor_parameters = (
-        *FactorizationBase._factor_parameters,
-        "supervision",
-        "supervision_weight",
-    )
-    _batch_parameters = (
-        *FactorizationBase._batch_parameters,
+    _model_parameters = (
+        *FactorizationBase._model_parameters,
         "supervision",
         "supervision_weight",
     )
@@ -138,6 +135,26 @@ class SupervisedBase(FactorizationBase):
         S = self._represent(self._checked(X, reset=False), None)
         return np.asarray(S @ self.label_components_.astype(S.dtype, copy=False))
 
+    def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
+        require(self, X, y)
+        targets, facts = self._targets_of_fit(y)
+        return *_matrix_and_weights(targets, X, y_weights), facts
+
+    def _read_batch(
+        self, X: Any, y: Any, y_weights: Any, **known: Any
+    ) -> tuple[Any, Any, dict[str, Any]]:
+        require(self, X, y)
+        targets, facts = self._targets_of_batch(y, **known)
+        return *_matrix_and_weights(targets, X, y_weights), facts
+
+    def _targets_of_fit(self, y: Any) -> tuple[Targets, dict[str, Any]]:
+        """Return the targets to fit to, and the attributes that follow from them."""
+        raise NotImplementedError
+
+    def _targets_of_batch(self, y: Any, **known: Any) -> tuple[Targets, dict[str, Any]]:
+        """Return the same of one batch, of which no sample need be labelled."""
+        raise NotImplementedError
+
     def predict(self, X: Any) -> Array:
         """Return the predicted targets."""
         raise NotImplementedError
@@ -150,3 +167,9 @@ class SupervisedBase(FactorizationBase):
     def _metric(truth: Array, predicted: Array, *, sample_weight: Any) -> float:
         """Compare predictions with the truth."""
         raise NotImplementedError
+
+
+def _matrix_and_weights(targets: Targets, X: Any, y_weights: Any) -> tuple[Any, Any]:
+    """Return the matrix Y, (n, k), of the dtype of X, and its weights."""
+    Y = targets.matrix(X.dtype)
+    return Y, combined_weights(y_weights, targets.labelled, Y.shape)

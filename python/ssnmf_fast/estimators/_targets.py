@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 Array = npt.NDArray[Any]
+
+
+class Targets(Protocol):
+    """What is common to all kinds: `labelled` marks the samples that have any target."""
+
+    labelled: Array
+
+    def matrix(self, dtype: Any) -> Any:
+        """Return the matrix Y, (n, k)."""
 
 
 def require(estimator: Any, X: Any, y: Any) -> None:
@@ -273,10 +282,9 @@ class RealTargets:
         self.known = values[self.complete]
 
     def check_fit(self) -> None:
-        """Raise ValueError unless some target is given and none is negative."""
+        """Raise ValueError unless some target is given."""
         if not self.labelled.any():
             raise _no_labels()
-        self.check_sign()
 
     def check_sign(self) -> None:
         """Raise ValueError if a target is negative."""
