@@ -169,4 +169,13 @@ auto visit_index(const py::array& array, const Body& body) {
   throw py::type_error("indptr and indices must be int32 or int64");
 }
 
+// Calls body(T{}, Index{}) with the types that a sparse matrix and the factors beside it have.
+template <class Body>
+auto visit_sparse(const py::array& array, const char* name, const py::array& indptr,
+                  const Body& body) {
+  return visit_float(array, name, [&](auto type) {
+    return visit_index(indptr, [&](auto index) { return body(type, index); });
+  });
+}
+
 }  // namespace ssnmf

@@ -27,26 +27,24 @@ int bind_inspect_csr(const py::array& indptr, const py::array& indices, Size n_c
 void bind_transpose(const py::array& indptr, const py::array& indices, const py::array& values,
                     py::array out_indptr, py::array out_indices, py::array out_values,
                     int n_threads) {
-  visit_float(values, "values", [&](auto type) {
+  visit_sparse(values, "values", indptr, [&](auto type, auto index) {
     using T = decltype(type);
-    visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto Z = const_csr<T, Index>(indptr, indices, values);
-      Index* pointers = writable_data<Index>(out_indptr, "out_indptr");
-      Index* rows = writable_data<Index>(out_indices, "out_indices");
-      T* data = writable_data<T>(out_values, "out_values");
-      require_contiguous(out_indptr, "out_indptr", 1);
-      require_contiguous(out_indices, "out_indices", 1);
-      require_contiguous(out_values, "out_values", 1);
-      require_equal(out_indices.shape(0), Z.entries(), "length of out_indices and entries");
-      require_equal(out_values.shape(0), Z.entries(), "length of out_values and entries");
-      if (out_indptr.shape(0) < 1) {
-        throw bad("out_indptr", "is empty");
-      }
-      const Size columns = out_indptr.shape(0) - 1;
-      const py::gil_scoped_release release;
-      transpose<T, Index>(Z, columns, pointers, rows, data, n_threads);
-    });
+    using Index = decltype(index);
+    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    Index* pointers = writable_data<Index>(out_indptr, "out_indptr");
+    Index* rows = writable_data<Index>(out_indices, "out_indices");
+    T* data = writable_data<T>(out_values, "out_values");
+    require_contiguous(out_indptr, "out_indptr", 1);
+    require_contiguous(out_indices, "out_indices", 1);
+    require_contiguous(out_values, "out_values", 1);
+    require_equal(out_indices.shape(0), Z.entries(), "length of out_indices and entries");
+    require_equal(out_values.shape(0), Z.entries(), "length of out_values and entries");
+    if (out_indptr.shape(0) < 1) {
+      throw bad("out_indptr", "is empty");
+    }
+    const Size columns = out_indptr.shape(0) - 1;
+    const py::gil_scoped_release release;
+    transpose<T, Index>(Z, columns, pointers, rows, data, n_threads);
   });
 }
 

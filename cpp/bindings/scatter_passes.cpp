@@ -23,27 +23,25 @@ template <class Op>
 void run(const py::array& indptr, const py::array& indices, const py::object& values,
          const py::array* F, const py::array& G, const py::array& bounds, py::array& out,
          double scale, int n_threads) {
-  visit_float(G, "G", [&](auto type) {
+  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
-    visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto Z = const_csr<T, Index>(indptr, indices, values);
-      const auto g = const_rows<T>(G, "G");
-      const auto to = writable_rows<T>(out, "out");
-      require_equal(g.rows, Z.rows, "rows of G and of the sparse matrix");
-      require_equal(to.columns, g.columns, "columns of out and of G");
-      Rows<const T> f{nullptr, to.rows, to.columns};
-      if (F != nullptr) {
-        f = const_rows<T>(*F, "F");
-        require_same_shape(f, to, "F");
-      }
-      const auto ranges = column_ranges(bounds, to.rows);
-      if (g.columns != padded_rank(g.columns, static_cast<Size>(sizeof(T)))) {
-        throw bad("G", "has a number of columns that is not a padded rank");
-      }
-      const py::gil_scoped_release release;
-      scatter_pass<Op>(Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
-    });
+    using Index = decltype(index);
+    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const auto g = const_rows<T>(G, "G");
+    const auto to = writable_rows<T>(out, "out");
+    require_equal(g.rows, Z.rows, "rows of G and of the sparse matrix");
+    require_equal(to.columns, g.columns, "columns of out and of G");
+    Rows<const T> f{nullptr, to.rows, to.columns};
+    if (F != nullptr) {
+      f = const_rows<T>(*F, "F");
+      require_same_shape(f, to, "F");
+    }
+    const auto ranges = column_ranges(bounds, to.rows);
+    if (g.columns != padded_rank(g.columns, static_cast<Size>(sizeof(T)))) {
+      throw bad("G", "has a number of columns that is not a padded rank");
+    }
+    const py::gil_scoped_release release;
+    scatter_pass<Op>(Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
   });
 }
 

@@ -49,21 +49,19 @@ Size bind_nnls(const py::object& K, const py::object& row_scale, const py::objec
 Size bind_kl_rows(const py::array& indptr, const py::array& indices, const py::object& values,
                   const py::array& G, const py::array& N, py::array F, double tol, int max_sweeps,
                   int n_threads) {
-  return visit_float(F, "F", [&](auto type) {
+  return visit_sparse(F, "F", indptr, [&](auto type, auto index) {
     using T = decltype(type);
-    return visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto X = const_csr<T, Index>(indptr, indices, values);
-      const auto g = const_rows<T>(G, "G");
-      const auto n = const_rows<T>(N, "N");
-      const auto f = writable_rows<T>(F, "F");
-      require_equal(f.rows, X.rows, "rows of F and of the sparse matrix");
-      require_equal(g.columns, f.columns, "columns of G and of F");
-      require_equal(n.columns, f.columns, "columns of N and of F");
-      require_equal(n.rows > 1 ? n.rows : f.rows, f.rows, "rows of N and of F");
-      const py::gil_scoped_release release;
-      return kl_rows<T, Index>(X, g, n, f, tol, max_sweeps, n_threads);
-    });
+    using Index = decltype(index);
+    const auto X = const_csr<T, Index>(indptr, indices, values);
+    const auto g = const_rows<T>(G, "G");
+    const auto n = const_rows<T>(N, "N");
+    const auto f = writable_rows<T>(F, "F");
+    require_equal(f.rows, X.rows, "rows of F and of the sparse matrix");
+    require_equal(g.columns, f.columns, "columns of G and of F");
+    require_equal(n.columns, f.columns, "columns of N and of F");
+    require_equal(n.rows > 1 ? n.rows : f.rows, f.rows, "rows of N and of F");
+    const py::gil_scoped_release release;
+    return kl_rows<T, Index>(X, g, n, f, tol, max_sweeps, n_threads);
   });
 }
 

@@ -8,19 +8,17 @@ namespace {
 template <class Loss>
 double run(const py::array& indptr, const py::array& indices, const py::object& values,
            const py::object& weights, const py::array& F, const py::array& G, int n_threads) {
-  return visit_float(G, "G", [&](auto type) {
+  return visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
-    return visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto Z = const_csr<T, Index>(indptr, indices, values);
-      const auto w = optional_vector<T>(weights, "weights", indices.shape(0));
-      const auto f = const_rows<T>(F, "F");
-      const auto g = const_rows<T>(G, "G");
-      require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
-      require_equal(f.columns, g.columns, "columns of F and of G");
-      const py::gil_scoped_release release;
-      return sparse_loss<Loss>(Z, w.data, f, g, n_threads);
-    });
+    using Index = decltype(index);
+    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const auto w = optional_vector<T>(weights, "weights", indices.shape(0));
+    const auto f = const_rows<T>(F, "F");
+    const auto g = const_rows<T>(G, "G");
+    require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
+    require_equal(f.columns, g.columns, "columns of F and of G");
+    const py::gil_scoped_release release;
+    return sparse_loss<Loss>(Z, w.data, f, g, n_threads);
   });
 }
 

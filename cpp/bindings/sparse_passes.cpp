@@ -10,23 +10,21 @@ template <class Op>
 void run(const py::array& indptr, const py::array& indices, const py::object& values,
          const py::array* F, const py::array& G, py::array& out, double scale, bool accumulate,
          int n_threads) {
-  visit_float(G, "G", [&](auto type) {
+  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
-    visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto Z = const_csr<T, Index>(indptr, indices, values);
-      const auto g = const_rows<T>(G, "G");
-      const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
-      require_equal(to.out.rows, Z.rows, "rows of out and of the sparse matrix");
-      require_equal(to.out.columns, g.columns, "columns of out and of G");
-      Rows<const T> f{};
-      if (F != nullptr) {
-        f = const_rows<T>(*F, "F");
-        require_same_shape(f, to.out, "F");
-      }
-      const py::gil_scoped_release release;
-      sparse_pass<Op>(Z, f, g, to, n_threads);
-    });
+    using Index = decltype(index);
+    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const auto g = const_rows<T>(G, "G");
+    const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
+    require_equal(to.out.rows, Z.rows, "rows of out and of the sparse matrix");
+    require_equal(to.out.columns, g.columns, "columns of out and of G");
+    Rows<const T> f{};
+    if (F != nullptr) {
+      f = const_rows<T>(*F, "F");
+      require_same_shape(f, to.out, "F");
+    }
+    const py::gil_scoped_release release;
+    sparse_pass<Op>(Z, f, g, to, n_threads);
   });
 }
 

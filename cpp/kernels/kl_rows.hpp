@@ -18,6 +18,7 @@
 #include "../core/parallel.hpp"
 #include "factor_ops.hpp"
 #include "nnls.hpp"
+#include "update.hpp"
 
 namespace ssnmf {
 
@@ -64,8 +65,9 @@ class KlRow {
         return true;
       }
       if (step < kMultiplicativeSteps || !newton_step()) {
-        const Eigen::ArrayXd t = pull_.array() / n_.array();
-        s_.array() *= t + kRelaxation * (t - 1.0) * t.min(1.0);
+        for (Eigen::Index a = 0; a < s_.size(); ++a) {
+          s_(a) *= over_relaxed(pull_(a) / n_(a), kRelaxation);
+        }
         z_.noalias() = g_ * s_;
       }
     }

@@ -49,6 +49,9 @@ inline double mixed_step(double p2, double n2, double p1, double n1, double floo
   return q - b > 0.0 ? 2.0 * p1 / (q - b) : 0.0;
 }
 
+// The step that over-relaxation by w takes instead of t.
+inline double over_relaxed(double t, double w) { return t + w * (t - 1.0) * std::min(t, 1.0); }
+
 // Applies t.  A positive entry with a positive t stays at or above the floor: it must neither
 // become a denormal number nor be locked at zero by underflow.
 template <class T>
@@ -64,8 +67,7 @@ void update_entries(const Rows<T>& F, double relaxation, int threads, const Step
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
-      const double t = step(e);
-      F.data[e] = stepped(F.data[e], t + relaxation * (t - 1.0) * std::min(t, 1.0));
+      F.data[e] = stepped(F.data[e], over_relaxed(step(e), relaxation));
     }
   });
 }
