@@ -108,9 +108,7 @@ class ClassLabels:
             if self.known.dtype.kind == "f" and np.isinf(self.known).any():
                 raise ValueError("y contains infinity; give finite labels, or NaN for unlabelled.")
             check_classification_targets(self.known)
-            self.classes, self._codes = np.unique(self.known, return_inverse=True)
-        elif known_classes is not None:
-            self.classes = known_classes
+        self.classes = np.unique(self.known) if known_classes is None else known_classes
 
     def check_fit(self) -> None:
         """Raise ValueError unless there are two classes."""
@@ -129,8 +127,6 @@ class ClassLabels:
     @cached_property
     def codes(self) -> Array:
         """Place of the label of every labelled sample among the classes."""
-        if hasattr(self, "_codes"):
-            return self._codes
         if not len(self.known):
             return np.zeros(0, dtype=np.intp)
         comparable = (self.known.dtype.kind in "US") == (self.classes.dtype.kind in "US")
