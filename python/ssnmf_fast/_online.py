@@ -115,12 +115,14 @@ class Online:
 
     def _new_evidence(self, problem: Problem, name: str) -> _Evidence:
         F = self.factors[name]
-        ((term, other, _),) = problem.sides[name]
+        ((term, _, _),) = problem.sides[name]
+        one_gram = isinstance(term.form, Separable) and term.form.rows is None
+        if term.loss == "frobenius" and one_gram:
+            up, (part,) = problem.quadratic(name)
+            return _Evidence(up.copy(), K=part.quadratic.gram)
         ((loss, (up, down)),) = problem.pulls(name).items()
         if loss == "kullback-leibler":
             return _Evidence(F * up, a=down.copy())
-        if isinstance(term.form, Separable) and term.form.rows is None:
-            return _Evidence(up.copy(), K=term.form.gram(problem.factors[other], problem.n_threads))
         return _Evidence(up.copy(), a=_ratio(down, F))
 
     def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:

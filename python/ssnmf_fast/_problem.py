@@ -191,7 +191,11 @@ class Problem:
                 np.ldexp(factor, -exponents, out=factor)
         return bool(exponents.any())
 
-    def _descend(self, name: str) -> None:
+    def quadratic(self, name: str) -> tuple[Array, list[Part]]:
+        """Return P of a factor whose terms are all Frobenius terms, and the parts of its K_i.
+
+        P is valid until the next call, as that of :meth:`pulls` is.
+        """
         F = self.factors[name]
         P = self._workspaces["frobenius"][0][: len(F)]
         parts: list[Part] = []
@@ -199,4 +203,9 @@ class Problem:
             G = self.factors[other]
             term.pull_up(F, G, Target(P, coefficient, self.n_threads, accumulate=bool(parts)))
             parts.append(Part(term.form.quadratic(G, self.n_threads), coefficient, G))
-        descend(F, P, parts, self.allowed.get(name), _SWEEPS, self.n_threads)
+        return P, parts
+
+    def _descend(self, name: str) -> None:
+        P, parts = self.quadratic(name)
+        allowed = self.allowed.get(name)
+        descend(self.factors[name], P, parts, allowed, _SWEEPS, self.n_threads)
