@@ -54,13 +54,14 @@ class Extrapolation:
 
     Every factor sets out from beyond its last update, in the direction in which it has been moving,
     further and further while the objective falls.  An iteration that raises the objective is undone
-    and the next one goes without momentum, which coordinate descent lets it fall.
+    and the next one goes without momentum, which coordinate descent lets it fall.  `value` is the
+    objective of the factors as they are.
     """
 
     def __init__(self, problem: Problem, order: Sequence[str], value: float) -> None:
         self._problem = problem
         self._order = order
-        self._value = value
+        self.value = value
         self._step = self._step_before = 0.25
         self._largest = 1.0
         self.restart()
@@ -82,12 +83,12 @@ class Extrapolation:
             kernels.extrapolate(problem.factors[name], before[name], step, problem.n_threads)
         problem.update(last, "auto")
         value = problem.objective()
-        if value > self._value:
+        if value > self.value:
             problem.restore({**accepted, last: before[last]})
             self._largest, self._step = self._step_before, self._step / _SHRINK
             self._momentum = False
             return
-        self._value, self._momentum = value, True
+        self.value, self._momentum = value, True
         self._step_before = self._step
         self._step = min(self._largest, _GROWTH * self._step)
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
@@ -128,7 +129,7 @@ def minimise(
         if rule in ("auto", "hals") and problem.balance() and momentum:
             momentum.restart()
         steps = iteration - run.objective[-1][0]
-        now = problem.objective()
+        now = momentum.value if momentum else problem.objective()
         run.objective.append((iteration, now))
         if check(iteration, now):
             break
