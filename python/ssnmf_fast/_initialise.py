@@ -114,18 +114,17 @@ def _given(
     return S, A, B
 
 
-def _without_nan(X: Any) -> Any:
-    return X if sp.issparse(X) else np.nan_to_num(X, nan=0.0)
+def _rows_of(X: Any, rows: Array) -> Any:
+    """Return a copy of some rows, in their order, with 0 for NaN."""
+    if isinstance(X, CsrFile):
+        return sp.vstack([X.rows(slice(row, row + 1)) for row in rows], format="csr")
+    return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
 
 
 def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
     """Means of a few random rows of X (r x m)."""
     chosen = rng.integers(X.shape[0], size=(rank, _ROWS_PER_MEAN))
-    if isinstance(X, CsrFile):
-        flat = [X.rows(slice(row, row + 1)) for row in chosen.ravel()]
-        X, chosen = sp.vstack(flat, format="csr"), np.arange(chosen.size).reshape(chosen.shape)
-    X = _without_nan(X)
-    means = [np.asarray(X[rows].mean(axis=0)).ravel() for rows in chosen]
+    means = [np.asarray(_rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
     return np.asarray(means, dtype=np.float64)
 
 
