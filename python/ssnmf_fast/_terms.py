@@ -81,10 +81,11 @@ class Term:
         if self.residual is not None:
             return self.residual.value(F, G, n_threads)
         work = np.empty_like(F)
-        self.pull_down(F, G, Target(work, 1.0, n_threads))
-        below = float(kernels.inner(F, work, n_threads))
         if self.loss == "kullback-leibler":
+            self.pull_down(F, G, Target(work, 1.0, n_threads))
+            below = float(kernels.inner(F, work, n_threads))
             return self.constant + self.entries.kl_loss(F, G, n_threads) + below
+        below = self.fitted_squares(F, G, work, n_threads)
         self.pull_up(F, G, Target(work, 1.0, n_threads))
         above = float(kernels.inner(F, work, n_threads))
         return max(self.constant - 2 * above + below, 0.0)
