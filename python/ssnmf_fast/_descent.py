@@ -84,12 +84,13 @@ def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
                 common.append(gram)
             else:
                 scaled.append((gram, rows))
-    if common and scaled:
+    if not common and not scaled:
+        return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
+    if not scaled:
+        return np.sum(common, axis=0, keepdims=True), None
+    if common:
         scaled.append((np.sum(common, axis=0), np.ones(len(F), dtype=F.dtype)))
-    if scaled:
-        return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])
-    gram = np.sum(common, axis=0) if common else np.empty((0, *2 * F.shape[1:]), dtype=F.dtype)
-    return gram.reshape(-1, F.shape[1], F.shape[1]), None
+    return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])
 
 
 def _stacked(patterns: list[_Pattern], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
