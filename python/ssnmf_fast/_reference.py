@@ -201,6 +201,13 @@ def sparse_frobenius_loss(
 # `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
 
 
+def _scatter(
+    out: Array, scale: float, indptr: Array, indices: Array, values: Array, G: Array
+) -> None:
+    """Add scale * Q^T G to `out`, for Q of the given values at the stored entries."""
+    np.add.at(out, indices, out.dtype.type(scale) * values[:, None] * G[_rows(indptr)])
+
+
 def scatter_product(
     indptr: Array,
     indices: Array,
@@ -212,8 +219,7 @@ def scatter_product(
     n_threads: int,
 ) -> None:
     """Add scale * Z^T G to `out`."""
-    v = _values(values, indices, G.dtype)
-    np.add.at(out, indices, out.dtype.type(scale) * v[:, None] * G[_rows(indptr)])
+    _scatter(out, scale, indptr, indices, _values(values, indices, G.dtype), G)
 
 
 def scatter_ratio(
@@ -230,7 +236,7 @@ def scatter_ratio(
     """Add scale * (Z ./ (G F^T))^T G over the stored entries to `out`."""
     v = _values(values, indices, G.dtype)
     q = _safe_ratio(v, _sampled_product(indptr, indices, G, F))
-    np.add.at(out, indices, out.dtype.type(scale) * q[:, None] * G[_rows(indptr)])
+    _scatter(out, scale, indptr, indices, q, G)
 
 
 def scatter_sampled(
@@ -247,7 +253,7 @@ def scatter_sampled(
     """Add scale * (Z .* (G F^T))^T G over the stored entries to `out`."""
     v = _values(values, indices, G.dtype)
     c = v * _sampled_product(indptr, indices, G, F)
-    np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
+    _scatter(out, scale, indptr, indices, c, G)
 
 
 # -------------------------------------------------------------------------- passes, dense Z
