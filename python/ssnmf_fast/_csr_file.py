@@ -75,6 +75,7 @@ class CsrFile:
         # Two blocks at a time: one is worked on while the next is read.
         self._slices = _equal_blocks(indptr, max(1, memory // (2 * per_entry)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
+        self.column_counts, self.total, self.squares = self._checked_sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, given by start and stop."""
@@ -99,11 +100,14 @@ class CsrFile:
         if len(self._slices) == 1:
             self._whole = block
 
-    def check(self) -> None:
-        """Read everything once: check it, and take the sums that a fit needs."""
+    def _checked_sums(self) -> tuple[Array, float, float]:
+        """Read everything once: check it, and take the sums that a fit needs.
+
+        They are the number of entries of every column, the sum of all entries, that of the squares.
+        """
         threads = resolve_threads(None)
-        self.column_counts = np.zeros(self.shape[1], dtype=np.int64)
-        self.total = self.squares = 0.0
+        column_counts = np.zeros(self.shape[1], dtype=np.int64)
+        total = squares = 0.0
         for rows, block in self.blocks():
             state = structure(block, threads)
             if state not in (SORTED, UNSOUND):
@@ -116,9 +120,10 @@ class CsrFile:
             except ValueError as error:
                 message = f"{self._data.path}, counting rows from {rows.start}: {error}"
                 raise ValueError(message) from error
-            self.column_counts += np.bincount(block.indices, minlength=self.shape[1])
-            self.total += float(block.data.sum(dtype=np.float64))
-            self.squares += float(np.square(block.data, dtype=np.float64).sum())
+            column_counts += np.bincount(block.indices, minlength=self.shape[1])
+            total += float(block.data.sum(dtype=np.float64))
+            squares += float(np.square(block.data, dtype=np.float64).sum())
+        return column_counts, total, squares
 
     def column_ranges(self, n_ranges: int) -> Array:
         """Cut the columns into ranges with about as many entries each; bounds from 0 to m."""
@@ -202,9 +207,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     _check_structure(path, arrays, indptr, n_rows)
     if 0 in (n_rows, n_columns):
         raise ValueError(f"{path} has shape {(n_rows, n_columns)}; needed is at least one entry.")
-    file = CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory)
-    file.check()
-    return file
+    return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory)
 
 
 def _check_structure(
