@@ -286,6 +286,12 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     )
 
 
+def mean_and_deviation(values: list[float], scale: float = 1.0, digits: int = 2) -> str:
+    """Return "mean (standard deviation)", both times `scale`."""
+    deviation = np.std(values, ddof=1) if len(values) > 1 else 0.0
+    return f"{scale * np.mean(values):.{digits}f} ({scale * deviation:.{digits}f})"
+
+
 def say(text: str) -> None:
     """Write a line of progress to standard error."""
     print(text, file=sys.stderr, flush=True)

@@ -23,7 +23,7 @@ from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents
 from ssnmf_models import MODELS, PROTOCOLS, RANK, D, F, clustering_score, fit, represent
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, say
+from common import Array, load_average, markdown, mean_and_deviation, say
 
 import ssnmf_fast as sf
 
@@ -66,9 +66,7 @@ class Record:
 
     def cell(self, measure: str, method: str, scale: float = 1.0, digits: int = 2) -> str:
         """Return "mean (standard deviation)"."""
-        values = scale * np.array(self.values[measure][method])
-        sd = values.std(ddof=1) if len(values) > 1 else 0.0
-        return f"{values.mean():.{digits}f} ({sd:.{digits}f})"
+        return mean_and_deviation(self.values[measure][method], scale, digits)
 
 
 def add_scores(record: Record, method: str, part: Part, S: Array, S_held: Array) -> None:

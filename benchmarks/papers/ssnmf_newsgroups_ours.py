@@ -27,7 +27,7 @@ import numpy as np
 from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, say
+from common import Array, load_average, markdown, mean_and_deviation, say
 
 import ssnmf_fast as sf
 
@@ -187,20 +187,16 @@ def table(trials: list[dict[str, dict[str, Any]]]) -> str:
     for name in trials[0]:
         cells = [name]
         for measure in ("validation", "test"):
-            cells.append(mean_and_deviation([trial[name][measure] for trial in trials]))
-        above = [trial[ALL]["test"] - trial[name]["test"] for trial in trials]
-        wins = sum(difference > 0 for difference in above)
-        compared = name != ALL
-        cells += [mean_and_deviation(above), f"{wins} of {len(trials)}"] if compared else ["", ""]
+            cells.append(mean_and_deviation([trial[name][measure] for trial in trials], 100))
+        if name == ALL:
+            cells += ["", ""]
+        else:
+            above = [trial[ALL]["test"] - trial[name]["test"] for trial in trials]
+            wins = sum(difference > 0 for difference in above)
+            cells += [mean_and_deviation(above, 100), f"{wins} of {len(trials)}"]
         rows.append(cells)
     header = ["accuracy, %", "validation", "test", "all fits above it by", "better in"]
     return markdown(header, rows)
-
-
-def mean_and_deviation(shares: list[float]) -> str:
-    """Return "mean (standard deviation)" in percent."""
-    deviation = np.std(shares, ddof=1) if len(shares) > 1 else 0.0
-    return f"{100 * np.mean(shares):.2f} ({100 * deviation:.2f})"
 
 
 def main(arguments: list[str] | None = None) -> None:
