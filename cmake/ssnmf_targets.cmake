@@ -9,6 +9,8 @@ set(SSNMF_KERNEL_SOURCES
     cpp/bindings/dense.cpp
     cpp/bindings/factors.cpp
     cpp/bindings/solvers.cpp
+    cpp/bindings/completion.cpp
+    cpp/bindings/tall_qr.cpp
     cpp/bindings/module.cpp)
 
 function(ssnmf_compile_options target)

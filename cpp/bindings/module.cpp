@@ -51,4 +51,6 @@ PYBIND11_MODULE(SSNMF_MODULE, module) {
   ssnmf::register_dense(module);
   ssnmf::register_factors(module);
   ssnmf::register_solvers(module);
+  ssnmf::register_completion(module);
+  ssnmf::register_tall_qr(module);
 }

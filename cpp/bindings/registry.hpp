@@ -12,5 +12,7 @@ void register_sparse_losses(pybind11::module_& module);
 void register_dense(pybind11::module_& module);
 void register_factors(pybind11::module_& module);
 void register_solvers(pybind11::module_& module);
+void register_completion(pybind11::module_& module);
+void register_tall_qr(pybind11::module_& module);
 
 }  // namespace ssnmf

@@ -44,7 +44,8 @@ void scatter_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<con
                   const Span<const std::int64_t>& bounds, T scale, const Rows<T>& out,
                   int threads) {
   const bool wide = out.columns % kRankBlock == 0;
-  parallel_for(bounds.size - 1, threads, [&](Size range) {
+  const int team = useful_threads((Z.entries() + Z.rows) * out.columns, threads);
+  parallel_for(bounds.size - 1, team, [&](Size range) {
     const Index low = static_cast<Index>(bounds.data[range]);
     const Index high = static_cast<Index>(bounds.data[range + 1]);
     for (Size row = 0; row < Z.rows; ++row) {

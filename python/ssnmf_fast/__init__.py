@@ -15,23 +15,31 @@ from ._config import show_config
 from ._csr_file import CsrFile, open_csr
 from ._factorize import Factorization, factorize, objective
 from ._io import load, save
+from ._operators import LowRankPlusSparse
+from ._randomized_svd import randomized_svd
 from ._represent import represent
 from ._version import __version__
+from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
     from .estimators import NMF, SSNMFClassifier, SSNMFRegressor
 
 __all__ = [
     "NMF",
+    "Completion",
+    "CompletionState",
     "CsrFile",
     "Factorization",
+    "LowRankPlusSparse",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "__version__",
+    "complete",
     "factorize",
     "load",
     "objective",
     "open_csr",
+    "randomized_svd",
     "represent",
     "save",
     "show_config",

@@ -9,9 +9,10 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from ._initialise import generator, start
+from ._initialise import start
 from ._model import check_weight, relations, stored, terms
 from ._problem import Problem, Solver, value
+from ._random import generator
 from ._solver import Run, State, minimise
 from ._threads import resolve_threads
 from ._validation import check_factor, check_integer, check_option, check_real

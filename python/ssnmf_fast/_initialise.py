@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._arrays import padded, padded_zeros
 from ._csr_file import CsrFile
-from ._entries import DenseEntries, Entries, SparseEntries, Target
+from ._operators import MatrixOperator
+from ._randomized_svd import truncated_svd
 from ._terms import Term, weight_total
 from ._validation import check_factor, check_option
 
@@ -20,19 +20,6 @@ INITS = ("random", "nndsvda", "random-acol")
 _OVERSAMPLING = 10
 _POWER_STEPS = 4
 _ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from None, a seed, a Generator or a RandomState."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "random_state must be None, a nonnegative integer, a numpy Generator or a RandomState; "
-            f"got {random_state!r}."
-        ) from error
 
 
 def _mean(term: Term) -> float:
@@ -132,7 +119,9 @@ def _nndsvda(
     X: Any, rank: int, mean: float, rng: np.random.Generator, n_threads: int
 ) -> tuple[Array, Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
-    U, singular, Vt = randomized_svd(X, rank, rng, n_threads)
+    kept = min(rank, *X.shape)
+    operator = MatrixOperator(X, n_threads)
+    U, singular, Vt = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng, n_threads)
     S = np.zeros((X.shape[0], rank))
     A = np.zeros((rank, X.shape[1]))
     for j in range(len(singular)):
@@ -151,29 +140,3 @@ def _nndsvda(
     S[S <= 0] = filler
     A[A <= 0] = filler
     return S, A
-
-
-def randomized_svd(
-    X: Any, rank: int, rng: np.random.Generator, n_threads: int
-) -> tuple[Array, Array, Array]:
-    """Leading singular triplets by a randomized range finder (Halko, Martinsson and Tropp 2011).
-
-    NaN of a dense X counts as 0.
-    """
-    size = min(rank + _OVERSAMPLING, *X.shape)
-    entries: Entries = SparseEntries(X) if sp.issparse(X) else DenseEntries(X)
-    transposed = entries.transposed(n_threads)
-
-    def times(side: Entries, n_rows: int, M: Array) -> Array:
-        out = padded_zeros(n_rows, size, X.dtype)
-        side.product(padded(M, X.dtype), Target(out, 1.0, n_threads))
-        return out[:, :size]
-
-    n, m = X.shape
-    Q = np.linalg.qr(times(entries, n, rng.standard_normal((m, size))))[0]
-    for _ in range(_POWER_STEPS):
-        Q = np.linalg.qr(times(transposed, m, Q))[0]
-        Q = np.linalg.qr(times(entries, n, Q))[0]
-    W, singular, Vt = np.linalg.svd(times(transposed, m, Q).T, full_matrices=False)
-    kept = min(rank, len(singular))
-    return (Q @ W)[:, :kept], singular[:kept], Vt[:kept]

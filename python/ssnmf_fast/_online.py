@@ -12,9 +12,10 @@ from ._arrays import padded
 from ._csr_file import CsrFile
 from ._descent import Part, descend
 from ._dispatch import kernels
-from ._initialise import generator, start
+from ._initialise import start
 from ._model import check_weight, relations, terms
 from ._problem import Problem, Relation
+from ._random import generator
 from ._terms import Term
 from ._threads import resolve_threads
 from ._validation import check_integer, check_real

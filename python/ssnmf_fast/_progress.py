@@ -15,14 +15,17 @@ class ProgressBar:
 
     Parameters
     ----------
-    max_iter : int
-        Length of the bar.
+    max_iter : int, optional
+        Length of the bar, if it is known.
     label : str
         Text in front of the bar.
+    value : str
+        Name of the number behind it.
     """
 
-    def __init__(self, max_iter: int, label: str = "fit") -> None:
+    def __init__(self, max_iter: int | None, label: str = "fit", value: str = "objective") -> None:
         self._bar: Any = None
+        self._value = value
         self._max_iter = max_iter
         if not sys.stderr.isatty():
             return
@@ -35,9 +38,9 @@ class ProgressBar:
     def __call__(self, state: State) -> bool:
         """Move the bar to the iteration of `state`; never stops the fit."""
         if self._bar is not None:
-            self._bar.set_postfix_str(f"objective {state.objective:.6g}", refresh=False)
+            self._bar.set_postfix_str(f"{self._value} {state.objective:.6g}", refresh=False)
             self._bar.update(state.iteration - self._bar.n)
-            if state.iteration >= self._max_iter:
+            if self._max_iter is not None and state.iteration >= self._max_iter:
                 self.close()
         return False
 

@@ -30,6 +30,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from ._reference_completion import mapped_product as mapped_product
+from ._reference_completion import mapped_residuals as mapped_residuals
+from ._reference_completion import residual_step as residual_step
+from ._reference_completion import ridge_rows as ridge_rows
+from ._reference_completion import structured_rows as structured_rows
+from ._reference_completion import tall_qr as tall_qr
+
 Array = npt.NDArray[Any]
 Rule = Literal["mu", "mm"]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ssnmf_fast._initialise import randomized_svd
+from ssnmf_fast import LowRankPlusSparse, randomized_svd
+from ssnmf_fast._arrays import padded
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def matrix():
 @pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array])
 def test_leading_triplets(matrix, dtype, storage):
     X = storage(matrix.astype(dtype))
-    U, singular, Vt = randomized_svd(X, 5, np.random.default_rng(0), 2)
+    U, singular, Vt = randomized_svd(X, 5, random_state=0, n_threads=2)
     assert U.shape == (300, 5)
     assert Vt.shape == (5, 120)
     expected = np.linalg.svd(matrix, compute_uv=False)
@@ -37,7 +38,7 @@ def test_leading_triplets(matrix, dtype, storage):
 def test_threads_and_missing_entries(matrix):
     holes = np.where(matrix == 0, np.nan, matrix)
     fits = [
-        randomized_svd(X, 5, np.random.default_rng(0), n)
+        randomized_svd(X, 5, random_state=0, n_threads=n)
         for X in (matrix, holes)
         for n in (1, 2, 3)
     ]
@@ -48,5 +49,23 @@ def test_threads_and_missing_entries(matrix):
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 1), (4, 3)])
 def test_small_matrices(shape):
     X = np.ones(shape)
-    U, singular, Vt = randomized_svd(X, 10, np.random.default_rng(0), 1)
+    U, singular, Vt = randomized_svd(X, min(shape), random_state=0, n_threads=1)
     np.testing.assert_allclose((U * singular) @ Vt, X, atol=1e-12)
+    with pytest.raises(ValueError, match="at most min"):
+        randomized_svd(X, min(shape) + 1)
+
+
+def test_sparse_plus_low_rank(matrix):
+    rng = np.random.default_rng(1)
+    sparse = sp.random_array((300, 120), density=0.05, rng=rng, format="csr")
+    left, right = rng.standard_normal((300, 5)), rng.standard_normal((5, 120))
+    X = LowRankPlusSparse(sparse, left, right)
+    U, singular, Vt = randomized_svd(X, 20, n_power=6, random_state=0)
+    exact = np.linalg.svd(sparse.toarray() + left @ right, compute_uv=False)
+    np.testing.assert_allclose(singular[:5], exact[:5], rtol=1e-9)
+    np.testing.assert_allclose(
+        U.T @ X.times(padded(Vt.T, float))[:, :20], np.diag(singular), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        X.transposed_times(padded(U, float))[:, :20].T[:5], singular[:5, None] * Vt[:5], atol=1e-4
+    )

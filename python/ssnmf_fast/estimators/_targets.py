@@ -88,6 +88,13 @@ def _without_object(y: Array) -> Array:
     return numbers if numbers.ndim == 1 and numbers.dtype.kind in "iuf" else y
 
 
+def _is_text(labels: Array) -> bool:
+    """Whether labels are text; beside None for a missing one they are objects."""
+    if labels.dtype.kind == "O":
+        return all(isinstance(label, str) for label in labels.tolist())
+    return labels.dtype.kind in "US"
+
+
 class ClassLabels:
     """One class label per sample.
 
@@ -129,7 +136,7 @@ class ClassLabels:
         """Place of the label of every labelled sample among the classes."""
         if not len(self.known):
             return np.zeros(0, dtype=np.intp)
-        comparable = (self.known.dtype.kind in "US") == (self.classes.dtype.kind in "US")
+        comparable = _is_text(self.known) == _is_text(self.classes)
         known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
         if not known.all():
             raise ValueError(

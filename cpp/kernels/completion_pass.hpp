@@ -1,0 +1,104 @@
+// Passes of matrix completion, over factors F (p x R) and G (q x R) of the model F G^T and a map
+// phi of its entries (shrink.hpp):
+//   residual_step      F + (Z - F G^T) G over the stored entries of Z           4R flops an entry
+//   mapped_residuals   z_ij - phi(f_i . g_j) at the stored entries of Z         2R flops an entry
+//   mapped_product     phi(F G^T) H                                    4R flops for each of p x q
+// The last goes through tiles that stay in the L2 cache; nothing of size p x q is stored.
+#pragma once
+
+#include "../core/parallel.hpp"
+#include "gemm.hpp"
+#include "shrink.hpp"
+#include "sparse_pass.hpp"
+
+namespace ssnmf {
+
+constexpr Size kMappedRows = 96;
+constexpr Size kMappedColumns = 256;
+
+// One row of residual_step: residuals and their product with G in one visit of the rows of G.
+template <int R, class T, class Index>
+[[gnu::flatten]] void residual_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
+                                   Size row, T* residuals, T* out) {
+  constexpr int Width = R > 0 ? R : kRankBlock;
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  const Size rank = R > 0 ? R : G.columns;
+  const Rows<const T> fixed{G.data, G.rows, rank};
+  std::copy(f, f + rank, out);
+  for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+    prefetch_row(Z, entry, Z.entries(), fixed);
+    const T* g = fixed.row(static_cast<Size>(Z.indices[entry]));
+    const T residual = Z.value(entry) - long_dot<Width>(f, g, rank);
+    residuals[entry] = residual;
+    for (Size k = 0; k < rank; k += Width) {
+      Eigen::Map<Eigen::Matrix<T, 1, Width>>(out + k) += residual * RowMap<T, Width>(g + k);
+    }
+  }
+}
+
+// residuals has one value for each stored entry of Z; out must not overlap F.
+template <class T, class Index>
+void residual_step(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                   T* residuals, const Rows<T>& out, int threads) {
+  const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
+  visit_rank<T>(G.columns, [&](auto fixed) {
+    constexpr int R = decltype(fixed)::value;
+    parallel_for(blocks.count(), team, [&](Size block) {
+      const Range range = blocks[block];
+      for (Size row = range.begin; row < range.end; ++row) {
+        residual_row<R>(Z, F.row(row), G, row, residuals, out.row(row));
+      }
+    });
+  });
+}
+
+// out has one value for each stored entry of Z.
+template <class T, class Index>
+void mapped_residuals(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                      T scale, const Shrink<T>& shrink, T* out, int threads) {
+  const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
+  parallel_for(blocks.count(), team, [&](Size block) {
+    const Range range = blocks[block];
+    const Size first = static_cast<Size>(Z.indptr[range.begin]);
+    const Size last = static_cast<Size>(Z.indptr[range.end]);
+    for (Size row = range.begin; row < range.end; ++row) {
+      for (Size entry = static_cast<Size>(Z.indptr[row]);
+           entry < static_cast<Size>(Z.indptr[row + 1]); ++entry) {
+        prefetch_row(Z, entry, last, G);
+        const T* g = G.row(static_cast<Size>(Z.indices[entry]));
+        out[entry] = scale * long_dot<kNarrowestRank>(F.row(row), g, G.columns);
+      }
+    }
+    shrink.apply(out + first, last - first);
+    for (Size entry = first; entry < last; ++entry) {
+      out[entry] = Z.value(entry) - out[entry];
+    }
+  });
+}
+
+// out (p x C) += phi(F G^T) H, with H (q x C).
+template <class T>
+void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Rows<const T>& H,
+                        const Shrink<T>& shrink, const Rows<T>& out, int threads) {
+  const EvenBlocks blocks(F.rows, kMappedRows);
+  const EvenBlocks tiles(G.rows, kMappedColumns);
+  const auto workspace = [] { return std::vector<T>(kMappedRows * kMappedColumns); };
+  const int team = useful_threads(F.rows * G.rows * (F.columns + H.columns), threads);
+  parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& entries, Size block) {
+    const Range rows = blocks[block];
+    const Size height = rows.end - rows.begin;
+    const Block<T> sum{out.row(rows.begin), height, out.columns, out.columns};
+    for (Size t = 0; t < tiles.count(); ++t) {
+      const Range columns = tiles[t];
+      const Size width = columns.end - columns.begin;
+      const Block<T> tile{entries.data(), height, width, width};
+      product_with_transposed(rows_of(F, rows), rows_of(G, columns), tile);
+      shrink.apply(entries.data(), height * width);
+      add_product(as_const(tile), rows_of(H, columns), sum);
+    }
+  });
+}
+
+}  // namespace ssnmf

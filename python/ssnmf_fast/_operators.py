@@ -1,0 +1,216 @@
+"""Matrices that are known by their products with thin ones: what a randomized SVD needs.
+
+Thin matrices are stored as the kernels want them, with padded columns (:mod:`ssnmf_fast._arrays`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._arrays import aligned_zeros, padded
+from ._dispatch import kernels
+from ._entries import DenseEntries, Entries, SparseEntries, Target
+
+Array = npt.NDArray[Any]
+
+
+class Operator(Protocol):
+    """A matrix (n x m)."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def times(self, V: Array) -> Array:
+        """X V, (n x C)."""
+        ...
+
+    def transposed_times(self, U: Array) -> Array:
+        """X^T U, (m x C)."""
+        ...
+
+
+class MatrixOperator:
+    """A dense array (NaN counts as 0) or a CSR matrix; the transpose of the latter is a copy."""
+
+    def __init__(self, X: Any, n_threads: int) -> None:
+        self.shape: tuple[int, int] = X.shape
+        self.dtype: np.dtype[Any] = X.dtype
+        self._n_threads = n_threads
+        self._rows: Entries = SparseEntries(X) if sp.issparse(X) else DenseEntries(X)
+        self._columns = self._rows.transposed(n_threads)
+
+    def times(self, V: Array) -> Array:
+        return self._product(self._rows, self.shape[0], V)
+
+    def transposed_times(self, U: Array) -> Array:
+        return self._product(self._columns, self.shape[1], U)
+
+    def _product(self, entries: Entries, n_rows: int, V: Array) -> Array:
+        out = aligned_zeros((n_rows, V.shape[1]), self.dtype)
+        entries.product(V, Target(out, 1.0, self._n_threads))
+        return out
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Places of the stored entries of a sparse matrix with sorted rows.
+
+    `ranges` cuts the columns so that each thread has about as many entries.
+    """
+
+    shape: tuple[int, int]
+    indptr: Array
+    indices: Array
+    ranges: Array
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array, n_threads: int) -> Pattern:
+        """The pattern of a CSR matrix whose rows are sorted."""
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        return cls.from_counts(matrix.shape, matrix.indptr, matrix.indices, counts, n_threads)
+
+    @classmethod
+    def from_counts(
+        cls, shape: tuple[int, int], indptr: Array, indices: Array, counts: Array, n_threads: int
+    ) -> Pattern:
+        """A pattern whose number of entries in every column is known."""
+        before = np.concatenate([[0], np.cumsum(counts + 1)])
+        ranges = np.searchsorted(before, np.linspace(0, before[-1], n_threads + 1))
+        ranges[0], ranges[-1] = 0, shape[1]
+        return cls(shape, indptr, indices, ranges.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SparseOperator:
+    """Values on a pattern.  There is no transposed copy: rows are scattered."""
+
+    pattern: Pattern
+    values: Array
+    n_threads: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.pattern.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    def times(self, V: Array) -> Array:
+        out = aligned_zeros((self.shape[0], V.shape[1]), self.dtype)
+        csr = (self.pattern.indptr, self.pattern.indices, self.values)
+        kernels.sparse_product(*csr, V, out, 1.0, False, self.n_threads)
+        return out
+
+    def transposed_times(self, U: Array) -> Array:
+        out = aligned_zeros((self.shape[1], U.shape[1]), self.dtype)
+        csr = (self.pattern.indptr, self.pattern.indices, self.values)
+        kernels.scatter_product(*csr, U, self.pattern.ranges, out, 1.0, self.n_threads)
+        return out
+
+
+@dataclass(frozen=True)
+class SparsePlusLowRank:
+    """``sparse + scale * left @ right.T``, the two thin factors stored by rows."""
+
+    sparse: SparseOperator
+    left: Array
+    right: Array
+    scale: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sparse.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.sparse.dtype
+
+    def times(self, V: Array) -> Array:
+        out = self.sparse.times(V)
+        out += self.left @ (self.scale * (self.right.T @ V))
+        return out
+
+    def transposed_times(self, U: Array) -> Array:
+        out = self.sparse.transposed_times(U)
+        out += self.right @ (self.scale * (self.left.T @ U))
+        return out
+
+
+class LowRankPlusSparse(SparsePlusLowRank):
+    """The matrix ``sparse + left @ right``, for :func:`ssnmf_fast.randomized_svd`.
+
+    Parameters
+    ----------
+    sparse : scipy.sparse, shape (n, m)
+        Its stored entries; float32 and float64 are kept.
+    left : array_like, shape (n, k)
+    right : array_like, shape (k, m)
+    n_threads : int
+        Number of threads of the products.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> import ssnmf_fast as sf
+    >>> X = sf.LowRankPlusSparse(sp.eye_array(50), np.ones((50, 1)), np.ones((1, 50)))
+    >>> U, singular, Vt = sf.randomized_svd(X, 1, random_state=0)
+    >>> float(singular[0].round(6))
+    51.0
+    """
+
+    def __init__(self, sparse: Any, left: Any, right: Any, n_threads: int | None = None) -> None:
+        from ._threads import resolve_threads
+        from ._validation import check_matrix, check_shape
+
+        threads = resolve_threads(n_threads)
+        if not sp.issparse(sparse):
+            raise TypeError(f"sparse must be a scipy.sparse matrix; got {type(sparse).__name__}.")
+        matrix = check_matrix(sparse, "sparse", allow_negative=True, n_threads=threads)
+        if not matrix.has_sorted_indices:
+            matrix = matrix.sorted_indices()
+        left = check_matrix(left, "left", dtype=matrix.dtype, allow_nan=False, allow_negative=True)
+        right = check_matrix(
+            right, "right", dtype=matrix.dtype, allow_nan=False, allow_negative=True
+        )
+        n, m = matrix.shape
+        check_shape(left, (n, left.shape[1]), "left", "as many rows as sparse")
+        check_shape(right, (left.shape[1], m), "right", "columns of left x columns of sparse")
+        operator = SparseOperator(Pattern.of(matrix, threads), matrix.data, threads)
+        super().__init__(operator, padded(left, matrix.dtype), padded(right.T, matrix.dtype))
+
+
+@dataclass(frozen=True)
+class MappedLowRank:
+    """``sparse + phi(left @ right.T)`` with an elementwise map phi, formed tile by tile."""
+
+    sparse: SparseOperator
+    left: Array
+    right: Array
+    shrink: tuple[float, float, float, bool, float]  # arguments of the kernel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sparse.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.sparse.dtype
+
+    def times(self, V: Array) -> Array:
+        out = self.sparse.times(V)
+        threads = self.sparse.n_threads
+        kernels.mapped_product(self.left, self.right, V, *self.shrink, out, threads)
+        return out
+
+    def transposed_times(self, U: Array) -> Array:
+        out = self.sparse.transposed_times(U)
+        threads = self.sparse.n_threads
+        kernels.mapped_product(self.right, self.left, U, *self.shrink, out, threads)
+        return out

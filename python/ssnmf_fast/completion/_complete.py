@@ -1,0 +1,263 @@
+"""Function :func:`complete`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._random import generator
+from .._threads import resolve_threads
+from .._validation import check_integer, check_option, check_real
+from ._irls import Check, Progress
+from ._methods import METHODS, Options, solve
+from ._read import read_observed
+from ._result import Completion, CompletionState
+
+Array = npt.NDArray[Any]
+
+
+def complete(
+    M: Any,
+    *,
+    observed: Any = None,
+    shape: tuple[int, int] | None = None,
+    method: str = "auto",
+    rank: int | None = None,
+    p: float | None = None,
+    q: float = 1.0,
+    sparsity: float | None = None,
+    sparsity_decay: float = 1.0,
+    sparsity_step: Literal["proximal", "explicit"] = "proximal",
+    missing_norm: Literal["l1", "l2"] = "l1",
+    gamma_min: float | Literal["validate"] | None = None,
+    biases: bool = False,
+    fill_value: float = 0.0,
+    nonnegative: bool | None = None,
+    init: Any = None,
+    max_iter: int | None = None,
+    tol: float | None = None,
+    random_state: Any = None,
+    n_threads: int | None = None,
+    callback: Callable[[CompletionState], Any] | None = None,
+    verbose: int = 0,
+) -> Completion:
+    """Complete a matrix of low rank from some of its entries.
+
+    The observed entries may depend on their values: in structured problems those that are missing
+    tend to be zero (or `fill_value`).
+
+    Parameters
+    ----------
+    M : array_like, scipy.sparse or tuple, shape (n, m)
+        Entries of any sign: a dense array in which NaN is missing; a sparse matrix whose stored
+        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.  float32
+        and float64 are kept.
+    observed : array_like or scipy.sparse of bool, shape (n, m), optional
+        True where an entry of a dense or sparse M is observed, if not as above.
+    shape : tuple of int, optional
+        (n, m), for triplets; by default just large enough.
+    method : str
+        "auto": MatrixIRLS [2]_ with two weights of ours on missing entries, which draw them to zero
+        and keep them from being negative; the most accurate on hard problems, and the default.
+        "sirls", "structured-sirls": gradient steps on the smoothed Schatten-p function, the latter
+        with steps towards sparsity of the missing entries [1]_ (2.2.3, Algorithm 2).
+        "irls", "structured-irls": the weighted least-squares problems solved exactly
+        ([1]_ (2.6), Algorithm 1); the latter stores an n x m array.
+        "nnm", "structured-nnm": nuclear norm minimisation ([1]_ (2.2), (2.7)) by ADMM, for small
+        matrices; n x m arrays.
+    rank : int, optional
+        Rank r.  None estimates it: by the gap of the singular values, or, where `gamma_min` is
+        "validate", by the error at held-out entries.
+    p : float, 0 to 1
+        Exponent of the Schatten function; by default 1, and 0 (log-determinant) for "auto", which
+        knows no other unless `gamma_min` is given.
+    q : float, 0 to 1
+        Exponent of the sparsity of missing entries, for "structured-sirls" and "structured-irls".
+    sparsity : float, optional
+        Strength of the sparsity of missing entries; 0 turns it off.  For "structured-sirls" the
+        step c (default 1e-6), for "structured-irls" and "structured-nnm" alpha (default 1 and
+        0.01), for "auto" lambda (default 200); all in units of data of spectral norm 1.
+    sparsity_decay : float, 0 to 1
+        The step c of "structured-sirls" is multiplied by it in every iteration; 1 is the thesis.
+    sparsity_step : {"proximal", "explicit"}
+        Form of that step.  "explicit" is that of the thesis, which overshoots late in long runs and
+        diverges for q < 1.
+    missing_norm : {"l1", "l2"}
+        Norm of the missing entries in "structured-nnm".
+    gamma_min : float or "validate", optional
+        Where the regulariser stops, relative to the squared spectral norm of the observed entries.
+        None lets it vanish, for exact data.  For noisy data a larger one keeps the model from
+        fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
+    biases : bool
+        Whether to fit means of rows and columns along with the low-rank part (ratings, tables).
+        Needs `gamma_min` and method "auto", "sirls" or "irls".
+    fill_value : float
+        What missing entries tend to.
+    nonnegative : bool, optional
+        Whether completed entries are at least 0.  None: for "auto" without `gamma_min` it is so if
+        no observed entry is negative, else not.
+    init : Completion or (left, right), optional
+        Warm start: a completion, or factors (n, r) and (r, m) of M - fill_value.
+    max_iter : int, optional
+        Largest number of outer iterations, at least 1; by default that of the method.
+    tol : float, optional
+        Stop when an iteration changes the matrix by less than this, relatively; by default 1e-9 for
+        "auto" and 1e-5 for the others.
+    random_state : None, int, Generator or RandomState
+        Seed of the randomized SVD and of the sampled missing entries.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    callback : callable, optional
+        Called with a :class:`CompletionState` after every check; returning True stops.
+    verbose : int
+        1 shows progress on standard error.
+
+    Returns
+    -------
+    Completion
+
+    Warns
+    -----
+    UserWarning
+        If a row or a column has no observed entry; only `fill_value` (or biases) is known of it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input: no observed entry, repeated entries, infinities, a mask of another shape, a
+        rank above min(n, m), an unknown option; the message names the argument.
+
+    Notes
+    -----
+    Only "structured-irls" and the nuclear norm methods hold an n x m array; the others work on the
+    observed entries and thin factors.  "structured-sirls" goes through all entries, tile by tile,
+    once they are large enough for its weights to differ; "auto" samples missing entries instead.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, Colorado State University, 2021, chapter 2.
+    .. [2] C. Kuemmerle, C. Mayrink Verdun, "A scalable second order method for ill-conditioned
+       matrix completion from few samples", ICML 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> M = rng.random((40, 2)) @ rng.random((2, 30))
+    >>> holes = np.where(rng.random(M.shape) < 0.5, M, np.nan)
+    >>> fit = sf.complete(holes, rank=2, random_state=0)
+    >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
+    True
+    """
+    options = Options(
+        method=check_option(method, "method", METHODS),
+        rank=None if rank is None else check_integer(rank, "rank", 1),
+        p=None if p is None else _share(p, "p"),
+        q=_share(q, "q"),
+        sparsity=None if sparsity is None else check_real(sparsity, "sparsity"),
+        sparsity_decay=_share(sparsity_decay, "sparsity_decay"),
+        proximal=check_option(sparsity_step, "sparsity_step", ("proximal", "explicit"))
+        == "proximal",
+        missing_norm=check_option(missing_norm, "missing_norm", ("l1", "l2")),
+        gamma_min=_gamma_min(gamma_min),
+        biases=_flag(biases, "biases"),
+        nonnegative=None if nonnegative is None else _flag(nonnegative, "nonnegative"),
+        fill_value=_finite(fill_value, "fill_value"),
+        max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
+        tol=None if tol is None else check_real(tol, "tol"),
+        rng=generator(random_state),
+        n_threads=resolve_threads(n_threads),
+    )
+    options.check()
+    matrix = read_observed(M, observed, shape, options.n_threads)
+    n, m = matrix.shape
+    if options.rank is not None and options.rank > min(n, m):
+        raise ValueError(f"rank must be at most min(n, m) = {min(n, m)} of M; got {options.rank}.")
+    start = None if init is None else _start(init, (n, m), options.fill_value, matrix.dtype)
+    return solve(matrix, options, start, _check(callback, verbose, options.max_iter))
+
+
+def _share(value: Any, name: str) -> float:
+    number = check_real(value, name)
+    if number > 1:
+        raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
+    return number
+
+
+def _finite(value: Any, name: str) -> float:
+    return (
+        -check_real(-value, name)
+        if isinstance(value, (int, float)) and value < 0
+        else (check_real(value, name))
+    )
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def _gamma_min(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "validate"):
+        return value
+    if isinstance(value, str):
+        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
+    number = check_real(value, "gamma_min")
+    if number == 0:
+        raise ValueError("gamma_min must be above 0; None lets the regulariser vanish.")
+    return number
+
+
+def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> tuple[Array, Array]:
+    """The factors of a warm start, F (n x r) and G (m x r) with orthonormal columns."""
+    if isinstance(init, Completion):
+        if init.offset != fill_value:
+            raise ValueError(
+                f"init was completed with fill_value (or mean) {init.offset:g}, now it is "
+                f"{fill_value:g}; they must agree."
+            )
+        left, right = init.left, init.right
+    elif isinstance(init, (tuple, list)) and len(init) == 2:
+        left, right = (np.asarray(factor, dtype=dtype) for factor in init)
+    else:
+        raise TypeError("init must be a Completion or a pair (left, right) of arrays.")
+    n, m = shape
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
+    if (len(left), right.shape[1]) != shape:
+        raise ValueError(
+            f"init is a {len(left)} x {right.shape[1]} matrix; needed is {n} x {m}, that of M."
+        )
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        raise ValueError("init contains NaN or infinity.")
+    Q, R = np.linalg.qr(right.T)
+    return left @ R.T, Q
+
+
+def _check(
+    callback: Callable[[CompletionState], Any] | None, verbose: int, max_iter: int | None
+) -> Check:
+    observers: list[Callable[[Any], Any]] = []
+    if callback is not None:
+        observers.append(callback)
+    if verbose:
+        from .._progress import ProgressBar
+
+        observers.append(ProgressBar(max_iter, "complete", "change"))
+
+    def check(progress: Progress, F: Array, G: Array) -> bool:
+        del F, G
+        state = CompletionState(**vars(progress))
+        answers = [observer(state) for observer in observers]  # all of them, before any stops
+        return any(answers)
+
+    return check
+
+
+__all__ = ["Completion", "CompletionState", "complete"]

@@ -1,0 +1,88 @@
+"""Completion in plain dense NumPy, as the thesis writes it with the details of the authors' code.
+
+The oracle of the tests and of the benchmarks: every iterate is an n x m array, every SVD is exact.
+Matrices are those of :mod:`ssnmf_fast.completion._observations`: scaled to spectral norm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._reference_completion import shrunk
+from ._schedule import Schedule
+
+Array = npt.NDArray[Any]
+
+
+def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:
+    """Return V (m x r) and the eigenvalues of gamma^(1 - p/2) W_p on it.
+
+    W_p = (X^T X + gamma I)^(p/2 - 1), where all beyond the leading `rank` singular values counts as
+    0, so that the complement of V has the weight gamma^(p/2 - 1).
+    """
+    _, singular, Vt = np.linalg.svd(X, full_matrices=False)
+    return Vt[:rank].T, (gamma / (singular[:rank] ** 2 + gamma)) ** (1 - p / 2)
+
+
+def gradient_step(X: Array, V: Array, kept: Array) -> Array:
+    """X - s X W_p with s = gamma^(1 - p/2): the complement of V vanishes."""
+    return np.asarray((X @ V) * (1 - kept) @ V.T)
+
+
+def exact_step(
+    M: Array, observed: Array, V: Array, kept: Array, entry_weights: Array | None
+) -> Array:
+    """Minimise trace(X W_p X^T) + sum of entry_weights x^2 over the missing entries, row by row."""
+    n, m = M.shape
+    W = np.eye(m) - V @ V.T + (V * kept) @ V.T
+    X = np.where(observed, M, 0.0)
+    for i in range(n):
+        known, missing = observed[i], ~observed[i]
+        H = W[np.ix_(missing, missing)]
+        if entry_weights is not None:
+            H = H + np.diag(entry_weights[i, missing])
+        X[i, missing] = -np.linalg.solve(H, W[np.ix_(missing, known)] @ M[i, known])
+    return X
+
+
+def iterates(
+    M: Array, observed: Array, schedule: Schedule, rank: int, alpha: float = 0.0
+) -> Iterator[Array]:
+    """Yield the iterates of a schedule; `alpha` > 0 is that of Structured IRLS (Algorithm 1)."""
+    M = np.where(observed, M, 0.0)
+    X = M.copy()
+    sparsity = schedule.sparsity
+    iteration = 0
+    while True:
+        iteration += 1
+        gamma = schedule.gamma_at(iteration)
+        step, eps = sparsity.values_at(iteration)
+        if alpha == 0.0:
+            moved = shrunk(X, step, eps, sparsity.q, sparsity.proximal, sparsity.floor)
+            X = np.where(observed, M, moved)
+        V, kept = weights(X, gamma, schedule.p, rank)
+        if not schedule.exact:
+            X = _inner_steps(M, observed, X, V, kept, schedule)
+        elif alpha == 0.0:
+            X = exact_step(M, observed, V, kept, None)
+        else:
+            entries = alpha * gamma ** (1 - schedule.p / 2) * (X * X + eps) ** (sparsity.q / 2 - 1)
+            X = exact_step(M, observed, V, kept, entries)
+        yield X
+
+
+def _inner_steps(
+    M: Array, observed: Array, X: Array, V: Array, kept: Array, schedule: Schedule
+) -> Array:
+    """At most so many gradient steps; from the third on they may end early."""
+    for step in range(schedule.inner_steps):
+        moved = np.where(observed, M, gradient_step(X, V, kept))
+        change = np.linalg.norm(moved - X) / np.linalg.norm(moved)
+        X = moved
+        if step >= 1 and change < schedule.inner_tol:
+            break
+    return X

@@ -1,0 +1,188 @@
+"""The loop of reweighted least squares, on iterates that are sparse plus low rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._arrays import padded
+from .._randomized_svd import leading_triplets, sketch
+from ._observations import Observations
+from ._schedule import Schedule, damping, ridge
+
+Array = npt.NDArray[Any]
+
+_OVERSAMPLING = 5
+_FIRST_POWER_STEPS = 3
+_NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
+
+
+@dataclass
+class Progress:
+    """What one check saw; lengths are relative to that of the iterate or of the data."""
+
+    iteration: int
+    change: float
+    residual: float
+    gamma: float
+    rank: int
+
+
+@dataclass
+class Outcome:
+    """Factors of the completed matrix in scaled units, F G^T with orthonormal columns of G."""
+
+    F: Array
+    G: Array
+    singular: Array
+    gamma: float
+    history: list[Progress] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    n_biases: int = 0  # columns of the factors after those of the singular values
+
+
+Check = Callable[[Progress, Array, Array], bool]
+
+
+class Iteration:
+    """State of the loop: factors F (n x R) and G (m x R), and the row space for the next SVD."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        rank: int | None,
+        start: tuple[Array, Array] | None,
+        rng: np.random.Generator,
+        n_power: int = 1,
+        oversampling: int = _OVERSAMPLING,
+    ) -> None:
+        n, m = observations.shape
+        self.observations = observations
+        self.estimated = rank is None
+        self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
+        self._n_power = n_power
+        columns = min(self.rank + oversampling, n, m)
+        self._columns = columns
+        self._space = sketch(m, columns, observations.dtype, rng)
+        self._fresh = True
+        F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
+        self.F, self.G = padded(F, observations.dtype), padded(G, observations.dtype)
+        self.largest = 0.0  # bound of the missing entries
+        self.singular = np.zeros(0)
+
+    def reweight(self, schedule: Schedule, iteration: int) -> None:
+        """Sparsity step, SVD, and the steps that lower the rank, all with one gamma."""
+        observations = self.observations
+        gamma = schedule.gamma_at(iteration)
+        scale, shrink = schedule.sparsity.at(iteration, self.largest)
+        X = observations.iterate(self.F, self.G, scale, shrink)
+        # The space of the last iterate is a good start; the first one has to be found.
+        steps = max(self._n_power, _FIRST_POWER_STEPS) if self._fresh else self._n_power
+        U, singular, V = leading_triplets(
+            X, self._space, self._columns, steps, observations.n_threads
+        )
+        self._space, self._fresh = V, False
+        kept = self._truncate(singular)
+        self.singular = singular[:kept].astype(np.float64)
+        G = padded(V[:, :kept], observations.dtype)
+        if schedule.exact:
+            F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
+        else:
+            F = self._steps(padded(U[:, :kept] * singular[:kept], G.dtype), G, schedule, gamma)
+        self.F, self.G = F, G
+        self.largest = _bound(F, G)
+
+    def _truncate(self, singular: Array) -> int:
+        """Number of singular values that are kept, and the rank of the next SVD."""
+        above = int(np.count_nonzero(singular > _NEGLIGIBLE * singular[0]))
+        kept = max(1, min(self.rank, above))
+        if self.estimated:
+            found = int(np.count_nonzero(singular[: self.rank] > 1e-2 * singular[0]))
+            self.rank = max(1, min(self.rank, found))
+        return kept
+
+    def _steps(self, product: Array, G: Array, schedule: Schedule, gamma: float) -> Array:
+        """Gradient steps F <- (X G) diag(d) with fixed weights; `product` is the first X G."""
+        d = np.zeros(G.shape[1])
+        d[: len(self.singular)] = damping(self.singular, gamma, schedule.p)
+        d = d.astype(G.dtype)
+        F = product * d
+        before: tuple[Array, Array] | None = None
+        for _ in range(1, schedule.inner_steps):
+            product, residuals = self.observations.step(F, G)
+            if before is not None and self._moved(F, residuals, *before) < schedule.inner_tol:
+                break
+            before = F, residuals
+            F = product * d
+        return F
+
+    def _moved(self, F: Array, residuals: Array, last: Array, before: Array) -> float:
+        """Relative change of the missing entries, for one G."""
+        moved = _square(F - last) - _square(residuals - before)
+        return float(np.sqrt(max(moved, 0.0) / self.square(F, residuals)))
+
+    def square(self, F: Array, residuals: Array) -> float:
+        """Squared norm of the iterate whose low-rank part leaves these residuals."""
+        fitted = _square(self.observations.values - residuals)
+        whole = self.observations.norm**2 + max(_square(F) - fitted, 0.0)
+        return whole if whole > 0 else 1.0
+
+
+def _square(array: Array) -> float:
+    flat = array.ravel()
+    return float(np.dot(flat, flat))
+
+
+def _bound(F: Array, G: Array) -> float:
+    """Of the entries of F G^T, by Cauchy and Schwarz."""
+    return float(np.sqrt(np.einsum("ik,ik->i", F, F).max() * np.einsum("ik,ik->i", G, G).max()))
+
+
+def distance_squared(F: Array, G: Array, F_before: Array, G_before: Array) -> float:
+    """||F G^T - F' G'^T||^2 for orthonormal columns of G and of G', without cancellation."""
+    overlap = G.T @ G_before
+    outside = G_before - G @ overlap
+    along = F - F_before @ overlap.T
+    spread = F_before @ (outside.T @ outside)
+    return _square(along) + float(np.vdot(spread, F_before))
+
+
+def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outcome:
+    """Iterate until the relative change of an iteration is below `tol`, looked at now and then."""
+    outcome = Outcome(state.F, state.G, state.singular, schedule.gamma)
+    observations = state.observations
+    before: tuple[Array, Array] | None = None
+    for iteration in range(1, schedule.max_iter + 1):
+        looks = iteration % schedule.check_every == 0 or iteration == schedule.max_iter
+        if looks:
+            before = state.F, state.G
+        state.reweight(schedule, iteration)
+        outcome.n_iter = iteration
+        if not looks or before is None:
+            continue
+        residuals = observations.residuals(state.F, state.G)
+        at_entries = observations.residuals(*before)
+        moved = distance_squared(state.F, state.G, *before) - _square(residuals - at_entries)
+        change = (max(moved, 0.0) / state.square(state.F, residuals)) ** 0.5
+        norm = observations.norm
+        progress = Progress(
+            iteration,
+            change,
+            float(np.linalg.norm(residuals)) / norm if norm > 0 else 0.0,
+            schedule.gamma_at(iteration),
+            len(state.singular),
+        )
+        outcome.history.append(progress)
+        stop = check(progress, state.F, state.G)
+        if change < tol:
+            outcome.converged = True
+        if stop or outcome.converged:
+            break
+    outcome.F, outcome.G, outcome.singular = state.F, state.G, state.singular
+    outcome.gamma = schedule.gamma_at(max(outcome.n_iter, 1))
+    return outcome

@@ -1,0 +1,193 @@
+"""Method "auto": MatrixIRLS on structured data.
+
+Two-sided log-determinant weights and least squares on the tangent space (Kuemmerle and Mayrink
+Verdun), with two more weights on missing entries: one draws them to zero, reweighted as in the
+thesis, and one keeps them from being negative.  Both vanish with eps, so that exact data is
+completed without a bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._arrays import padded
+from .._operators import SparseOperator, SparsePlusLowRank
+from .._randomized_svd import leading_triplets, sketch
+from ._irls import Check, Outcome, Progress, distance_squared
+from ._observations import Observations
+from ._sampling import MissingEntries
+from ._tangent import Curvature, Tangent, TangentSpace, Weighted, solve
+
+Array = npt.NDArray[Any]
+
+_OVERSAMPLING = 5
+
+
+@dataclass(frozen=True)
+class MatrixIrls:
+    """Parameters; lengths are in units of the scaled entries (spectral norm 1)."""
+
+    sparsity: float = 200.0  # lambda, weight of the sparsity term at eps = sigma_1
+    sparsity_cap: float = 1e-3
+    rounding: float = 1e-3  # delta: entries below this part of the rms count as equal
+    negativity: float = 0.3  # mu, weight of entries below the floor
+    eps_decay: float = 0.9  # rho: eps falls no faster
+    sampled: float = 1.0  # kappa: missing entries looked at, for every observed one
+    floor: float = -np.inf
+    tol: float = 1e-9
+    cg_tol: float = 1e-8
+    max_iter: int = 200
+    max_cg: int = 300
+
+
+class _State:
+    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        rank: int,
+        start: tuple[Array, Array] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        n, m = observations.shape
+        dtype = observations.dtype
+        self.observations, self.rank, self.rng = observations, rank, rng
+        self.columns = min(rank + 1 + _OVERSAMPLING, n, m)
+        self.space = sketch(m, self.columns, dtype, rng)
+        F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
+        self.F, self.G = padded(F, dtype), padded(G, dtype)
+        self.first = start is None
+        self.eps = np.inf
+
+    def triplets(self, fresh: bool) -> tuple[SparsePlusLowRank, Array, Array, Array, float]:
+        """X, its leading triplets (U, singular, V) and the singular value that follows them."""
+        observations = self.observations
+        residuals = observations.residuals(self.F, self.G)
+        sparse = SparseOperator(observations.pattern, residuals, observations.n_threads)
+        X = SparsePlusLowRank(sparse, self.F, self.G)
+        U, singular, V = leading_triplets(
+            X, self.space, self.columns, 4 if fresh else 2, observations.n_threads
+        )
+        self.space = V
+        r = self.rank
+        following = float(singular[r]) if len(singular) > r else 0.0
+        return X, U[:, :r].copy(), singular[:r].astype(np.float64), V[:, :r].copy(), following
+
+
+def run_matrix_irls(
+    observations: Observations,
+    rank: int,
+    parameters: MatrixIrls,
+    start: tuple[Array, Array] | None,
+    rng: np.random.Generator,
+    check: Check,
+) -> Outcome:
+    """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
+    state = _State(observations, rank, start, rng)
+    missing = MissingEntries(observations.pattern, parameters.sampled, observations.n_threads)
+    outcome = Outcome(state.F, state.G, np.zeros(0), np.inf)
+    single = observations.dtype == np.float32
+    least_eps = 1e-6 if single else 1e-12
+    tol = max(parameters.tol, 1e-6) if single else parameters.tol
+    cg_tol = max(parameters.cg_tol, 1e-6) if single else parameters.cg_tol
+    for iteration in range(1, parameters.max_iter + 1):
+        X, U, singular, V, following = state.triplets(iteration == 1)
+        largest = max(float(singular[0]), 1e-300)
+        decayed = parameters.eps_decay * state.eps if iteration > 1 else 0.0
+        state.eps = min(state.eps, max(following, least_eps * largest, decayed))
+        space = TangentSpace(U, V, observations.n_threads)
+        weighted = [Weighted(observations.pattern, None)]
+        target = space.project_sparse(observations.pattern, observations.values)
+        mean = observations.count / (observations.shape[0] * observations.shape[1])
+        if not (state.first and iteration == 1):
+            pulled, pull = _missing_weights(state, parameters, missing, largest)
+            if pulled is not None and pulled.weights is not None:
+                weighted.append(pulled)
+                mean += float(pulled.weights.mean()) * (1 - mean)
+                if pull is not None:
+                    target = target.plus(1.0, space.project_sparse(pulled.pattern, pull))
+        begin = space.project(
+            X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
+        )
+        curvature = Curvature.of(singular, state.eps, observations.dtype)
+        x, _ = solve(space, curvature, weighted, mean, target, begin, cg_tol, parameters.max_cg)
+        change = _advance(state, space, x)
+        outcome.n_iter = iteration
+        residual = float(np.linalg.norm(observations.residuals(state.F, state.G)))
+        progress = Progress(iteration, change, residual / observations.norm, state.eps**2, rank)
+        outcome.history.append(progress)
+        outcome.converged = change < tol
+        if check(progress, state.F, state.G) or outcome.converged:
+            break
+    outcome.F, outcome.G, outcome.singular = _truncated(state.F, state.G, rank)
+    outcome.gamma = state.eps**2
+    return outcome
+
+
+def _missing_weights(
+    state: _State, parameters: MatrixIrls, missing: MissingEntries, largest: float
+) -> tuple[Weighted | None, Array | None]:
+    """Weights of sampled missing entries, rescaled to stand for all of them, and their targets."""
+    bounded = parameters.floor > -np.inf
+    observations = state.observations
+    if missing.count == 0 or (parameters.sparsity == 0 and not bounded):
+        return None, None
+    pattern = missing.draw(state.rng)
+    entries = Observations(
+        pattern,
+        np.zeros(len(pattern.indices), observations.dtype),
+        1.0,
+        0.0,
+        observations.n_threads,
+    )
+    z = -entries.residuals(state.F, state.G)
+    rms = observations.root_mean_square
+    strength = min(parameters.sparsity * (state.eps / largest) ** 2, parameters.sparsity_cap)
+    weights = strength / np.sqrt((z / rms) ** 2 + parameters.rounding**2)
+    pull = None
+    if bounded:
+        below = z < parameters.floor
+        weights[below] = parameters.negativity
+        if parameters.floor != 0.0:
+            pull = np.where(below, parameters.negativity * parameters.floor, 0.0)
+    scale = missing.count / max(len(z), 1)
+    weights = (scale * weights).astype(observations.dtype)
+    return Weighted(pattern, weights), (
+        None if pull is None else (scale * pull).astype(observations.dtype)
+    )
+
+
+def _advance(state: _State, space: TangentSpace, x: Tangent) -> float:
+    """Move to x; return the relative change of the low-rank part."""
+    F, G, _ = _orthonormal(*(factor.copy() for factor in space.factors(x)))
+    length = float(np.linalg.norm(F))
+    if state.first:
+        moved = length
+        state.first = False
+    else:
+        F_old, G_old, _ = _orthonormal(state.F, state.G)
+        moved = distance_squared(F, G, F_old, G_old) ** 0.5
+    state.F, state.G = F, G
+    return moved / length if length > 0 else 0.0
+
+
+def _orthonormal(F: Array, G: Array) -> tuple[Array, Array, Array]:
+    """The same product with singular values: F = U diag(s), orthonormal columns of G; padded."""
+    Q, R = np.linalg.qr(G)
+    left, singular, right = np.linalg.svd(F @ R.T, full_matrices=False)
+    return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
+
+
+def _truncated(F: Array, G: Array, rank: int) -> tuple[Array, Array, Array]:
+    F, G, singular = _orthonormal(F, G)
+    kept = min(rank, len(singular))
+    return (
+        padded(F[:, :kept], F.dtype),
+        padded(G[:, :kept], F.dtype),
+        singular[:kept].astype(np.float64),
+    )

@@ -1,0 +1,245 @@
+"""Which loop and which parameters belong to a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._dense_irls import StructuredIteration
+from ._irls import Check, Iteration, Outcome, run
+from ._matrix_irls import MatrixIrls, run_matrix_irls
+from ._noisy import NoisyOptions, run_noisy
+from ._nuclear import run_nuclear
+from ._observations import Observations
+from ._result import Completion, CompletionState
+from ._schedule import Schedule, Sparsity, sirls, structured
+
+Array = npt.NDArray[Any]
+
+METHODS = (
+    "auto",
+    "sirls",
+    "structured-sirls",
+    "irls",
+    "structured-irls",
+    "nnm",
+    "structured-nnm",
+)
+_WITH_NOISE = ("auto", "sirls", "irls")
+_SPARSITY = {
+    "structured-sirls": 1e-6,
+    "structured-irls": 1.0,
+    "structured-nnm": 0.01,
+    "auto": 200.0,
+}
+_EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
+_HARD = 0.8
+_RANK_ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked arguments of :func:`ssnmf_fast.complete`."""
+
+    method: str
+    rank: int | None
+    p: float | None
+    q: float
+    sparsity: float | None
+    sparsity_decay: float
+    proximal: bool
+    missing_norm: str
+    gamma_min: Any
+    biases: bool
+    nonnegative: bool | None
+    fill_value: float
+    max_iter: int | None
+    tol: float | None
+    rng: np.random.Generator
+    n_threads: int
+
+    def check(self) -> None:
+        """Raise ValueError for options that do not go together."""
+        noisy = self.gamma_min is not None
+        if self.biases and not (noisy and self.method in _WITH_NOISE):
+            raise ValueError(
+                "biases=True needs gamma_min (a number or 'validate') and method "
+                f"{', '.join(map(repr, _WITH_NOISE))}; got gamma_min={self.gamma_min!r}, "
+                f"method={self.method!r}."
+            )
+        if self.biases and self.fill_value != 0:
+            raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
+        if self.gamma_min == "validate" and self.method not in _WITH_NOISE:
+            raise ValueError(
+                f"gamma_min='validate' needs method {', '.join(map(repr, _WITH_NOISE))}; got "
+                f"{self.method!r}."
+            )
+
+    @property
+    def strength(self) -> float:
+        """The sparsity in force."""
+        if self.sparsity is not None:
+            return self.sparsity
+        return _SPARSITY.get(self.method, 0.0)
+
+
+def solve(
+    matrix: sp.csr_array, options: Options, start: tuple[Array, Array] | None, check: Check
+) -> Completion:
+    """Complete the matrix of the observed entries."""
+    noisy = options.gamma_min is not None and options.method in _WITH_NOISE
+    lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
+    if noisy:
+        outcome, observations = run_noisy(
+            matrix, options.fill_value, _noisy(options), options.rng, options.n_threads, check
+        )
+    else:
+        observations = Observations.of(matrix, options.fill_value, options.n_threads)
+        outcome = _run(observations, options, start, lower, check)
+    return _completion(matrix, observations, outcome, lower)
+
+
+def _bounded(matrix: sp.csr_array, options: Options, noisy: bool) -> bool:
+    if options.nonnegative is not None:
+        return options.nonnegative
+    return options.method == "auto" and not noisy and bool(matrix.data.min() >= 0)
+
+
+def _noisy(options: Options) -> NoisyOptions:
+    p = options.p
+    if p is None:
+        p = 0.0 if options.method == "auto" else 1.0
+    gamma_min = None if options.gamma_min == "validate" else float(options.gamma_min)
+    return NoisyOptions(options.rank, gamma_min, p, options.method != "sirls", options.biases)
+
+
+def _run(
+    observations: Observations,
+    options: Options,
+    start: tuple[Array, Array] | None,
+    lower: float,
+    check: Check,
+) -> Outcome:
+    floor = (lower - observations.offset) / observations.scale
+    if start is not None:
+        start = start[0] / observations.scale, start[1]
+    if observations.norm == 0:
+        n, m = observations.shape
+        zeros = np.zeros((n, 1), observations.dtype), np.zeros((m, 1), observations.dtype)
+        return Outcome(*zeros, np.zeros(1), 0.0, converged=True)
+    if options.method in ("nnm", "structured-nnm"):
+        return run_nuclear(
+            observations,
+            options.strength,
+            options.missing_norm,
+            floor,
+            1e-5 if options.tol is None else options.tol,
+            options.max_iter or 2000,
+            check,
+        )
+    if options.method == "auto":
+        return _auto(observations, options, start, floor, check)
+    schedule = _schedule(observations, options, floor)
+    if start is not None:
+        schedule = replace(schedule, gamma=_warm_gamma(observations, start, schedule))
+    state: Iteration
+    if options.method == "structured-irls":
+        state = StructuredIteration(
+            observations, options.rank, start, options.rng, options.strength
+        )
+    else:
+        state = Iteration(observations, options.rank, start, options.rng)
+    return run(state, schedule, 1e-5 if options.tol is None else options.tol, check)
+
+
+def _schedule(observations: Observations, options: Options, floor: float) -> Schedule:
+    p = 1.0 if options.p is None else options.p
+    sparsity = Sparsity(
+        step=options.strength if options.method == "structured-sirls" else 0.0,
+        decay=options.sparsity_decay,
+        q=options.q,
+        eps_floor=max((1e-3 * observations.root_mean_square) ** 2, 1e-30),
+        proximal=options.proximal,
+        floor=floor,
+    )
+    if options.method == "structured-sirls":
+        schedule = structured(observations, p, sparsity, options.gamma_min)
+    else:
+        rank = options.rank or observations.largest_rank()
+        schedule = sirls(observations, rank, p, options.gamma_min)
+        exact = options.method in ("irls", "structured-irls")
+        schedule = replace(schedule, sparsity=sparsity, exact=exact)
+    if options.max_iter is not None:
+        schedule = replace(schedule, max_iter=options.max_iter)
+    return schedule
+
+
+def _warm_gamma(
+    observations: Observations, start: tuple[Array, Array], schedule: Schedule
+) -> float:
+    """Begin where the part that the given factors leave would be the next singular value."""
+    from .._arrays import padded
+
+    F, G = (padded(factor, observations.dtype) for factor in start)
+    left = float(np.linalg.norm(observations.residuals(F, G)))
+    return float(np.clip(left**2, schedule.gamma_floor, schedule.gamma))
+
+
+def _auto(
+    observations: Observations,
+    options: Options,
+    start: tuple[Array, Array] | None,
+    floor: float,
+    check: Check,
+) -> Outcome:
+    rank = options.rank
+    if rank is None:
+        rank, start = _estimated(observations, options, start)
+    freedom = observations.freedom(rank)
+    parameters = MatrixIrls(
+        sparsity=options.strength,
+        eps_decay=0.0 if freedom < _EASY else 0.9,
+        sampled=2.0 if freedom > _HARD else 1.0,
+        floor=floor,
+    )
+    if options.tol is not None:
+        parameters = replace(parameters, tol=options.tol)
+    if options.max_iter is not None:
+        parameters = replace(parameters, max_iter=options.max_iter)
+    return run_matrix_irls(observations, rank, parameters, start, options.rng, check)
+
+
+def _estimated(
+    observations: Observations, options: Options, start: tuple[Array, Array] | None
+) -> tuple[int, tuple[Array, Array] | None]:
+    """The rank that sIRLS with a falling rank comes to."""
+    schedule = replace(
+        structured(observations, 1.0, Sparsity(), None), max_iter=_RANK_ITERATIONS, check_every=20
+    )
+    state = Iteration(observations, None, start, options.rng)
+    run(state, schedule, 1e-4, lambda *_: False)
+    return state.rank, start
+
+
+def _completion(
+    matrix: sp.csr_array, observations: Observations, outcome: Outcome, lower: float
+) -> Completion:
+    columns = len(outcome.singular) + outcome.n_biases
+    scale = observations.dtype.type(observations.scale)
+    return Completion(
+        left=np.ascontiguousarray(outcome.F[:, :columns]) * scale,
+        right=np.ascontiguousarray(outcome.G[:, :columns].T),
+        offset=observations.offset,
+        singular_values=outcome.singular * observations.scale,
+        rank=len(outcome.singular),
+        gamma=outcome.gamma,
+        history=[CompletionState(**vars(progress)) for progress in outcome.history],
+        n_iter=outcome.n_iter,
+        converged=outcome.converged,
+        lower=lower,
+        observed=matrix,
+    )

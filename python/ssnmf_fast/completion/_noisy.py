@@ -1,0 +1,235 @@
+"""Completion of noisy data: shrinkage that stays, chosen on held-out entries, and biases.
+
+With gamma -> 0 all shrinkage goes, and noise is fitted.  Here gamma falls level by level and stays
+at `gamma_min`; by "validate" that is the level with the least error at held-out observed entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._arrays import padded
+from ._irls import Check, Iteration, Outcome, Progress
+from ._observations import Observations
+from ._schedule import Schedule, Sparsity
+
+Array = npt.NDArray[Any]
+
+FIRST_GAMMA = 4.0
+LAST_GAMMA = 1e-6
+_LEVEL = 2**-0.5
+_ITERATIONS_PER_LEVEL = 10
+_LEVELS_WITHOUT_GAIN = 3
+_HELD_OUT = 0.1
+_RANKS = (2, 5, 10, 20, 40, 80)
+_BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
+_BIAS_SWEEPS = 5
+
+
+@dataclass(frozen=True)
+class NoisyOptions:
+    """What the caller chose; None stands for a choice by validation."""
+
+    rank: int | None
+    gamma_min: float | None
+    p: float
+    exact: bool
+    biases: bool
+
+
+class Biases:
+    """Means of rows and of columns of what the low-rank part leaves, drawn to zero."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        n, m = matrix.shape
+        self._raw = matrix.data.astype(np.float64)
+        self._rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+        self._columns = matrix.indices
+        self._counts = (
+            np.bincount(self._rows, minlength=n) + _BIAS_RIDGE,
+            np.bincount(self._columns, minlength=m) + _BIAS_RIDGE,
+        )
+        self.mean = float(self._raw.mean())
+        self.rows, self.columns = np.zeros(n), np.zeros(m)
+
+    def refit(self, low_rank: Array | float) -> Array:
+        """Fit both to the data minus `low_rank`; return the data minus the biases."""
+        left = self._raw - self.mean - low_rank
+        for _ in range(_BIAS_SWEEPS):
+            self.columns = self._means(left - self.rows[self._rows], 1)
+            self.rows = self._means(left - self.columns[self._columns], 0)
+        return np.asarray(self._raw - self.at(self._rows, self._columns))
+
+    def _means(self, values: Array, side: int) -> Array:
+        places = (self._rows, self._columns)[side]
+        counts = self._counts[side]
+        means: Array = np.bincount(places, values, minlength=len(counts)) / counts
+        return means
+
+    def at(self, rows: Array, columns: Array) -> Array:
+        values: Array = self.mean + self.rows[rows] + self.columns[columns]
+        return values
+
+
+class NoisyFit:
+    """A fit that goes through levels of gamma."""
+
+    def __init__(
+        self,
+        matrix: sp.csr_array,
+        offset: float,
+        options: NoisyOptions,
+        rank: int,
+        rng: Any,
+        n_threads: int,
+    ) -> None:
+        self.biases = Biases(matrix) if options.biases else None
+        centred = matrix
+        if self.biases is not None:
+            values = self.biases.refit(0.0).astype(matrix.dtype)
+            centred = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+        self.observations = Observations.of(centred, offset, n_threads)
+        self.state = Iteration(self.observations, rank, None, rng)
+        self._options = options
+
+    def levels(self, last: float) -> Iterator[float]:
+        """Yield every gamma down to `last` once it has been iterated with."""
+        gamma = FIRST_GAMMA
+        while True:
+            gamma = max(gamma, last)
+            self._iterate(gamma)
+            yield gamma
+            if gamma <= last:
+                return
+            gamma *= _LEVEL
+
+    def _iterate(self, gamma: float) -> None:
+        schedule = Schedule(
+            gamma=gamma,
+            gamma_decay=1.0,
+            gamma_floor=gamma,
+            p=self._options.p,
+            sparsity=Sparsity(),
+            inner_steps=10,
+            exact=self._options.exact,
+        )
+        for _ in range(_ITERATIONS_PER_LEVEL):
+            self.state.reweight(schedule, 1)
+            if self.biases is not None:
+                self._refit_biases(self.biases)
+
+    def _refit_biases(self, biases: Biases) -> None:
+        observations = self.state.observations
+        fitted = observations.values - observations.residuals(self.state.F, self.state.G)
+        values = biases.refit(fitted.astype(np.float64) * observations.scale)
+        scaled = (values / observations.scale).astype(observations.dtype)
+        self.state.observations = replace(observations, values=scaled)
+
+    def predict(self, rows: Array, columns: Array) -> Array:
+        """Values of the model, in the units of the data."""
+        F, G = self.state.F, self.state.G
+        model = np.einsum("er,er->e", F[rows], G[columns]) * self.observations.scale
+        if self.biases is not None:
+            return np.asarray(model + self.biases.at(rows, columns))
+        return np.asarray(model + self.observations.offset)
+
+
+def validated(
+    matrix: sp.csr_array,
+    offset: float,
+    options: NoisyOptions,
+    rng: np.random.Generator,
+    n_threads: int,
+) -> tuple[int, float]:
+    """Choose rank and gamma by the error at a tenth of the observed entries."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    held = np.zeros(matrix.nnz, dtype=bool)
+    held[rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
+    if held.all():
+        return options.rank or 1, options.gamma_min or FIRST_GAMMA
+    kept = ~held
+    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
+    part = sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
+    places = rows[held], matrix.indices[held]
+    least = min(matrix.shape)
+    ranks = [options.rank] if options.rank is not None else [r for r in _RANKS if r <= least]
+    best, choice, fruitless = np.inf, (ranks[0], FIRST_GAMMA), 0
+    for rank in ranks:
+        fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads)
+        error, gamma = _best_level(fit, options, matrix.data[held], places)
+        if error < best * (1 - 1e-3):
+            best, choice, fruitless = error, (rank, gamma), 0
+        else:
+            fruitless += 1
+        if fruitless == 2:
+            break
+    return choice
+
+
+def _best_level(
+    fit: NoisyFit, options: NoisyOptions, truth: Array, places: tuple[Array, Array]
+) -> tuple[float, float]:
+    best, chosen, worse = np.inf, FIRST_GAMMA, 0
+    last = LAST_GAMMA if options.gamma_min is None else options.gamma_min
+    for gamma in fit.levels(last):
+        error = float(np.sqrt(np.mean((fit.predict(*places) - truth) ** 2)))
+        if error < best:
+            best, chosen, worse = error, gamma, 0
+        else:
+            worse += 1
+        if worse == _LEVELS_WITHOUT_GAIN:
+            break
+    return best, chosen if options.gamma_min is None else options.gamma_min
+
+
+def run_noisy(
+    matrix: sp.csr_array,
+    offset: float,
+    options: NoisyOptions,
+    rng: np.random.Generator,
+    n_threads: int,
+    check: Check,
+) -> tuple[Outcome, Observations]:
+    """Fit at the given or chosen rank and gamma; biases become two more columns of the factors."""
+    rank, gamma_min = options.rank, options.gamma_min
+    if rank is None or gamma_min is None:
+        rank, gamma_min = validated(matrix, offset, options, rng, n_threads)
+    fit = NoisyFit(matrix, offset, options, rank, rng, n_threads)
+    outcome = Outcome(fit.state.F, fit.state.G, np.zeros(0), gamma_min, converged=True)
+    for gamma in fit.levels(gamma_min):
+        observations, state = fit.state.observations, fit.state
+        residuals = observations.residuals(state.F, state.G)
+        outcome.n_iter += _ITERATIONS_PER_LEVEL
+        norm = observations.norm
+        progress = Progress(
+            outcome.n_iter,
+            0.0,
+            float(np.linalg.norm(residuals)) / norm if norm else 0.0,
+            gamma,
+            len(state.singular),
+        )
+        outcome.history.append(progress)
+        if check(progress, state.F, state.G):
+            outcome.converged = False
+            break
+    outcome.F, outcome.G, outcome.singular = fit.state.F, fit.state.G, fit.state.singular
+    if fit.biases is None:
+        return outcome, fit.observations
+    return _with_biases(outcome, fit.biases, fit.observations)
+
+
+def _with_biases(
+    outcome: Outcome, biases: Biases, observations: Observations
+) -> tuple[Outcome, Observations]:
+    rank, scale = len(outcome.singular), observations.scale
+    F = np.column_stack([outcome.F[:, :rank], biases.rows / scale, np.ones(len(outcome.F))])
+    G = np.column_stack([outcome.G[:, :rank], np.ones(len(outcome.G)), biases.columns / scale])
+    outcome.F, outcome.G = padded(F, observations.dtype), padded(G, observations.dtype)
+    outcome.n_biases = 2
+    return outcome, replace(observations, offset=biases.mean)

@@ -1,0 +1,78 @@
+"""Methods "nnm" and "structured-nnm": convex completion by ADMM, on dense arrays of small size.
+
+min ||X||_* + alpha ||P_c X||  subject to  P_O X = P_O M  (thesis (2.2), (2.7)), with the 1-norm or
+the 2-norm of the missing entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._arrays import padded
+from ._irls import Check, Outcome, Progress
+from ._observations import Observations
+
+Array = npt.NDArray[Any]
+
+
+def run_nuclear(
+    observations: Observations,
+    alpha: float,
+    missing_norm: str,
+    floor: float,
+    tol: float,
+    max_iter: int,
+    check: Check,
+) -> Outcome:
+    """Alternate singular value thresholding of X with the constraints on its copy Y."""
+    n, m = observations.shape
+    indptr, indices, values = observations.csr
+    rows = np.repeat(np.arange(n), np.diff(indptr))
+    missing = np.ones((n, m), dtype=bool)
+    missing[rows, indices] = False
+    Y = np.zeros((n, m))
+    Y[rows, indices] = values
+    dual = np.zeros((n, m))
+    penalty = 10.0  # of X = Y; the scaled data have spectral norm 1
+    outcome = Outcome(np.zeros((n, 1)), np.zeros((m, 1)), np.zeros(1), 0.0)
+    for iteration in range(1, max_iter + 1):
+        left, singular, right = np.linalg.svd(Y - dual, full_matrices=False)
+        kept = max(1, int(np.count_nonzero(singular > 1 / penalty)))
+        shrunk = np.maximum(singular[:kept] - 1 / penalty, 0.0)
+        F, G = left[:, :kept] * shrunk, right[:kept].T
+        X = F @ G.T
+        before = Y[missing]
+        Y[missing] = _shrunk((X + dual)[missing], alpha / penalty, missing_norm, floor)
+        dual += X - Y
+        size = max(float(np.linalg.norm(Y)), 1e-300)
+        primal = float(np.linalg.norm(X - Y)) / size
+        change = float(np.linalg.norm(Y[missing] - before)) / size
+        outcome.F, outcome.G, outcome.singular = F, G, shrunk
+        outcome.n_iter = iteration
+        outcome.converged = primal < tol and change < tol
+        if iteration % 20 == 0 or outcome.converged:
+            progress = Progress(iteration, change, primal, 0.0, kept)
+            outcome.history.append(progress)
+            if check(progress, F, G) or outcome.converged:
+                break
+        # Residual balancing (Boyd and others 2011, 3.4.1).
+        if primal > 10 * change * penalty:
+            penalty, dual = penalty * 2, dual / 2
+        elif change * penalty > 10 * primal:
+            penalty, dual = penalty / 2, dual * 2
+    outcome.F = padded(outcome.F, observations.dtype)
+    outcome.G = padded(outcome.G, observations.dtype)
+    return outcome
+
+
+def _shrunk(z: Array, step: float, missing_norm: str, floor: float) -> Array:
+    """The proximal step of alpha ||z||, then the bound."""
+    if step > 0 and missing_norm == "l1":
+        z = np.sign(z) * np.maximum(np.abs(z) - step, 0.0)
+    elif step > 0:
+        length = float(np.linalg.norm(z))
+        z = z * max(0.0, 1 - step / length) if length > 0 else z
+    return np.maximum(z, floor)

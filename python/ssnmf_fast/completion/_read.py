@@ -1,0 +1,155 @@
+"""Observed entries from what a caller passes: an array with NaN, a sparse matrix, or triplets."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._csr import DUPLICATES, UNSOUND, sample, structure
+from .._validation import check_integer, check_matrix
+
+Array = npt.NDArray[Any]
+
+
+def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_array:
+    """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept.
+
+    Raises ValueError or TypeError for repeated entries, NaN or infinity among the observed ones,
+    shapes that disagree, or where nothing is observed; warns of rows and columns without any.
+    """
+    if isinstance(M, tuple):
+        if observed is not None:
+            raise ValueError("observed must be None where M is (rows, columns, values).")
+        matrix = _from_triplets(M, shape)
+    elif shape is not None:
+        raise ValueError("shape belongs to M = (rows, columns, values); leave it out.")
+    elif sp.issparse(M):
+        matrix = _from_sparse(M, observed, n_threads)
+    else:
+        matrix = _from_dense(M, observed)
+    matrix = check_matrix(matrix, "M", allow_nan=False, allow_negative=True, n_threads=n_threads)
+    if matrix.nnz == 0:
+        raise ValueError("M has no observed entry; at least one is needed.")
+    _warn_of_empty_lines(matrix)
+    return matrix
+
+
+def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
+    if len(M) != 3:
+        raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
+    rows, columns, values = (np.asarray(part) for part in M)
+    if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
+        raise ValueError(
+            "rows, columns and values of M must be vectors of one length; got shapes "
+            f"{rows.shape}, {columns.shape} and {values.shape}."
+        )
+    for name, index in (("rows", rows), ("columns", columns)):
+        if index.size and index.dtype.kind not in "iu":
+            raise TypeError(f"{name} of M must be integers; got dtype {index.dtype}.")
+        if index.size and index.min() < 0:
+            raise ValueError(f"{name} of M must be at least 0; got {index.min()}.")
+    least = tuple(int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
+    shape = least if shape is None else _checked_shape(shape)
+    if least[0] > shape[0] or least[1] > shape[1]:
+        raise ValueError(f"M has entries beyond shape {shape}; needed is at least {least}.")
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
+    return _without_repeats(sp.coo_array((values, (rows, columns)), shape=shape))
+
+
+def _checked_shape(shape: Any) -> tuple[int, int]:
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise ValueError(f"shape must be (rows, columns); got {shape!r}.")
+    return check_integer(shape[0], "shape[0]", 1), check_integer(shape[1], "shape[1]", 1)
+
+
+def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
+    """CSR, after making sure that nothing would be summed."""
+    if matrix.data.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    result = matrix.tocsr()
+    if result.nnz != len(matrix.data):
+        row, column = matrix.coords
+        places = row.astype(np.int64) * matrix.shape[1] + column
+        ordered = np.sort(places)
+        _refuse_repeat(*divmod(int(ordered[1:][ordered[1:] == ordered[:-1]][0]), matrix.shape[1]))
+    return result
+
+
+def _refuse_repeat(row: int, column: int) -> NoReturn:
+    raise ValueError(
+        f"M holds the entry [{row}, {column}] more than once; every entry must be observed at "
+        "most once. Merge repeated entries first, for example by their mean."
+    )
+
+
+def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
+    if M.ndim != 2:
+        raise ValueError(f"M must have two dimensions; got shape {M.shape}.")
+    if M.dtype.kind not in "biuf":
+        raise TypeError(f"M has dtype {M.dtype}; needed is a real numeric dtype.")
+    if M.format in ("csr", "csc"):
+        matrix = sp.csr_array(M) if M.format == "csr" else M.tocsr()
+        state = structure(matrix, n_threads)
+        if state == UNSOUND:
+            raise ValueError("M has column indices that are out of range.")
+        if state == DUPLICATES:
+            matrix = matrix.tocoo()
+            return _without_repeats(sp.coo_array(matrix))
+        if not matrix.has_sorted_indices:
+            matrix = matrix.sorted_indices()
+    else:
+        matrix = _without_repeats(sp.coo_array(M.tocoo()))
+    if observed is None:
+        return matrix
+    return sample(matrix, _pattern(observed, matrix.shape))
+
+
+def _from_dense(M: Any, observed: Any) -> sp.csr_array:
+    array = check_matrix(M, "M", allow_negative=True)
+    if observed is None:
+        pattern = ~np.isnan(array)
+    else:
+        pattern = _pattern(observed, array.shape).toarray()
+        if np.isnan(array[pattern]).any():
+            row, column = np.argwhere(pattern & np.isnan(array))[0]
+            raise ValueError(
+                f"M[{row}, {column}] is NaN, but `observed` counts it among the observed entries."
+            )
+    columns = np.nonzero(pattern)[1].astype(np.int64)  # NumPy gives a view with gaps
+    indptr = np.concatenate([[0], np.cumsum(pattern.sum(axis=1), dtype=np.int64)])
+    return sp.csr_array((array[pattern], columns, indptr), shape=array.shape)
+
+
+def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
+    """The mask as a CSR array of bool."""
+    if sp.issparse(observed):
+        mask = sp.csr_array(observed, dtype=bool)
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+    else:
+        dense = np.asarray(observed)
+        if dense.dtype.kind not in "biuf" or np.any((dense != 0) & (dense != 1)):
+            raise TypeError("observed must be a mask: True (1) where an entry is observed.")
+        if dense.ndim != 2:
+            raise ValueError(f"observed has shape {dense.shape}; needed is {shape}, that of M.")
+        mask = sp.csr_array(dense.astype(bool))
+    if mask.shape != shape:
+        raise ValueError(f"observed has shape {mask.shape}; needed is {shape}, that of M.")
+    return mask
+
+
+def _warn_of_empty_lines(matrix: sp.csr_array) -> None:
+    rows = int(np.count_nonzero(np.diff(matrix.indptr) == 0))
+    columns = matrix.shape[1] - len(np.unique(matrix.indices))
+    if rows or columns:
+        warnings.warn(
+            f"{rows} rows and {columns} columns of M have no observed entry; nothing is known of "
+            "them, and they are completed by fill_value.",
+            UserWarning,
+            stacklevel=4,
+        )

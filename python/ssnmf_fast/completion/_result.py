@@ -1,0 +1,135 @@
+"""What a completion returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class CompletionState:
+    """What a callback sees.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of outer iterations (weight updates) so far.
+    change : float
+        Length of the last change of the iterate, relative to the iterate.
+    residual : float
+        Length of the low-rank part's error at the observed entries, relative to the data.
+    gamma : float
+        The regulariser, relative to the squared spectral norm of the observed entries.
+    rank : int
+        Rank in use.
+    """
+
+    iteration: int
+    change: float
+    residual: float
+    gamma: float
+    rank: int
+
+    @property
+    def objective(self) -> float:
+        """The change, which a progress bar shows."""
+        return self.change
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Result of :func:`complete`: the matrix ``offset + left @ right``.
+
+    Attributes
+    ----------
+    left : ndarray, shape (n, r)
+        Left factor; with biases it has two more columns, the row biases and ones.
+    right : ndarray, shape (r, m)
+        Right factor; its rows are orthonormal, but for those of the biases.
+    offset : float
+        Constant that is added: `fill_value`, or the mean of the data with biases.
+    singular_values : ndarray
+        Of the low-rank part, largest first, in the units of the data.
+    rank : int
+        Rank of the low-rank part.
+    gamma : float
+        The last regulariser, relative to the squared spectral norm of the observed entries.
+    history : list of CompletionState
+        What every check saw.
+    n_iter : int
+        Number of outer iterations.
+    converged : bool
+        Whether the stopping rule was met.
+    lower : float
+        Smallest value of a completed entry (0 with `nonnegative`), -inf for none.
+    observed : scipy.sparse.csr_array or None
+        The observed entries; None in a loaded completion.
+    """
+
+    left: Array
+    right: Array
+    offset: float
+    singular_values: Array
+    rank: int
+    gamma: float
+    history: list[CompletionState] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    lower: float = -np.inf
+    observed: sp.csr_array | None = field(default=None, repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the completed matrix."""
+        return self.left.shape[0], self.right.shape[1]
+
+    def predict(self, rows: Any, columns: Any) -> Array:
+        """Return the completed values at the given places.
+
+        Parameters
+        ----------
+        rows, columns : array_like of int, one shape
+            Places, from 0.
+
+        Returns
+        -------
+        ndarray
+            Values of the low-rank model, at observed entries too.
+
+        Raises
+        ------
+        IndexError
+            If a place is outside the matrix.
+        """
+        rows, columns = np.asarray(rows), np.asarray(columns)
+        values = np.einsum("...k,...k->...", self.left[rows], self.right.T[columns])
+        values = np.maximum(values + self.left.dtype.type(self.offset), self.lower)
+        return np.asarray(values, dtype=self.left.dtype)
+
+    def to_dense(self, *, keep_observed: bool = False) -> Array:
+        """Return the whole matrix, n x m.
+
+        Parameters
+        ----------
+        keep_observed : bool
+            Whether observed entries keep their exact values instead of those of the model.
+
+        Returns
+        -------
+        ndarray, shape (n, m)
+        """
+        dense: Array = self.left @ self.right
+        dense += dense.dtype.type(self.offset)
+        np.maximum(dense, dense.dtype.type(self.lower), out=dense)
+        if keep_observed:
+            if self.observed is None:
+                raise ValueError("The observed entries were not saved with this completion.")
+            rows = np.repeat(np.arange(dense.shape[0]), np.diff(self.observed.indptr))
+            dense[rows, self.observed.indices] = self.observed.data
+        return dense

@@ -1,0 +1,65 @@
+"""Random missing entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._operators import Pattern
+
+Array = npt.NDArray[Any]
+
+
+class MissingEntries:
+    """Draws patterns of entries that are not observed.
+
+    Parameters
+    ----------
+    observed : Pattern
+    share : float
+        Entries of a draw for every observed one; all of them are taken if there are fewer.
+    n_threads : int
+        Number of threads that will work on a draw.
+    """
+
+    def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
+        n, m = observed.shape
+        self._shape = observed.shape
+        self._index = observed.indices.dtype
+        self._n_threads = n_threads
+        rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(observed.indptr))
+        self._taken = rows * m + observed.indices
+        self.count = n * m - len(self._taken)
+        self._wanted = int(share * len(self._taken))
+        self._whole: Pattern | None = None
+        if self.count <= self._wanted:
+            missing = np.ones(n * m, dtype=bool)
+            missing[self._taken] = False
+            self._whole = self._pattern(np.flatnonzero(missing))
+
+    def draw(self, rng: np.random.Generator) -> Pattern:
+        """Return distinct missing entries, uniformly at random, about as many as wanted."""
+        if self._whole is not None:
+            return self._whole
+        n, m = self._shape
+        # Some of the places are observed or drawn twice; more are drawn to make up for it.
+        hits = self._wanted * (1 + len(self._taken) / self.count)
+        places = np.unique(rng.integers(n * m, size=int(hits)))
+        found = np.searchsorted(self._taken, places)
+        found[found == len(self._taken)] = 0
+        return self._pattern(places[self._taken[found] != places])
+
+    def _pattern(self, places: Array) -> Pattern:
+        n, m = self._shape
+        rows, columns = np.divmod(places, m)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+        counts = np.bincount(columns, minlength=m)
+        return Pattern.from_counts(
+            self._shape,
+            indptr.astype(self._index),
+            columns.astype(self._index),
+            counts,
+            self._n_threads,
+        )

@@ -1,0 +1,165 @@
+"""Weighted least squares on the tangent space of matrices of one rank, by conjugate gradients.
+
+At U diag(s) V^T (orthonormal U: n x r, V: m x r) a tangent matrix is U (C V^T + R^T) + L V^T with a
+core C (r x r) and two blocks R (m x r) with V^T R = 0, L (n x r) with U^T L = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._arrays import aligned_zeros, padded, padded_zeros
+from .._dispatch import kernels
+from .._operators import Pattern, SparseOperator
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """A tangent matrix, or a vector of the same blocks."""
+
+    core: Array
+    right: Array
+    left: Array
+
+    def plus(self, step: float, other: Tangent) -> Tangent:
+        return Tangent(
+            self.core + step * other.core,
+            self.right + step * other.right,
+            self.left + step * other.left,
+        )
+
+    def dot(self, other: Tangent) -> float:
+        return float(
+            np.vdot(self.core, other.core)
+            + np.vdot(self.right, other.right)
+            + np.vdot(self.left, other.left)
+        )
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Entries of a pattern with their weights; None stands for ones."""
+
+    pattern: Pattern
+    weights: Array | None
+
+
+class TangentSpace:
+    """The space at U, V (unpadded, orthonormal columns), and the data term on some entries."""
+
+    def __init__(self, U: Array, V: Array, n_threads: int) -> None:
+        self.U, self.V = U, V
+        self.rank = U.shape[1]
+        self._n_threads = n_threads
+        self._left = padded_zeros(len(U), 2 * self.rank, U.dtype)
+        self._right = padded_zeros(len(V), 2 * self.rank, U.dtype)
+
+    def factors(self, x: Tangent) -> tuple[Array, Array]:
+        """Two padded factors of rank 2 r whose product is x; they are overwritten by the next."""
+        r = self.rank
+        self._left[:, :r], self._left[:, r : 2 * r] = self.U, x.left
+        self._right[:, :r] = self.V @ x.core.T + x.right
+        self._right[:, r : 2 * r] = self.V
+        return self._left, self._right
+
+    def project(self, times_V: Array, transposed_times_U: Array) -> Tangent:
+        """The tangent part of a matrix known by its products with V and, transposed, with U."""
+        core = self.U.T @ times_V
+        return Tangent(core, transposed_times_U - self.V @ core.T, times_V - self.U @ core)
+
+    def project_sparse(self, pattern: Pattern, values: Array) -> Tangent:
+        """The tangent part of values on a pattern."""
+        r = self.rank
+        matrix = SparseOperator(pattern, values, self._n_threads)
+        return self.project(
+            matrix.times(padded(self.V, self.V.dtype))[:, :r],
+            matrix.transposed_times(padded(self.U, self.U.dtype))[:, :r],
+        )
+
+    def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
+        """The tangent part of W .* x, summed over several sets of entries."""
+        r = self.rank
+        left, right = self.factors(x)
+        # One pass gives (W .* x) [., V], the other (W .* x)^T [U, .]
+        rows = aligned_zeros(left.shape, left.dtype)
+        columns = aligned_zeros(right.shape, right.dtype)
+        for part in entries:
+            pattern = part.pattern
+            csr = (pattern.indptr, pattern.indices, part.weights)
+            threads = self._n_threads
+            kernels.sparse_sampled(*csr, left, right, rows, 1.0, True, threads)
+            kernels.scatter_sampled(*csr, right, left, pattern.ranges, columns, 1.0, threads)
+        return self.project(rows[:, r : 2 * r], columns[:, :r])
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """The diagonal regulariser: `core` (r x r), and `sides` (r) for the columns of both blocks."""
+
+    core: Array
+    sides: Array
+
+    @classmethod
+    def of(cls, singular: Array, eps: float, dtype: Any) -> Curvature:
+        """Weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2."""
+        s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
+        core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
+        sides = eps / np.maximum(s - eps, 1e-300)
+        return cls(np.minimum(core, 1e12).astype(dtype), np.minimum(sides, 1e12).astype(dtype))
+
+    def times(self, x: Tangent, shift: float = 0.0) -> Tangent:
+        return Tangent(
+            x.core * (self.core + shift),
+            x.right * (self.sides + shift),
+            x.left * (self.sides + shift),
+        )
+
+    def divide(self, x: Tangent, shift: float) -> Tangent:
+        return Tangent(
+            x.core / (self.core + shift),
+            x.right / (self.sides + shift),
+            x.left / (self.sides + shift),
+        )
+
+
+def solve(
+    space: TangentSpace,
+    curvature: Curvature,
+    entries: Sequence[Weighted],
+    mean_weight: float,
+    target: Tangent,
+    start: Tangent,
+    tol: float,
+    max_steps: int,
+) -> tuple[Tangent, int]:
+    """Minimise x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
+
+    def apply(x: Tangent) -> Tangent:
+        return space.weigh(x, entries).plus(1.0, curvature.times(x))
+
+    x = start
+    residual = target.plus(-1.0, apply(x))
+    enough = tol * target.dot(target) ** 0.5
+    z = curvature.divide(residual, mean_weight)
+    direction, rz = z, residual.dot(z)
+    steps = 0
+    while steps < max_steps and residual.dot(residual) ** 0.5 > enough and rz > 0:
+        steps += 1
+        image = apply(direction)
+        bend = direction.dot(image)
+        if not bend > 0:  # rounding, at the end of what this precision can solve
+            break
+        length = rz / bend
+        x = x.plus(length, direction)
+        residual = residual.plus(-length, image)
+        z = curvature.divide(residual, mean_weight)
+        rz, before = residual.dot(z), rz
+        direction = z.plus(rz / before, direction)
+    return x, steps
