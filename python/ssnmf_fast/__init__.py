@@ -22,7 +22,7 @@ from ._version import __version__
 from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
-    from .estimators import NMF, SSNMFClassifier, SSNMFRegressor
+    from .estimators import NMF, LowRankImputer, SSNMFClassifier, SSNMFRegressor
 
 __all__ = [
     "NMF",
@@ -30,6 +30,7 @@ __all__ = [
     "CompletionState",
     "CsrFile",
     "Factorization",
+    "LowRankImputer",
     "LowRankPlusSparse",
     "SSNMFClassifier",
     "SSNMFRegressor",
@@ -46,7 +47,7 @@ __all__ = [
     "weights",
 ]
 
-_ESTIMATORS = ("NMF", "SSNMFClassifier", "SSNMFRegressor")
+_ESTIMATORS = ("NMF", "LowRankImputer", "SSNMFClassifier", "SSNMFRegressor")
 
 
 def __getattr__(name: str) -> Any:

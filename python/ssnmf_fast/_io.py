@@ -21,8 +21,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ._factorize import Factorization
-from ._io_checks import ESTIMATOR_SHAPES, FACTORIZATION_SHAPES, check_parts
+from ._io_checks import (
+    COMPLETION_SHAPES,
+    ESTIMATOR_SHAPES,
+    FACTORIZATION_SHAPES,
+    IMPUTER_SHAPES,
+    check_numbers,
+    check_parts,
+)
 from ._version import __version__
+from .completion import Completion, CompletionState
+from .completion._result import state_of
 
 Array = npt.NDArray[Any]
 Names = str | os.PathLike[str]
@@ -31,6 +40,20 @@ FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 
 _FACTORIZATION = ("S", "A", "B", "objective", "n_iter", "converged")
+_COMPLETION = (
+    "left",
+    "right",
+    "offset",
+    "singular_values",
+    "rank",
+    "scale",
+    "gamma",
+    "history",
+    "n_iter",
+    "converged",
+    "lower",
+)
+_RESULTS: dict[Any, tuple[str, ...]] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
 _UNSAVED = ("callback",)
 _OPTIONAL = ("feature_names_in_", "representation_")  # the latter: not after partial_fit
 _SCALARS = (str, bool, int, float, type(None))
@@ -38,7 +61,9 @@ _SCALARS = (str, bool, int, float, type(None))
 # Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
 # `_fitted_attributes`.
 REGISTRY = {
+    "Completion": "completion",
     "Factorization": "_factorize",
+    "LowRankImputer": "estimators",
     "NMF": "estimators",
     "SSNMFClassifier": "estimators",
     "SSNMFRegressor": "estimators",
@@ -50,8 +75,8 @@ def save(model: Any, path: Names) -> None:
 
     Parameters
     ----------
-    model : Factorization or fitted estimator
-        What to save.
+    model : Factorization, Completion or fitted estimator
+        What to save; the observed entries of a completion are left out.
     path : str or path-like
         The file, by custom with the ending .npz; it is replaced as a whole or not at all.
 
@@ -83,7 +108,7 @@ def save(model: Any, path: Names) -> None:
             f"A {name} cannot be saved; needed is one of {', '.join(REGISTRY)}, fitted."
         )
     values = {key: getattr(model, key) for key in _attributes(type(model)) if hasattr(model, key)}
-    if name != "Factorization" and "components_" not in values:
+    if type(model) not in _RESULTS and "components_" not in values:
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = _split(values)
     header = {
@@ -108,7 +133,7 @@ def load(path: Names) -> Any:
 
     Returns
     -------
-    Factorization or estimator
+    Factorization, Completion or estimator
         Of the class that was saved, ready for use.
 
     Raises
@@ -151,7 +176,7 @@ def _class(name: str) -> Any:
 
 
 def _attributes(kind: Any) -> tuple[str, ...]:
-    return _FACTORIZATION if kind is Factorization else tuple(kind._fitted_attributes)
+    return _RESULTS[kind] if kind in _RESULTS else tuple(kind._fitted_attributes)
 
 
 def _damaged(path: Path, why: str) -> ValueError:
@@ -165,7 +190,7 @@ def _damaged(path: Path, why: str) -> ValueError:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    if isinstance(model, Factorization):
+    if type(model) in _RESULTS:
         return {}
     result = {}
     for key, value in model.get_params(deep=False).items():
@@ -192,6 +217,8 @@ def _packed(value: Any, key: str) -> Any:
         return {"kind": "O" if value.dtype.kind == "O" else "U", "values": labels}
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, CompletionState):
+        return list(vars(value).values())
     if isinstance(value, (list, tuple)):
         return [_packed(entry, key) for entry in value]
     if isinstance(value, _SCALARS):
@@ -252,14 +279,20 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     unknown = set(values) - set(_attributes(kind))
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
-    name = "objective" if kind is Factorization else "objective_"
-    values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
+    if kind is Completion:
+        check_parts(values, COMPLETION_SHAPES)
+        check_numbers(values, ("offset", "scale", "gamma", "lower"))
+        states = [state_of(parts) for parts in values.pop("history")]
+        return Completion(history=states, **values)
+    for name in ("objective", "objective_"):
+        if name in _attributes(kind):
+            values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
     if kind is Factorization:
         check_parts(values, FACTORIZATION_SHAPES)
         return Factorization(**values)
     if not all(isinstance(value, _SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
-    check_parts(values, ESTIMATOR_SHAPES)
+    check_parts(values, IMPUTER_SHAPES if "ridge_" in _attributes(kind) else ESTIMATOR_SHAPES)
     missing = set(_attributes(kind)) - set(values) - set(_OPTIONAL)
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")

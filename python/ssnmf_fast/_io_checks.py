@@ -17,6 +17,24 @@ FACTORIZATION_SHAPES: Shapes = {
     "n_iter": (),
     "converged": (),
 }
+COMPLETION_SHAPES: Shapes = {
+    "left": ("n", "c"),
+    "right": ("c", "m"),
+    "singular_values": ("r",),
+    "rank": (),
+    "n_iter": (),
+    "converged": (),
+}
+IMPUTER_SHAPES: Shapes = {
+    "components_": ("r", "m"),
+    "ridge_": ("r",),
+    "centers_": ("m",),
+    "scales_": ("m",),
+    "feature_names_in_": ("m",),
+    "rank_": (),
+    "n_iter_": (),
+    "n_features_in_": (),
+}
 ESTIMATOR_SHAPES: Shapes = {
     "components_": ("r", "m"),
     "representation_": ("n", "r"),
@@ -33,7 +51,8 @@ ESTIMATOR_SHAPES: Shapes = {
 
 
 def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
-    """Raise ValueError unless the shapes agree with each other and the factors are nonnegative."""
+    """Raise ValueError unless the shapes agree and factors are finite, for NMF nonnegative."""
+    signed = shapes is COMPLETION_SHAPES or shapes is IMPUTER_SHAPES
     sizes: dict[str, int] = {}
     if "n_features_in_" in values:
         sizes["m"] = values["n_features_in_"]
@@ -50,7 +69,20 @@ def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
         for axis, size in zip(axes, value.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
                 raise ValueError(f"{key} has shape {value.shape}, which other arrays contradict")
-        if len(axes) == 2 and not (value.dtype.kind == "f" and np.all(value >= 0)):
-            raise ValueError(f"{key} holds other than nonnegative numbers")
-    if not math.prod(values["A" if "A" in shapes else "components_"].shape):
+        if len(axes) == 2 and not (value.dtype.kind == "f" and _sound(value, signed)):
+            kind = "finite" if signed else "nonnegative"
+            raise ValueError(f"{key} holds other than {kind} numbers")
+    dictionary = next(name for name in ("A", "right", "components_") if name in shapes)
+    if not math.prod(values[dictionary].shape):
         raise ValueError("the dictionary is empty")
+
+
+def check_numbers(values: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Raise ValueError unless these are real numbers."""
+    for name in names:
+        if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
+            raise ValueError(f"{name} is no number")
+
+
+def _sound(factor: Any, signed: bool) -> bool:
+    return bool(np.all(np.isfinite(factor)) if signed else np.all(factor >= 0))

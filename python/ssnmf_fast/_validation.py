@@ -149,9 +149,10 @@ def _check_entries(
             f"Negative values in data passed to {name}: the first is {name}{where}. "
             "Nonnegative factorisation needs entries >= 0; shift or clip the data."
         )
-    if high > _LARGEST[values.dtype]:
+    if max(high, -low) > _LARGEST[values.dtype]:
+        largest = high if high > -low else low
         raise ValueError(
-            f"{name} contains {high:.3g}, too large to work with in {values.dtype} (limit "
+            f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
             f"{_LARGEST[values.dtype]:.0e}). Divide the data by a constant."
         )
 

@@ -236,6 +236,7 @@ def _completion(
         offset=observations.offset,
         singular_values=outcome.singular * observations.scale,
         rank=len(outcome.singular),
+        scale=observations.scale,
         gamma=outcome.gamma,
         history=[CompletionState(**vars(progress)) for progress in outcome.history],
         n_iter=outcome.n_iter,

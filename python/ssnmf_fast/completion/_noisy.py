@@ -27,8 +27,8 @@ _LEVEL = 2**-0.5
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
-_RANKS = (2, 5, 10, 20, 40, 80)
-_BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
+_RANKS = (1, 2, 5, 10, 20, 40, 80)
+BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
 _BIAS_SWEEPS = 5
 
 
@@ -52,8 +52,8 @@ class Biases:
         self._rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
         self._columns = matrix.indices
         self._counts = (
-            np.bincount(self._rows, minlength=n) + _BIAS_RIDGE,
-            np.bincount(self._columns, minlength=m) + _BIAS_RIDGE,
+            np.bincount(self._rows, minlength=n) + BIAS_RIDGE,
+            np.bincount(self._columns, minlength=m) + BIAS_RIDGE,
         )
         self.mean = float(self._raw.mean())
         self.rows, self.columns = np.zeros(n), np.zeros(m)
@@ -228,8 +228,10 @@ def _with_biases(
     outcome: Outcome, biases: Biases, observations: Observations
 ) -> tuple[Outcome, Observations]:
     rank, scale = len(outcome.singular), observations.scale
-    F = np.column_stack([outcome.F[:, :rank], biases.rows / scale, np.ones(len(outcome.F))])
-    G = np.column_stack([outcome.G[:, :rank], np.ones(len(outcome.G)), biases.columns / scale])
+    F = np.column_stack(
+        [outcome.F[:, :rank], biases.rows / scale, np.full(len(outcome.F), 1 / scale)]
+    )
+    G = np.column_stack([outcome.G[:, :rank], np.ones(len(outcome.G)), biases.columns])
     outcome.F, outcome.G = padded(F, observations.dtype), padded(G, observations.dtype)
     outcome.n_biases = 2
     return outcome, replace(observations, offset=biases.mean)

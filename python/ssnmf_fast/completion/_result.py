@@ -42,6 +42,12 @@ class CompletionState:
         return self.change
 
 
+def state_of(parts: Any) -> CompletionState:
+    """The state whose attributes are listed in `parts`, as read from a file."""
+    iteration, change, residual, gamma, rank = parts
+    return CompletionState(int(iteration), float(change), float(residual), float(gamma), int(rank))
+
+
 @dataclass(frozen=True, eq=False)
 class Completion:
     """Result of :func:`complete`: the matrix ``offset + left @ right``.
@@ -51,15 +57,18 @@ class Completion:
     left : ndarray, shape (n, r)
         Left factor; with biases it has two more columns, the row biases and ones.
     right : ndarray, shape (r, m)
-        Right factor; its rows are orthonormal, but for those of the biases.
+        Right factor with orthonormal rows; with biases two more, ones and the column biases.
     offset : float
         Constant that is added: `fill_value`, or the mean of the data with biases.
     singular_values : ndarray
         Of the low-rank part, largest first, in the units of the data.
     rank : int
         Rank of the low-rank part.
+    scale : float
+        Spectral norm of the observed entries minus the offset and biases; the algorithms work on
+        data divided by it.
     gamma : float
-        The last regulariser, relative to the squared spectral norm of the observed entries.
+        The last regulariser, relative to scale^2.
     history : list of CompletionState
         What every check saw.
     n_iter : int
@@ -77,6 +86,7 @@ class Completion:
     offset: float
     singular_values: Array
     rank: int
+    scale: float
     gamma: float
     history: list[CompletionState] = field(default_factory=list)
     n_iter: int = 0

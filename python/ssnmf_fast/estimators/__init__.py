@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ._classifier import SSNMFClassifier
+from ._imputer import LowRankImputer
 from ._nmf import NMF
 from ._regressor import SSNMFRegressor
 
-__all__ = ["NMF", "SSNMFClassifier", "SSNMFRegressor"]
+__all__ = ["NMF", "LowRankImputer", "SSNMFClassifier", "SSNMFRegressor"]

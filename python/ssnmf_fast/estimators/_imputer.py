@@ -1,0 +1,260 @@
+"""Estimator :class:`LowRankImputer`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..completion import complete
+from ..completion._rows import fitted_rows, rows_ridge
+
+Array = npt.NDArray[Any]
+
+
+class LowRankImputer(
+    OneToOneFeatureMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Fill missing entries (NaN) by a low-rank model of the table.
+
+    :meth:`fit` completes the table by :func:`ssnmf_fast.complete`; :meth:`transform` represents
+    rows, new ones too, over the components found, by the exact least squares of IRLS
+    ([1]_ (2.6)), and fills their gaps.  Entries that are there are never changed.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Rank r.  None chooses it by the error at held-out entries, or, with ``gamma_min=None``,
+        estimates it.
+    method : str
+        As in :func:`ssnmf_fast.complete`.
+    p : float, optional
+        Exponent of the Schatten function, as there.
+    gamma_min : float, "validate" or None
+        Shrinkage that stays, as there; None is for data of exactly low rank.
+    biases : bool
+        Whether the model has means of rows and columns; needs `gamma_min`.
+    standardize : bool
+        Whether the model is fitted to columns divided by their standard deviation.
+    max_iter : int, optional
+        Largest number of iterations, as there.
+    tol : float, optional
+        Stopping rule, as there.
+    random_state : None, int, Generator or RandomState
+        Seed; give an int for the same result every time.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    verbose : int
+        1 shows progress on standard error.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Orthonormal components over the standardized columns.
+    rank_ : int
+        Rank in use.
+    gamma_ : float
+        Regulariser at the end, relative to the squared spectral norm of the table.
+    ridge_ : ndarray, shape (r,)
+        Penalty of every component in the least squares of a row.
+    centers_ : ndarray, shape (m,)
+        What is subtracted from the standardized columns: mean and column biases.
+    scales_ : ndarray, shape (m,)
+        Divisors of the columns.
+    n_iter_ : int
+        Number of outer iterations.
+    n_features_in_ : int
+        Number of columns m.
+    feature_names_in_ : ndarray of str, shape (m,)
+        Names of the columns, where X had names that are all strings.
+
+    See Also
+    --------
+    ssnmf_fast.complete : The function behind it, for sparse and large tables.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, Colorado State University, 2021, chapter 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.random((60, 2)) @ rng.random((2, 8))
+    >>> holes = np.where(rng.random(table.shape) < 0.8, table, np.nan)
+    >>> imputer = sf.LowRankImputer(rank=2, gamma_min=None, biases=False, random_state=0)
+    >>> filled = imputer.fit_transform(holes)
+    >>> bool(np.abs(filled - table).max() < 1e-5)
+    True
+    """
+
+    _fitted_attributes: ClassVar[tuple[str, ...]] = (
+        "components_",
+        "rank_",
+        "gamma_",
+        "ridge_",
+        "centers_",
+        "scales_",
+        "n_iter_",
+        "n_features_in_",
+        "feature_names_in_",
+    )
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        *,
+        method: str = "auto",
+        p: float | None = None,
+        gamma_min: Any = "validate",
+        biases: bool = True,
+        standardize: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.rank = rank
+        self.method = method
+        self.p = p
+        self.gamma_min = gamma_min
+        self.biases = biases
+        self.standardize = standardize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: NaN = missing, dtypes kept."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> LowRankImputer:
+        """Learn the model.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, m)
+            Table; NaN is missing.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        LowRankImputer
+            This object.
+
+        Raises
+        ------
+        ValueError
+            For bad input, among it a table without any entry.
+        """
+        del y
+        X = self._checked(X, reset=True)
+        scales = _deviations(X) if self.standardize else np.ones(X.shape[1], dtype=X.dtype)
+        present = ~np.isnan(X)
+        empty = int(np.count_nonzero(~present.any(axis=0)))
+        if empty:
+            warnings.warn(
+                f"{empty} columns of X have no entry; what is missing there is filled without "
+                "knowledge of them.",
+                UserWarning,
+                stacklevel=2,
+            )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*have no observed entry", module=".*")
+            result = complete(
+                _listed(X / scales, present),
+                method=self.method,
+                rank=self.rank,
+                p=self.p,
+                gamma_min=self.gamma_min,
+                biases=self.biases,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                random_state=self.random_state,
+                n_threads=self.n_threads,
+                verbose=self.verbose,
+            )
+        self.components_ = result.right[: result.rank]
+        self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
+        self.ridge_ = rows_ridge(result, self.p, self.method)
+        centers = result.right[-1] if self.biases else np.zeros(X.shape[1], dtype=X.dtype)
+        self.centers_ = (centers + X.dtype.type(result.offset)).astype(X.dtype)
+        self.scales_ = scales
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Fill the missing entries.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, m)
+            Rows, seen in the fit or not; NaN is missing.
+
+        Returns
+        -------
+        ndarray, shape (n, m)
+            A copy without NaN.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False).copy()
+        missing = np.isnan(X)
+        rows = missing.any(axis=1)
+        if not rows.any():
+            return np.asarray(X)
+        present = ~missing[rows]
+        centred = X[rows] / self.scales_ - self.centers_
+        model = fitted_rows(
+            _listed(centred, present),
+            self.components_.astype(X.dtype),
+            self.ridge_,
+            self.biases,
+            self.n_threads,
+        )
+        filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
+        X[rows] = np.where(present, X[rows], filled)
+        return np.asarray(X)
+
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        checked: Array = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        return checked
+
+
+def _deviations(X: Array) -> Array:
+    """Standard deviation of every column over its entries; 1 where it is 0 or unknown."""
+    present = ~np.isnan(X)
+    count = np.maximum(present.sum(axis=0), 1)
+    filled = np.where(present, X, 0.0)
+    centred = np.where(present, filled - filled.sum(axis=0) / count, 0.0)
+    deviations = np.sqrt((centred**2).sum(axis=0) / count)
+    largest = np.abs(filled).max(axis=0, initial=0.0)
+    constant = deviations <= 10 * np.finfo(X.dtype).eps * largest
+    return np.where(constant, 1.0, deviations).astype(X.dtype)
+
+
+def _listed(X: Array, present: Array) -> sp.csr_array:
+    """The entries that are there; zeros among them stay."""
+    columns = np.nonzero(present)[1].astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
+    return sp.csr_array((X[present], columns, indptr), shape=X.shape)

@@ -1,0 +1,25 @@
+"""Sparse nonnegative matrices of low rank, sampled at one rate of zeros and one of nonzeros."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def sparse_factor(n, rank, density, rng):
+    factor = np.zeros(n * rank)
+    places = rng.integers(n * rank, size=round(density * n * rank))
+    factor[places] = rng.random(len(places))
+    return factor.reshape(n, rank)
+
+
+def structured(n, m, rank, zero_rate, nonzero_rate, seed=0, density=0.6):
+    """Return the matrix and the same with NaN in place of what is not observed."""
+    rng = np.random.default_rng(seed)
+    M = sparse_factor(n, rank, density, rng) @ sparse_factor(m, rank, density, rng).T
+    observed = rng.random((n, m)) < np.where(M == 0, zero_rate, nonzero_rate)
+    return M, np.where(observed, M, np.nan)
+
+
+def error(M, completion):
+    completed = completion.to_dense(keep_observed=True)
+    return np.linalg.norm(completed - M) / np.linalg.norm(M)

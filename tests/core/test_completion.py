@@ -1,0 +1,414 @@
+"""Completion of matrices: accuracy, input forms, options, errors."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from completion_problems import error, structured
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import ssnmf_fast as sf
+from ssnmf_fast._dispatch import level
+
+METHODS = (
+    "auto",
+    "sirls",
+    "structured-sirls",
+    "irls",
+    "structured-irls",
+    "nnm",
+    "structured-nnm",
+)
+FAST = level != "reference"
+
+
+@pytest.fixture(scope="module")
+def easy():
+    return structured(40, 30, 3, 0.5, 0.8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_recovery(easy, method, dtype):
+    M, holes = easy
+    fit = sf.complete(holes.astype(dtype), method=method, rank=3, random_state=0)
+    assert error(M, fit) < (5e-2 if method == "nnm" else 5e-3)
+    assert fit.left.dtype == fit.right.dtype == fit.to_dense().dtype == dtype
+    assert fit.left.shape == (40, fit.rank)
+    assert fit.right.shape == (fit.rank, 30)
+    assert fit.shape == (40, 30)
+    np.testing.assert_allclose(fit.right @ fit.right.T, np.eye(fit.rank), atol=1e-5)
+    assert fit.converged
+    assert fit.history[-1].iteration == fit.n_iter
+
+
+@pytest.mark.filterwarnings("ignore:.*have no observed entry")
+@pytest.mark.parametrize("shape", [(50, 50), (60, 44), (44, 60)])
+def test_auto_uses_structure(shape):
+    """Few zeros are observed: without structure, and by the thesis' methods, the matrix is lost."""
+    errors = {name: [] for name in ("auto", "plain", "sirls", "structured-sirls")}
+    for seed in range(3):
+        M, holes = structured(*shape, 3, 0.05, 0.45, seed)
+        common = {"rank": 3, "random_state": 0}
+        errors["auto"].append(error(M, sf.complete(holes, **common)))
+        plain = sf.complete(holes, sparsity=0.0, nonnegative=False, **common)
+        errors["plain"].append(error(M, plain))
+        for method in ("sirls", "structured-sirls"):
+            errors[method].append(
+                error(M, sf.complete(holes, method=method, max_iter=1000, **common))
+            )
+    median = {name: np.median(values) for name, values in errors.items()}
+    assert median["auto"] < 1e-4
+    assert median["auto"] < 0.1 * min(median[name] for name in errors if name != "auto")
+
+
+def test_thesis_without_its_sparsity_step(easy):
+    """The gain of structured sIRLS over sIRLS is that of its schedule: c = 0 has it too."""
+    M, holes = easy
+    slow = error(M, sf.complete(holes, method="sirls", rank=3, random_state=0))
+    for sparsity in (1e-6, 0.0):
+        fit = sf.complete(
+            holes, method="structured-sirls", sparsity=sparsity, rank=3, random_state=0
+        )
+        assert error(M, fit) < 0.5 * slow
+
+
+def test_rank_is_estimated():
+    M, holes = structured(60, 50, 3, 0.6, 0.9)
+    for method in ("auto", "structured-sirls", "irls"):
+        fit = sf.complete(holes, method=method, random_state=0)
+        assert fit.rank >= 3
+        assert error(M, fit) < 1e-2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_give_the_same_bits(method):
+    _, holes = structured(300, 200, 3, 0.5, 0.8)
+    fits = [
+        sf.complete(holes, method=method, rank=3, random_state=0, n_threads=threads, max_iter=3)
+        for threads in ((1, 2, 3, 5) if FAST else (1, 2))
+    ]
+    assert len({fit.left.tobytes() for fit in fits}) == 1
+    assert len({fit.right.tobytes() for fit in fits}) == 1
+
+
+def forms(M, holes):
+    observed = ~np.isnan(holes)
+    rows, columns = np.nonzero(observed)
+    filled = np.where(observed, M, 7.0)
+    order = np.random.default_rng(0).permutation(len(rows))
+    values = M[rows, columns]
+    stored = sp.coo_array((values, (rows, columns)), shape=M.shape)
+    yield "NaN", holes, {}
+    yield "Fortran", np.asfortranarray(holes), {}
+    yield "mask", filled, {"observed": observed}
+    yield "sparse mask", filled, {"observed": sp.csc_array(observed)}
+    yield "sparse", stored, {}
+    yield "csr", stored.tocsr(), {}
+    yield "csc", stored.tocsc(), {}
+    yield "sparse and mask", sp.csr_array(M), {"observed": observed}
+    yield "triplets", (rows[order], columns[order], values[order]), {"shape": M.shape}
+
+
+def test_forms_of_the_data_agree(easy):
+    M, holes = easy
+    results = {}
+    for name, data, options in forms(M, holes):
+        fit = sf.complete(data, rank=3, random_state=0, max_iter=5, **options)
+        results[name] = fit.to_dense()
+        assert fit.observed.nnz == np.count_nonzero(~np.isnan(holes))  # explicit zeros count
+    for name, result in results.items():
+        np.testing.assert_array_equal(result, results["NaN"], err_msg=name)
+
+
+def test_input_is_not_modified(easy):
+    M, holes = easy
+    for name, data, options in forms(M, holes):
+        if isinstance(data, tuple):
+            before = [part.copy() for part in data]
+            sf.complete(data, rank=2, max_iter=2, **options)
+            assert all(np.array_equal(a, b) for a, b in zip(data, before, strict=True)), name
+        elif sp.issparse(data):
+            before = data.copy()
+            sf.complete(data, rank=2, max_iter=2, **options)
+            assert (data != before).nnz == 0, name
+
+
+def test_predict_and_dense(easy):
+    M, holes = easy
+    fit = sf.complete(holes, rank=3, random_state=0)
+    dense = fit.to_dense()
+    rows, columns = np.array([[0, 3], [39, 5]]), np.array([[1, 29], [0, 0]])
+    np.testing.assert_allclose(fit.predict(rows, columns), dense[rows, columns], atol=1e-12)
+    kept = fit.to_dense(keep_observed=True)
+    observed = ~np.isnan(holes)
+    np.testing.assert_array_equal(kept[observed], M[observed])
+    np.testing.assert_array_equal(kept[~observed], dense[~observed])
+    with pytest.raises(IndexError):
+        fit.predict([40], [0])
+
+
+def test_fill_value_shifts_the_problem(easy):
+    M, holes = easy
+    plain = sf.complete(holes, method="structured-sirls", rank=3, random_state=0)
+    shifted = sf.complete(
+        holes + 5, method="structured-sirls", rank=3, random_state=0, fill_value=5.0
+    )
+    np.testing.assert_allclose(shifted.to_dense(), plain.to_dense() + 5, atol=1e-4)
+    assert shifted.offset == 5.0
+    bounded = sf.complete(holes - 0.1, rank=3, random_state=0, fill_value=-0.1, nonnegative=True)
+    assert bounded.to_dense().min() >= 0
+    assert error(M - 0.1, sf.complete(holes - 0.1, rank=3, fill_value=-0.1, random_state=0)) < 1e-4
+
+
+def test_nonnegative():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 30))
+    holes = np.where(rng.random(M.shape) < 0.6, M, np.nan)
+    for method in METHODS:
+        assert sf.complete(holes, method=method, rank=3, max_iter=30).to_dense().min() < 0
+        bounded = sf.complete(holes, method=method, rank=3, nonnegative=True, max_iter=30)
+        assert bounded.to_dense().min() >= 0
+        assert bounded.lower == 0
+    assert sf.complete(np.abs(holes), rank=3, max_iter=2).lower == 0
+    assert sf.complete(holes, rank=3, max_iter=2).lower == -np.inf
+
+
+def test_noise_is_not_amplified():
+    M, holes = structured(50, 40, 3, 0.5, 0.9)
+    noise = 1e-3 * M.std() * np.random.default_rng(0).standard_normal(M.shape)
+    for method in ("auto", "sirls", "structured-sirls"):
+        fit = sf.complete(holes + noise, method=method, rank=3, random_state=0)
+        assert error(M, fit) < 5e-3
+
+
+def test_shrinkage_is_validated():
+    rng = np.random.default_rng(0)
+    signal = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 60))
+    signal += rng.standard_normal(80)[:, None] + 3
+    M = signal + 0.7 * rng.standard_normal(signal.shape)
+    holes = np.where(rng.random(M.shape) < 0.4, M, np.nan)
+    missing = np.isnan(holes)
+
+    def rmse(fit):
+        return np.sqrt(np.mean((fit.to_dense() - signal)[missing] ** 2))
+
+    fit = sf.complete(holes, gamma_min="validate", biases=True, random_state=0)
+    assert rmse(fit) < 0.6
+    assert rmse(fit) < 0.5 * rmse(sf.complete(holes, method="structured-sirls", rank=10))
+    assert fit.left.shape[1] == fit.rank + 2
+    rows = np.arange(80)
+    np.testing.assert_allclose(fit.predict(rows, 0 * rows), fit.to_dense()[:, 0])
+    given = sf.complete(holes, gamma_min=fit.gamma, rank=fit.rank, biases=True, random_state=0)
+    assert rmse(given) == pytest.approx(rmse(fit), rel=0.05)
+
+
+@pytest.mark.parametrize("method", ["auto", "sirls", "structured-sirls", "irls"])
+def test_warm_start(easy, method):
+    M, holes = easy
+    first = sf.complete(holes, method=method, rank=3, random_state=0)
+    for init in (first, (first.left, first.right)):
+        again = sf.complete(holes, method=method, rank=3, random_state=0, init=init)
+        assert again.n_iter <= first.n_iter
+        assert error(M, again) < 1.5 * error(M, first) + 1e-8
+
+
+def test_callback_stops(easy):
+    _, holes = easy
+    seen = []
+
+    def callback(state):
+        seen.append(state)
+        return len(seen) == 2
+
+    fit = sf.complete(holes, rank=3, callback=callback)
+    assert [state.iteration for state in seen] == [1, 2]
+    assert fit.history == seen
+    assert fit.n_iter == 2
+    assert not fit.converged
+
+
+def test_progress_is_shown(easy, capsys):
+    sf.complete(easy[1], rank=3, verbose=1, max_iter=3)  # no terminal: nothing to see
+    assert capsys.readouterr().err == ""
+
+
+def test_no_dense_array():
+    rng = np.random.default_rng(0)
+    n, entries = 20_000, 100_000
+    rows, columns = rng.integers(n, size=(2, entries))
+    places = np.unique(rows * n + columns)
+    rows, columns = np.divmod(places, n)
+    left, right = rng.random((2, n, 2))
+    values = np.einsum("ek,ek->e", left[rows], right[columns])
+    for method in ("auto", "sirls", "structured-sirls", "irls"):
+        tracemalloc.start()
+        with pytest.warns(UserWarning, match="have no observed entry"):
+            sf.complete((rows, columns, values), shape=(n, n), method=method, rank=2, max_iter=2)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 100e6  # the whole matrix has 3.2 GB
+
+
+def test_interrupt():
+    """Ctrl-C between two passes leaves nothing behind."""
+    import _thread
+
+    _, holes = structured(100, 100, 5, 0.3, 0.5)
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        sf.complete(holes, method="sirls", rank=5, max_iter=10**7, tol=0.0)
+    timer.join()
+
+
+def test_degenerate_matrices():
+    full = np.outer(np.arange(4.0), np.arange(5.0))
+    for method in METHODS:
+        for data in (np.zeros((4, 5)), full, np.array([[2.0]]), np.ones((1, 6)), np.ones((6, 1))):
+            fit = sf.complete(data, method=method, rank=1)
+            np.testing.assert_allclose(fit.to_dense(keep_observed=True), data, atol=1e-12)
+            np.testing.assert_allclose(fit.to_dense(), data, atol=0.1 * max(1, data.max()))
+        whole = sf.complete(full, method=method, rank=4, max_iter=50)
+        assert np.isfinite(whole.to_dense()).all()
+        empty = full.copy()
+        empty[1] = empty[:, 2] = np.nan
+        with pytest.warns(UserWarning, match="1 rows and 1 columns of M"):
+            fit = sf.complete(empty, method=method, rank=1)
+        assert np.isfinite(fit.to_dense()).all()
+        np.testing.assert_allclose(fit.to_dense()[1], 0, atol=1e-6)
+
+
+def test_many_iterations_stay_finite(easy):
+    _, holes = easy
+    for p in (0.0, 0.5, 1.0):
+        for q in (0.0, 0.5, 1.0):
+            fit = sf.complete(
+                holes,
+                method="structured-sirls",
+                p=p,
+                q=q,
+                rank=3,
+                tol=0.0,
+                max_iter=1300 if FAST else 100,
+            )
+            assert np.isfinite(fit.to_dense()).all()
+
+
+BAD = [
+    ({"M": np.full((3, 3), np.nan)}, ValueError, "no observed entry"),
+    ({"M": np.ones(3)}, ValueError, "two dimensions"),
+    ({"M": np.array([[1.0, np.inf]])}, ValueError, "infinity"),
+    ({"M": np.ones((2, 2), complex)}, TypeError, "complex"),
+    ({"observed": np.ones((2, 3), bool)}, ValueError, r"observed has shape \(2, 3\)"),
+    ({"observed": np.full((4, 3), 0.5)}, TypeError, "mask"),
+    ({"shape": (4, 3)}, ValueError, "shape belongs to"),
+    ({"rank": 4}, ValueError, "rank must be at most"),
+    ({"rank": 0}, ValueError, "rank must be at least 1"),
+    ({"method": "als"}, ValueError, "method must be one of"),
+    ({"p": 1.5}, ValueError, "p must be from 0 to 1"),
+    ({"q": -1}, ValueError, "q must be"),
+    ({"sparsity": -1.0}, ValueError, "sparsity must be"),
+    ({"sparsity_step": "newton"}, ValueError, "sparsity_step must be one of"),
+    ({"missing_norm": "l0"}, ValueError, "missing_norm must be one of"),
+    ({"gamma_min": 0}, ValueError, "above 0"),
+    ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
+    ({"gamma_min": "validate", "method": "nnm"}, ValueError, "needs method"),
+    ({"biases": True}, ValueError, "biases=True needs gamma_min"),
+    ({"biases": 1}, TypeError, "biases must be True or False"),
+    ({"nonnegative": "yes"}, TypeError, "nonnegative must be True or False"),
+    ({"fill_value": np.nan}, ValueError, "fill_value must be"),
+    ({"fill_value": "0"}, TypeError, "fill_value must be"),
+    ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+    ({"tol": -1}, ValueError, "tol must be"),
+    ({"random_state": "x"}, ValueError, "random_state must be"),
+    ({"init": 3}, TypeError, "init must be"),
+    ({"init": (np.ones((4, 1)), np.ones((2, 3)))}, ValueError, "init has factors"),
+    ({"init": (np.ones((5, 1)), np.ones((1, 3)))}, ValueError, "init is a 5 x 3 matrix"),
+    ({"init": (np.full((4, 1), np.nan), np.ones((1, 3)))}, ValueError, "NaN or infinity"),
+    ({"M": ([0], [0])}, ValueError, "a tuple of 2"),
+    ({"M": ([0, 1], [0], [1.0])}, ValueError, "vectors of one length"),
+    ({"M": ([0.5], [0], [1.0])}, TypeError, "rows of M must be integers"),
+    ({"M": ([-1], [0], [1.0])}, ValueError, "rows of M must be at least 0"),
+    ({"M": ([3], [0], [1.0]), "shape": (2, 2)}, ValueError, "beyond shape"),
+    ({"M": ([0], [0], [1.0]), "shape": 2}, ValueError, "shape must be"),
+    ({"M": ([0], [0], ["a"])}, TypeError, "real numbers"),
+    ({"M": ([0], [0], [1.0]), "observed": np.ones((1, 1))}, ValueError, "observed must be None"),
+    ({"M": ([2, 1, 2], [1, 0, 1], [1.0, 2, 3])}, ValueError, r"\[2, 1\] more than once"),
+]
+
+
+@pytest.mark.parametrize(("changes", "kind", "message"), BAD)
+def test_bad_input(changes, kind, message):
+    arguments = {"M": np.ones((4, 3)), **changes}
+    with pytest.raises(kind, match=message):
+        sf.complete(arguments.pop("M"), **arguments)
+
+
+def test_repeated_entries_are_named():
+    repeated = sp.csr_array(([1.0, 2, 3], [0, 2, 2], [0, 1, 3]), shape=(2, 3))
+    for data in (repeated, sp.coo_array(([1.0, 2], ([1, 1], [2, 2])), shape=(2, 3))):
+        with pytest.raises(ValueError, match=r"\[1, 2\] more than once"):
+            sf.complete(data)
+    with pytest.raises(ValueError, match=r"M\[0, 1\] is NaN, but `observed`"):
+        sf.complete(np.array([[1.0, np.nan]]), observed=np.ones((1, 2), bool))
+
+
+@settings(max_examples=300 if FAST else 20, deadline=None)
+@given(
+    data=hnp.arrays(
+        st.sampled_from([np.float32, np.float64]),
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=7),
+        elements=st.one_of(
+            st.just(np.nan),
+            st.floats(-1e6, 1e6, width=32, allow_subnormal=False),
+            st.sampled_from([0.0, 1.0, 1e-30, -1e30, np.inf]),
+        ),
+    ),
+    method=st.sampled_from(METHODS),
+    rank=st.sampled_from([None, 1, 2, 5]),
+    p=st.sampled_from([None, 0.0, 0.5, 1.0]),
+    q=st.sampled_from([0.0, 0.5, 1.0]),
+    noisy=st.booleans(),
+    fill_value=st.sampled_from([0.0, -2.0]),
+    nonnegative=st.sampled_from([None, True, False]),
+)
+@pytest.mark.filterwarnings("ignore:.*have no observed entry")
+def test_fuzz(data, method, rank, p, q, noisy, fill_value, nonnegative):
+    """Any input gives a finite completion or a clear error."""
+    options = {"gamma_min": "validate", "biases": fill_value == 0} if noisy else {}
+    try:
+        fit = sf.complete(
+            data,
+            method=method,
+            rank=rank,
+            p=p,
+            q=q,
+            fill_value=fill_value,
+            nonnegative=nonnegative,
+            max_iter=8,
+            random_state=0,
+            **options,
+        )
+    except ValueError:
+        return
+    assert np.isfinite(fit.to_dense()).all()
+    assert np.isfinite(fit.singular_values).all()
+
+
+def test_saved_completion(easy, tmp_path):
+    _, holes = easy
+    fit = sf.complete(holes, rank=3, random_state=0)
+    sf.save(fit, tmp_path / "fit.npz")
+    loaded = sf.load(tmp_path / "fit.npz")
+    np.testing.assert_array_equal(loaded.to_dense(), fit.to_dense())
+    assert loaded.history == fit.history
+    assert loaded.lower == 0.0
+    with pytest.raises(ValueError, match="not saved"):
+        loaded.to_dense(keep_observed=True)

@@ -1,0 +1,101 @@
+"""Iterates of the matrix-free engine are those of the dense reference, given the same SVD."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from completion_problems import structured
+
+from ssnmf_fast.completion._dense_irls import StructuredIteration
+from ssnmf_fast.completion._dense_reference import iterates
+from ssnmf_fast.completion._irls import Iteration, distance_squared
+from ssnmf_fast.completion._observations import Observations
+from ssnmf_fast.completion._read import read_observed
+from ssnmf_fast.completion._schedule import Sparsity, damping, ridge, sirls
+from ssnmf_fast.completion._schedule import structured as structured_schedule
+
+RANK = 4
+WHOLE = 1000  # sketch all columns: the SVD is exact
+
+
+def observations(holes):
+    return Observations.of(read_observed(holes, None, None, 1), 0.0, 1)
+
+
+def schedules(data, p, q):
+    slow = sirls(data, RANK, p, None)
+    yield slow
+    yield replace(slow, exact=True)
+    yield structured_schedule(data, p, Sparsity(step=1e-6, q=q), None)
+    yield structured_schedule(data, p, Sparsity(step=1e-6, q=q, proximal=False), None)
+    decaying = Sparsity(step=1e-3, decay=0.97, q=q, floor=0.0)
+    yield structured_schedule(data, p, decaying, None)
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
+def test_matrix_free_is_dense(shape, p, q):
+    _, holes = structured(*shape, RANK, 0.3, 0.7)
+    data = observations(holes)
+    observed = ~np.isnan(holes)
+    scaled = np.where(observed, holes, 0) / data.scale
+    for schedule in schedules(data, p, q):
+        state = Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
+        dense = iterates(scaled, observed, schedule, RANK)
+        for iteration in range(1, 21):
+            state.reweight(schedule, iteration)
+            expected = next(dense)
+            ours = np.where(observed, scaled, state.F @ state.G.T)
+            assert np.linalg.norm(ours - expected) < 1e-10 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_structured_irls_is_dense(shape, alpha):
+    _, holes = structured(*shape, RANK, 0.3, 0.7)
+    data = observations(holes)
+    observed = ~np.isnan(holes)
+    scaled = np.where(observed, holes, 0) / data.scale
+    schedule = replace(sirls(data, RANK, 0.5, None), exact=True, sparsity=Sparsity(q=0.5))
+    state = StructuredIteration(
+        data, RANK, None, np.random.default_rng(0), alpha, oversampling=WHOLE
+    )
+    for iteration, expected in zip(
+        range(1, 21), iterates(scaled, observed, schedule, RANK, alpha), strict=False
+    ):
+        state.reweight(schedule, iteration)
+        assert np.linalg.norm(state.X - expected) < 1e-10 * np.linalg.norm(expected)
+
+
+def test_uniform_maps_need_no_pass_over_all_entries():
+    sparsity = Sparsity(step=1e-6)
+    scale, shrink = sparsity.at(2, largest=1e-4)
+    assert shrink[0] == 0.0
+    assert scale == pytest.approx(1 - 1e-6 / 0.9**0.5, abs=1e-11)
+    assert sparsity.at(200, largest=1e-1)[1][0] == 1e-6
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_damping_and_ridge_have_no_cancellation(p):
+    singular = np.array([1.0, 1e-3, 1e-8, 1e-12, 0.0])
+    for gamma in (1.0, 1e-8, 1e-17):
+        d, delta = damping(singular, gamma, p), ridge(singular, gamma, p)
+        ratio = singular.astype(np.longdouble) ** 2 / np.longdouble(gamma)
+        exact = 1 - (1 + ratio) ** np.longdouble(-(1 - p / 2))
+        assert np.all(np.isfinite(d) & np.isfinite(delta))
+        np.testing.assert_allclose(d[:2], exact[:2].astype(float), rtol=1e-12)
+        usable = d > 1e-10
+        np.testing.assert_allclose(1 / (1 + delta[usable]), d[usable], rtol=1e-12)
+
+
+def test_distance_of_factored_matrices():
+    rng = np.random.default_rng(0)
+    G, H = (np.linalg.qr(rng.standard_normal((20, 3)))[0] for _ in range(2))
+    E, F = rng.standard_normal((2, 30, 3))
+    expected = np.linalg.norm(E @ G.T - F @ H.T) ** 2
+    assert distance_squared(E, G, F, H) == pytest.approx(expected)
+    nearly = distance_squared(E, G, E * (1 + 1e-12), G) ** 0.5
+    assert nearly == pytest.approx(1e-12 * np.linalg.norm(E), rel=1e-3)

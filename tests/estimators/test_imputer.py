@@ -1,0 +1,110 @@
+"""LowRankImputer: scikit-learn's conventions, accuracy, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import ssnmf_fast as sf
+
+
+@pytest.mark.filterwarnings("ignore:.*columns of X have no entry")
+@parametrize_with_checks([sf.LowRankImputer()])
+def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    X = load_diabetes().data
+    holes = np.random.default_rng(0).random(X.shape) < 0.2
+    return X, np.where(holes, np.nan, X), holes
+
+
+def test_beats_the_mean(table):
+    X, given, holes = table
+
+    def rmse(imputer):
+        filled = imputer.fit_transform(given)
+        assert np.array_equal(filled[~holes], X[~holes])
+        return np.sqrt(np.mean((filled - X)[holes] ** 2))
+
+    assert rmse(sf.LowRankImputer(random_state=0)) < 0.8 * rmse(SimpleImputer())
+    for options in ({"standardize": False}, {"biases": False}, {"method": "sirls", "rank": 3}):
+        assert rmse(sf.LowRankImputer(random_state=0, **options)) < rmse(SimpleImputer())
+
+
+def test_new_rows(table):
+    X, given, holes = table
+    imputer = sf.LowRankImputer(random_state=0).fit(given[:300])
+    filled = imputer.transform(given[300:])
+    assert np.isfinite(filled).all()
+    mean = np.nanmean(given[:300], axis=0)
+    missing = holes[300:]
+    error = (filled - X[300:])[missing]
+    assert np.mean(error**2) < 0.8 * np.mean(((mean - X[300:])[missing]) ** 2)
+    one = imputer.transform(given[300:301])
+    np.testing.assert_allclose(one[0], filled[0], atol=1e-12)
+    nothing = imputer.transform(np.full((1, X.shape[1]), np.nan))
+    np.testing.assert_allclose(nothing[0], imputer.centers_ * imputer.scales_)
+
+
+@pytest.mark.parametrize("method", ["auto", "structured-sirls", "irls", "nnm"])
+def test_exact_low_rank(method):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 12))
+    given = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    imputer = sf.LowRankImputer(
+        2, method=method, gamma_min=None, biases=False, random_state=0, tol=1e-8
+    )
+    tolerance = 0.1 if method == "nnm" else 1e-3
+    np.testing.assert_allclose(imputer.fit_transform(given), X, atol=tolerance)
+
+
+def test_columns_without_entries(table):
+    _, given, _ = table
+    empty = given.copy()
+    empty[:, 3] = np.nan
+    with pytest.warns(UserWarning, match="1 columns of X have no entry"):
+        filled = sf.LowRankImputer(random_state=0).fit_transform(empty)
+    assert np.isfinite(filled).all()
+
+
+def test_pipeline_and_names(table):
+    pandas = pytest.importorskip("pandas")
+    _, given, _ = table
+    y = load_diabetes().target
+    model = make_pipeline(sf.LowRankImputer(random_state=0), Ridge())
+    assert np.all(cross_val_score(model, given, y, cv=3) > 0.2)
+    frame = pandas.DataFrame(given, columns=load_diabetes().feature_names)
+    imputer = clone(sf.LowRankImputer(random_state=0)).set_output(transform="pandas").fit(frame)
+    assert list(imputer.transform(frame).columns) == list(frame.columns)
+    assert list(imputer.get_feature_names_out()) == list(frame.columns)
+
+
+def test_saved(table, tmp_path):
+    _, given, _ = table
+    imputer = sf.LowRankImputer(random_state=0).fit(given)
+    sf.save(imputer, tmp_path / "imputer.npz")
+    loaded = sf.load(tmp_path / "imputer.npz")
+    np.testing.assert_array_equal(loaded.transform(given), imputer.transform(given))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 11}, "rank must be at most"),
+        ({"method": "als"}, "method must be one of"),
+        ({"gamma_min": None}, "biases=True needs gamma_min"),
+    ],
+)
+def test_bad_options(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        sf.LowRankImputer(**options).fit(table[1])
