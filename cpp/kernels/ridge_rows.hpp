@@ -51,7 +51,7 @@ class RidgeRow {
     if (b_.isZero(0.0)) {
       return b_;
     }
-    solver_.compute(H_.template selfadjointView<Eigen::Lower>());
+    solver_.compute(H_);
     b_ = solver_.solve(b_);
     return b_;
   }
@@ -59,7 +59,8 @@ class RidgeRow {
  private:
   void flush() {
     if (count_ > 0) {
-      H_.template selfadjointView<Eigen::Lower>().rankUpdate(gathered_.topRows(count_).transpose());
+      const Block<const double> rows{gathered_.data(), count_, rank_, rank_};
+      add_transposed_product(rows, rows, {H_.data(), rank_, rank_, rank_});
       count_ = 0;
     }
   }
