@@ -20,6 +20,20 @@ void bind_gram(const py::array& G, const py::object& weights, py::array out, int
   });
 }
 
+void bind_cross(const py::array& F, const py::array& G, py::array out, int n_threads) {
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    const auto f = const_rows<T>(F, "F");
+    const auto g = const_rows<T>(G, "G");
+    const auto to = writable_rows<T>(out, "out");
+    require_equal(f.rows, g.rows, "rows of F and of G");
+    require_equal(to.rows, f.columns, "rows of out and columns of F");
+    require_equal(to.columns, g.columns, "columns of out and of G");
+    const py::gil_scoped_release release;
+    cross<T>(f, g, {}, to, n_threads);
+  });
+}
+
 void bind_column_sums(const py::array& G, const py::object& weights, py::array out, int n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
@@ -42,8 +56,8 @@ void bind_multiply(const py::array& F, const py::array& K, const py::object& row
     const auto a = optional_vector<T>(row_scale, "row_scale", f.rows);
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
     require_equal(k.rows, f.columns, "rows of K and columns of F");
-    require_equal(k.columns, f.columns, "columns of K and of F");
-    require_same_shape(f, to.out, "out");
+    require_equal(k.columns, to.out.columns, "columns of K and of out");
+    require_equal(f.rows, to.out.rows, "rows of F and of out");
     const py::gil_scoped_release release;
     multiply<T>(f, k, a, to, n_threads);
   });
@@ -117,6 +131,8 @@ void bind_extrapolate(py::array F, py::array before, double step, int n_threads)
 void register_factors(py::module_& module) {
   module.def("gram", &bind_gram, py::arg("G"), py::arg("weights").none(true), py::arg("out"),
              py::arg("n_threads"), "G^T diag(weights) G.");
+  module.def("cross", &bind_cross, py::arg("F"), py::arg("G"), py::arg("out"), py::arg("n_threads"),
+             "F^T G.");
   module.def("column_sums", &bind_column_sums, py::arg("G"), py::arg("weights").none(true),
              py::arg("out"), py::arg("n_threads"), "G^T weights.");
   module.def("multiply", &bind_multiply, py::arg("F"), py::arg("K"),

@@ -13,19 +13,19 @@ namespace ssnmf {
 constexpr Size kRowsPerBlock = 1024;
 constexpr Size kMostPartials = 16;  // of R x R values each, for the Gram matrix
 
-// G^T diag(weights) G into out (R x R); weights.data == nullptr stands for ones.
+// F^T diag(weights) G into out (R x C); weights.data == nullptr stands for ones.
 template <class T>
-void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& out, int threads) {
-  const Size rank = G.columns;
+void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& weights,
+           const Rows<T>& out, int threads) {
   const Size step = std::max(kRowsPerBlock, (G.rows + kMostPartials - 1) / kMostPartials);
   const EvenBlocks blocks(G.rows, step);
-  const int team = useful_threads(G.rows * rank * rank, threads);
+  const int team = useful_threads(G.rows * F.columns * G.columns, threads);
   std::vector<Matrix<T>> partials(static_cast<std::size_t>(blocks.count()));
   parallel_for(
       blocks.count(), team, [] { return Matrix<T>{}; },
       [&](Matrix<T>& weighted, Size block) {
         Matrix<T>& partial = partials[static_cast<std::size_t>(block)];
-        partial.setZero(rank, rank);
+        partial.setZero(F.columns, G.columns);
         const Range range = blocks[block];
         for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
           const Range rows{begin, std::min(range.end, begin + kRowsPerBlock)};
@@ -38,14 +38,20 @@ void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& o
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_transposed_product(g, right, corner(partial, rank, rank));
+          add_transposed_product(rows_of(F, rows), right, corner(partial, F.columns, G.columns));
         }
       });
-  MatrixMap<T> total(out.data, rank, rank);
+  MatrixMap<T> total(out.data, out.rows, out.columns);
   total.setZero();
   for (const Matrix<T>& partial : partials) {
     total += partial;
   }
+}
+
+// G^T diag(weights) G into out (R x R).
+template <class T>
+void gram(const Rows<const T>& G, const Span<const T>& weights, const Rows<T>& out, int threads) {
+  cross(G, G, weights, out, threads);
 }
 
 // G^T weights into out (R).
@@ -75,20 +81,20 @@ void column_sums(const Rows<const T>& G, const Span<const T>& weights, T* out, i
   }
 }
 
-// diag(row_scale) F K, with K of R x R.
+// diag(row_scale) F K, with K of R x C.
 template <class T>
 void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T>& row_scale,
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
-  const int team = useful_threads(F.rows * F.columns * F.columns, threads);
+  const int team = useful_threads(F.rows * K.rows * K.columns, threads);
   const Block<const T> k{K.data, K.rows, K.columns, K.columns};
-  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock / 4, F.columns); };
+  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock / 4, K.columns); };
   parallel_for(blocks.count(), team, workspace, [&](Matrix<T>& result, Size block) {
     const Range range = blocks[block];
-    product(rows_of(F, range), k, corner(result, range.end - range.begin, F.columns));
+    product(rows_of(F, range), k, corner(result, range.end - range.begin, K.columns));
     for (Size i = range.begin; i < range.end; ++i) {
       const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
-      for (Size c = 0; c < F.columns; ++c) {
+      for (Size c = 0; c < K.columns; ++c) {
         to.store(i, c, a * result(i - range.begin, c));
       }
     }

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from ._arrays import aligned_zeros, padded
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
+from ._thin import add_times, cross
 
 Array = npt.NDArray[Any]
 
@@ -134,12 +135,14 @@ class SparsePlusLowRank:
 
     def times(self, V: Array) -> Array:
         out = self.sparse.times(V)
-        out += self.left @ (self.scale * (self.right.T @ V))
+        n_threads = self.sparse.n_threads
+        add_times(out, self.left, cross(self.right, V, n_threads), n_threads, self.scale)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = self.sparse.transposed_times(U)
-        out += self.right @ (self.scale * (self.left.T @ U))
+        n_threads = self.sparse.n_threads
+        add_times(out, self.right, cross(self.left, U, n_threads), n_threads, self.scale)
         return out
 
 

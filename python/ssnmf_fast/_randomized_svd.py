@@ -11,6 +11,7 @@ from ._arrays import padded
 from ._dispatch import kernels
 from ._operators import MatrixOperator, Operator, SparsePlusLowRank
 from ._random import generator
+from ._thin import times
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix
 
@@ -49,14 +50,14 @@ def leading_triplets(
     B = X.times(Q)
     R = orthonormal(B, columns, n_threads)
     left, singular, right = np.linalg.svd(R)
-    return _rotated(B, left), singular, _rotated(Q, right.T)
+    return _rotated(B, left, n_threads), singular, _rotated(Q, right.T, n_threads)
 
 
-def _rotated(Q: Array, rotation: Array) -> Array:
+def _rotated(Q: Array, rotation: Array, n_threads: int) -> Array:
     columns = len(rotation)
-    out = np.zeros_like(Q)
-    np.matmul(Q[:, :columns], rotation, out=out[:, :columns])
-    return out
+    whole = np.zeros((Q.shape[1], Q.shape[1]), dtype=Q.dtype)  # the padding stays zero
+    whole[:columns, :columns] = rotation
+    return times(Q, whole, n_threads)
 
 
 def randomized_svd(

@@ -324,6 +324,11 @@ def gram(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
     out[...] = _matmul(G.T, G if weights is None else weights[:, None] * G)
 
 
+def cross(F: Array, G: Array, out: Array, n_threads: int) -> None:
+    """F^T G into `out` (R x C)."""
+    out[...] = _matmul(F.T, G)
+
+
 def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
     """G^T weights into `out` (R)."""
     out[...] = G.sum(axis=0) if weights is None else _matmul(G.T, weights)
@@ -338,7 +343,7 @@ def multiply(
     accumulate: bool,
     n_threads: int,
 ) -> None:
-    """diag(row_scale) F K, with K of shape R x R."""
+    """diag(row_scale) F K, with K of shape R x C."""
     product = _matmul(F, K)
     _store(out, product if row_scale is None else row_scale[:, None] * product, scale, accumulate)
 

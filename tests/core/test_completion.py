@@ -205,6 +205,12 @@ def test_shrinkage_is_validated():
     assert fit.left.shape[1] == fit.rank + 2
     rows = np.arange(80)
     np.testing.assert_allclose(fit.predict(rows, 0 * rows), fit.to_dense()[:, 0])
+    seen = []
+    sf.complete(
+        holes, gamma_min="validate", biases=True, max_iter=3, callback=lambda s: seen.append(s)
+    )
+    assert max(state.iteration for state in seen) == 3  # the search is seen too
+    assert not sf.complete(holes, gamma_min=1e-3, max_iter=3).converged
     given = sf.complete(holes, gamma_min=fit.gamma, rank=fit.rank, biases=True, random_state=0)
     assert rmse(given) == pytest.approx(rmse(fit), rel=0.05)
 
@@ -321,6 +327,8 @@ BAD = [
     ({"gamma_min": 0}, ValueError, "above 0"),
     ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
     ({"gamma_min": "validate", "method": "nnm"}, ValueError, "needs method"),
+    ({"gamma_min": 0.1, "sparsity": 1.0}, ValueError, "sparsity has no part"),
+    ({"gamma_min": 0.1, "init": (np.ones((4, 1)), np.ones((1, 3)))}, ValueError, "init has no part"),
     ({"biases": True}, ValueError, "biases=True needs gamma_min"),
     ({"biases": 1}, TypeError, "biases must be True or False"),
     ({"nonnegative": "yes"}, TypeError, "nonnegative must be True or False"),

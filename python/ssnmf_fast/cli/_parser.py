@@ -16,6 +16,15 @@ MODELS = {
     "nmf": ("frobenius", None),
 }
 LOSSES = ("frobenius", "kullback-leibler")
+COMPLETIONS = (
+    "auto",
+    "sirls",
+    "structured-sirls",
+    "irls",
+    "structured-irls",
+    "nnm",
+    "structured-nnm",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,6 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_fit(commands)
     _add_predict(commands)
+    _add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
     config.set_defaults(run=_show_config)
     return parser
@@ -134,6 +144,56 @@ def _add_predict(commands: Any) -> None:
     parser.set_defaults(run=_predict)
 
 
+def _add_complete(commands: Any) -> None:
+    parser = commands.add_parser(
+        "complete",
+        help="complete a table of ratings or a matrix with missing entries",
+        description="Find the missing values of DATA by a matrix of low rank.",
+    )
+    parser.add_argument("data", metavar="DATA", help=_HOLES)
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        required=True,
+        help="ratings: folder for the results; matrix: file for the completed one (.npy, .npz with "
+        "array X, .csv); beyond 2e8 entries an .npz file for its factors",
+    )
+    group = parser.add_argument_group("ratings")
+    for name in ("user", "item", "rating"):
+        group.add_argument(
+            f"--{name}", metavar="COLUMN", help=f"default: {name}, else the column in its place"
+        )
+    group.add_argument("--top", type=_positive, help="items recommended to a user (default: 10)")
+    _add_completion(parser.add_argument_group("model"))
+    parser.set_defaults(run=_complete)
+
+
+def _add_completion(group: Any) -> None:
+    exactness = group.add_mutually_exclusive_group()
+    exactness.add_argument(
+        "--exact",
+        action="store_true",
+        help="the data are of low rank but for rounding: fit them exactly (default for a matrix)",
+    )
+    exactness.add_argument(
+        "--noisy",
+        action="store_true",
+        help="shrink the model as far as held-out entries ask for; for ratings along with means "
+        "of users and items (default for ratings)",
+    )
+    group.add_argument("--rank", type=_positive, help="default: chosen from the data")
+    group.add_argument("--method", choices=COMPLETIONS, default="auto", help=_DEFAULT)
+    group.add_argument("--max-iter", type=_positive, help="default: by the method")
+    group.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    _add_threads(group)
+    group.add_argument(
+        "--test-size",
+        type=_fraction,
+        default=0.1,
+        help=f"share of the entries held out to tell the error, 0 for none; {_DEFAULT}",
+    )
+
+
 def _add_threads(parser: Any) -> None:
     parser.add_argument(
         "--threads", type=_positive, help="number of threads (default: what the machine grants)"
@@ -141,6 +201,10 @@ def _add_threads(parser: Any) -> None:
 
 
 _DEFAULT = "default: %(default)s"
+_HOLES = (
+    "table of ratings (.csv, .tsv, .jsonl), one on a line; or matrix (.npz, .npy, .mtx): NaN is "
+    "missing in a dense one, what is not stored in a sparse one; .gz too"
+)
 _DATA = "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too"
 
 
@@ -198,6 +262,12 @@ def _fit(arguments: argparse.Namespace) -> None:
 
 def _predict(arguments: argparse.Namespace) -> None:
     from ._predict import run
+
+    run(arguments)
+
+
+def _complete(arguments: argparse.Namespace) -> None:
+    from ._complete import run
 
     run(arguments)
 

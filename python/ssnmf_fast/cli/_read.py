@@ -76,7 +76,13 @@ def read_table(path: Path) -> Table:
 
 
 def read_matrix(path: Path) -> Any:
-    """Read a .npz (scipy.sparse.save_npz, or one array), .npy or .mtx file."""
+    """Read a .npz (scipy.sparse.save_npz, or one array), .npy or .mtx file; sparse ones as CSR."""
+    X = load_matrix(path)
+    return X.tocsr() if sp.issparse(X) else X
+
+
+def load_matrix(path: Path) -> Any:
+    """The same in the form of the file, in which an entry may stand twice."""
     ending = kind(path)
     with _reporting(path):
         if ending == ".mtx":
@@ -87,7 +93,7 @@ def read_matrix(path: Path) -> Any:
             X = _read_npz(path)
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; needed are samples x features, not empty")
-    return X.tocsr() if sp.issparse(X) else X
+    return X
 
 
 def read_lines(path: Path) -> list[str]:

@@ -91,6 +91,8 @@ def complete(
         Where the regulariser stops, relative to the squared spectral norm of the observed entries.
         None lets it vanish, for exact data.  For noisy data a larger one keeps the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
+        The methods "auto", "sirls" and "irls" then go through levels of the regulariser with
+        solutions of (2.6) ("sirls": gradient steps), without `sparsity` and `init`.
     biases : bool
         Whether to fit means of rows and columns along with the low-rank part (ratings, tables).
         Needs `gamma_min` and method "auto", "sirls" or "irls".
@@ -105,7 +107,8 @@ def complete(
         Largest number of outer iterations, at least 1; by default that of the method.
     tol : float, optional
         Stop when an iteration changes the matrix by less than this, relatively; by default 1e-9 for
-        "auto" and 1e-5 for the others.
+        "auto" and 1e-5 for the others.  With `gamma_min`: go on to the next level of the
+        regulariser; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
     n_threads : int, optional

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._arrays import padded
 from .._randomized_svd import leading_triplets, sketch
+from .._thin import add_times, cross, inner, square, times
 from ._observations import Observations
 from ._schedule import Schedule, damping, ridge
 
@@ -123,19 +124,14 @@ class Iteration:
 
     def _moved(self, F: Array, residuals: Array, last: Array, before: Array) -> float:
         """Relative change of the missing entries, for one G."""
-        moved = _square(F - last) - _square(residuals - before)
-        return float(np.sqrt(max(moved, 0.0) / self.square(F, residuals)))
+        moved = square(F - last) - square(residuals - before)
+        return float(np.sqrt(max(moved, 0.0) / self.length_squared(F, residuals)))
 
-    def square(self, F: Array, residuals: Array) -> float:
+    def length_squared(self, F: Array, residuals: Array) -> float:
         """Squared norm of the iterate whose low-rank part leaves these residuals."""
-        fitted = _square(self.observations.values - residuals)
-        whole = self.observations.norm**2 + max(_square(F) - fitted, 0.0)
+        fitted = square(self.observations.values - residuals)
+        whole = self.observations.norm**2 + max(square(F) - fitted, 0.0)
         return whole if whole > 0 else 1.0
-
-
-def _square(array: Array) -> float:
-    flat = array.ravel()
-    return float(np.dot(flat, flat))
 
 
 def _bound(F: Array, G: Array) -> float:
@@ -143,13 +139,16 @@ def _bound(F: Array, G: Array) -> float:
     return float(np.sqrt(np.einsum("ik,ik->i", F, F).max() * np.einsum("ik,ik->i", G, G).max()))
 
 
-def distance_squared(F: Array, G: Array, F_before: Array, G_before: Array) -> float:
+def distance_squared(
+    F: Array, G: Array, F_before: Array, G_before: Array, n_threads: int = 1
+) -> float:
     """||F G^T - F' G'^T||^2 for orthonormal columns of G and of G', without cancellation."""
-    overlap = G.T @ G_before
-    outside = G_before - G @ overlap
-    along = F - F_before @ overlap.T
-    spread = F_before @ (outside.T @ outside)
-    return _square(along) + float(np.vdot(spread, F_before))
+    overlap = cross(G, G_before, n_threads)
+    outside, along = G_before.copy(), F.copy()
+    add_times(outside, G, overlap, n_threads, -1.0)
+    add_times(along, F_before, overlap.T, n_threads, -1.0)
+    across = times(F_before, cross(outside, outside, n_threads), n_threads)
+    return square(along) + inner(across, F_before)
 
 
 def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outcome:
@@ -167,8 +166,10 @@ def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outco
             continue
         residuals = observations.residuals(state.F, state.G)
         at_entries = observations.residuals(*before)
-        moved = distance_squared(state.F, state.G, *before) - _square(residuals - at_entries)
-        change = (max(moved, 0.0) / state.square(state.F, residuals)) ** 0.5
+        moved = distance_squared(state.F, state.G, *before, observations.n_threads) - square(
+            residuals - at_entries
+        )
+        change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
         norm = observations.norm
         progress = Progress(
             iteration,

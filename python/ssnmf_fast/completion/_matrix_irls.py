@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .._arrays import padded
 from .._operators import SparseOperator, SparsePlusLowRank
-from .._randomized_svd import leading_triplets, sketch
+from .._randomized_svd import leading_triplets, orthonormal, sketch
+from .._thin import times
 from ._irls import Check, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._sampling import MissingEntries
@@ -90,6 +91,7 @@ def run_matrix_irls(
     """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
     state = _State(observations, rank, start, rng)
     missing = MissingEntries(observations.pattern, parameters.sampled, observations.n_threads)
+    everywhere = Weighted(observations.pattern, None, observations.dtype, observations.n_threads)
     outcome = Outcome(state.F, state.G, np.zeros(0), np.inf)
     single = observations.dtype == np.float32
     least_eps = 1e-6 if single else 1e-12
@@ -101,7 +103,7 @@ def run_matrix_irls(
         decayed = parameters.eps_decay * state.eps if iteration > 1 else 0.0
         state.eps = min(state.eps, max(following, least_eps * largest, decayed))
         space = TangentSpace(U, V, observations.n_threads)
-        weighted = [Weighted(observations.pattern, None)]
+        weighted = [everywhere]
         target = space.project_sparse(observations.pattern, observations.values)
         mean = observations.count / (observations.shape[0] * observations.shape[1])
         if not (state.first and iteration == 1):
@@ -124,7 +126,9 @@ def run_matrix_irls(
         outcome.converged = change < tol
         if check(progress, state.F, state.G) or outcome.converged:
             break
-    outcome.F, outcome.G, outcome.singular = _truncated(state.F, state.G, rank)
+    outcome.F, outcome.G, outcome.singular = _truncated(
+        state.F, state.G, rank, observations.n_threads
+    )
     outcome.gamma = state.eps**2
     return outcome
 
@@ -157,34 +161,41 @@ def _missing_weights(
             pull = np.where(below, parameters.negativity * parameters.floor, 0.0)
     scale = missing.count / max(len(z), 1)
     weights = (scale * weights).astype(observations.dtype)
-    return Weighted(pattern, weights), (
+    return Weighted(pattern, weights, observations.dtype, observations.n_threads), (
         None if pull is None else (scale * pull).astype(observations.dtype)
     )
 
 
 def _advance(state: _State, space: TangentSpace, x: Tangent) -> float:
     """Move to x; return the relative change of the low-rank part."""
-    F, G, _ = _orthonormal(*(factor.copy() for factor in space.factors(x)))
+    n_threads = state.observations.n_threads
+    F, G, _ = _orthonormal(*space.factors(x), n_threads)
     length = float(np.linalg.norm(F))
     if state.first:
         moved = length
         state.first = False
     else:
-        F_old, G_old, _ = _orthonormal(state.F, state.G)
-        moved = distance_squared(F, G, F_old, G_old) ** 0.5
+        F_old, G_old, _ = _orthonormal(state.F, state.G, n_threads)
+        moved = distance_squared(F, G, F_old, G_old, n_threads) ** 0.5
     state.F, state.G = F, G
     return moved / length if length > 0 else 0.0
 
 
-def _orthonormal(F: Array, G: Array) -> tuple[Array, Array, Array]:
+def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:
     """The same product with singular values: F = U diag(s), orthonormal columns of G; padded."""
-    Q, R = np.linalg.qr(G)
-    left, singular, right = np.linalg.svd(F @ R.T, full_matrices=False)
-    return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
+    columns = F.shape[1]
+    if columns > min(len(F), len(G)):  # of more than full rank
+        Q, R = np.linalg.qr(G)
+        left, singular, right = np.linalg.svd(F @ R.T, full_matrices=False)
+        return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
+    P, Q = F.copy(), G.copy()
+    core = orthonormal(P, columns, n_threads) @ orthonormal(Q, columns, n_threads).T
+    left, singular, right = np.linalg.svd(core)
+    return times(P, left * singular, n_threads), times(Q, right.T, n_threads), singular
 
 
-def _truncated(F: Array, G: Array, rank: int) -> tuple[Array, Array, Array]:
-    F, G, singular = _orthonormal(F, G)
+def _truncated(F: Array, G: Array, rank: int, n_threads: int) -> tuple[Array, Array, Array]:
+    F, G, singular = _orthonormal(F, G, n_threads)
     kept = min(rank, len(singular))
     return (
         padded(F[:, :kept], F.dtype),

@@ -71,6 +71,11 @@ class Options:
                 f"{', '.join(map(repr, _WITH_NOISE))}; got gamma_min={self.gamma_min!r}, "
                 f"method={self.method!r}."
             )
+        if noisy and self.method in _WITH_NOISE and self.sparsity is not None:
+            raise ValueError(
+                "sparsity has no part in a fit with gamma_min; leave one of them out, or take "
+                "method 'structured-sirls'."
+            )
         if self.biases and self.fill_value != 0:
             raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
         if self.gamma_min == "validate" and self.method not in _WITH_NOISE:
@@ -92,6 +97,8 @@ def solve(
 ) -> Completion:
     """Complete the matrix of the observed entries."""
     noisy = options.gamma_min is not None and options.method in _WITH_NOISE
+    if noisy and start is not None:
+        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
     if noisy:
         outcome, observations = run_noisy(
@@ -114,7 +121,15 @@ def _noisy(options: Options) -> NoisyOptions:
     if p is None:
         p = 0.0 if options.method == "auto" else 1.0
     gamma_min = None if options.gamma_min == "validate" else float(options.gamma_min)
-    return NoisyOptions(options.rank, gamma_min, p, options.method != "sirls", options.biases)
+    return NoisyOptions(
+        options.rank,
+        gamma_min,
+        p,
+        options.method != "sirls",
+        options.biases,
+        1e-3 if options.tol is None else options.tol,
+        options.max_iter,
+    )
 
 
 def _run(

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._arrays import padded
-from ._irls import Check, Iteration, Outcome, Progress
+from .._thin import square
+from ._irls import Check, Iteration, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._schedule import Schedule, Sparsity
 
@@ -27,7 +28,7 @@ _LEVEL = 2**-0.5
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
-_RANKS = (1, 2, 5, 10, 20, 40, 80)
+_RANKS = (1, 2, 5, 10, 20, 40)
 BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
 _BIAS_SWEEPS = 5
 
@@ -41,6 +42,8 @@ class NoisyOptions:
     p: float
     exact: bool
     biases: bool
+    tol: float = 1e-3
+    max_iter: int | None = None
 
 
 class Biases:
@@ -97,19 +100,30 @@ class NoisyFit:
         self.observations = Observations.of(centred, offset, n_threads)
         self.state = Iteration(self.observations, rank, None, rng)
         self._options = options
+        self.n_iter = 0
+        self.finished = False
 
-    def levels(self, last: float) -> Iterator[float]:
-        """Yield every gamma down to `last` once it has been iterated with."""
-        gamma = FIRST_GAMMA
+    def levels(self, last: float) -> Iterator[Progress]:
+        """Yield what was reached at every gamma down to `last`."""
+        gamma = max(FIRST_GAMMA, last)
         while True:
-            gamma = max(gamma, last)
-            self._iterate(gamma)
-            yield gamma
-            if gamma <= last:
+            change = self._iterate(gamma)
+            residuals = self.state.observations.residuals(self.state.F, self.state.G)
+            norm = self.state.observations.norm
+            residual = square(residuals) ** 0.5 / norm if norm > 0 else 0.0
+            self.finished = gamma <= last and not self._exhausted
+            yield Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
+            if gamma <= last or self._exhausted:
                 return
-            gamma *= _LEVEL
+            gamma = max(gamma * _LEVEL, last)
 
-    def _iterate(self, gamma: float) -> None:
+    @property
+    def _exhausted(self) -> bool:
+        most = self._options.max_iter
+        return most is not None and self.n_iter >= most
+
+    def _iterate(self, gamma: float) -> float:
+        """Iterate with one gamma; return the last change of the low-rank part."""
         schedule = Schedule(
             gamma=gamma,
             gamma_decay=1.0,
@@ -119,10 +133,20 @@ class NoisyFit:
             inner_steps=10,
             exact=self._options.exact,
         )
+        change = 0.0
         for _ in range(_ITERATIONS_PER_LEVEL):
+            before = self.state.F, self.state.G
             self.state.reweight(schedule, 1)
             if self.biases is not None:
                 self._refit_biases(self.biases)
+            self.n_iter += 1
+            F, G = self.state.F, self.state.G
+            moved = distance_squared(F, G, *before, self.observations.n_threads)
+            length = square(F)
+            change = (moved / length) ** 0.5 if length > 0 else 0.0
+            if change < self._options.tol or self._exhausted:
+                break
+        return change
 
     def _refit_biases(self, biases: Biases) -> None:
         observations = self.state.observations
@@ -146,6 +170,7 @@ def validated(
     options: NoisyOptions,
     rng: np.random.Generator,
     n_threads: int,
+    check: Check,
 ) -> tuple[int, float]:
     """Choose rank and gamma by the error at a tenth of the observed entries."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -162,7 +187,7 @@ def validated(
     best, choice, fruitless = np.inf, (ranks[0], FIRST_GAMMA), 0
     for rank in ranks:
         fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads)
-        error, gamma = _best_level(fit, options, matrix.data[held], places)
+        error, gamma = _best_level(fit, options, matrix.data[held], places, check)
         if error < best * (1 - 1e-3):
             best, choice, fruitless = error, (rank, gamma), 0
         else:
@@ -173,17 +198,19 @@ def validated(
 
 
 def _best_level(
-    fit: NoisyFit, options: NoisyOptions, truth: Array, places: tuple[Array, Array]
+    fit: NoisyFit, options: NoisyOptions, truth: Array, places: tuple[Array, Array], check: Check
 ) -> tuple[float, float]:
     best, chosen, worse = np.inf, FIRST_GAMMA, 0
     last = LAST_GAMMA if options.gamma_min is None else options.gamma_min
-    for gamma in fit.levels(last):
+    for progress in fit.levels(last):
+        gamma = progress.gamma
         error = float(np.sqrt(np.mean((fit.predict(*places) - truth) ** 2)))
         if error < best:
             best, chosen, worse = error, gamma, 0
         else:
             worse += 1
-        if worse == _LEVELS_WITHOUT_GAIN:
+        stop = check(progress, fit.state.F, fit.state.G)
+        if stop or worse == _LEVELS_WITHOUT_GAIN:
             break
     return best, chosen if options.gamma_min is None else options.gamma_min
 
@@ -199,23 +226,13 @@ def run_noisy(
     """Fit at the given or chosen rank and gamma; biases become two more columns of the factors."""
     rank, gamma_min = options.rank, options.gamma_min
     if rank is None or gamma_min is None:
-        rank, gamma_min = validated(matrix, offset, options, rng, n_threads)
+        rank, gamma_min = validated(matrix, offset, options, rng, n_threads, check)
     fit = NoisyFit(matrix, offset, options, rank, rng, n_threads)
-    outcome = Outcome(fit.state.F, fit.state.G, np.zeros(0), gamma_min, converged=True)
-    for gamma in fit.levels(gamma_min):
-        observations, state = fit.state.observations, fit.state
-        residuals = observations.residuals(state.F, state.G)
-        outcome.n_iter += _ITERATIONS_PER_LEVEL
-        norm = observations.norm
-        progress = Progress(
-            outcome.n_iter,
-            0.0,
-            float(np.linalg.norm(residuals)) / norm if norm else 0.0,
-            gamma,
-            len(state.singular),
-        )
+    outcome = Outcome(fit.state.F, fit.state.G, np.zeros(0), gamma_min)
+    for progress in fit.levels(gamma_min):
         outcome.history.append(progress)
-        if check(progress, state.F, state.G):
+        outcome.n_iter, outcome.converged = progress.iteration, fit.finished
+        if check(progress, fit.state.F, fit.state.G):
             outcome.converged = False
             break
     outcome.F, outcome.G, outcome.singular = fit.state.F, fit.state.G, fit.state.singular

@@ -46,7 +46,8 @@ class MissingEntries:
         n, m = self._shape
         # Some of the places are observed or drawn twice; more are drawn to make up for it.
         hits = self._wanted * (1 + len(self._taken) / self.count)
-        places = np.unique(rng.integers(n * m, size=int(hits)))
+        places = np.sort(rng.integers(n * m, size=int(hits)))
+        places = places[np.diff(places, prepend=-1) > 0]
         found = np.searchsorted(self._taken, places)
         found[found == len(self._taken)] = 0
         return self._pattern(places[self._taken[found] != places])

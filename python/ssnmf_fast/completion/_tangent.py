@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._arrays import aligned_zeros, padded, padded_zeros
+from .._csr import transposed
 from .._dispatch import kernels
 from .._operators import Pattern, SparseOperator
+from .._thin import add_times, cross, inner, times
 
 Array = npt.NDArray[Any]
 
@@ -36,19 +39,23 @@ class Tangent:
         )
 
     def dot(self, other: Tangent) -> float:
-        return float(
-            np.vdot(self.core, other.core)
-            + np.vdot(self.right, other.right)
-            + np.vdot(self.left, other.left)
+        return (
+            inner(self.core, other.core)
+            + inner(self.right, other.right)
+            + inner(self.left, other.left)
         )
 
 
-@dataclass(frozen=True)
 class Weighted:
-    """Entries of a pattern with their weights; None stands for ones."""
+    """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
 
-    pattern: Pattern
-    weights: Array | None
+    def __init__(self, pattern: Pattern, weights: Array | None, dtype: Any, n_threads: int) -> None:
+        self.pattern, self.weights = pattern, weights
+        self.rows = (pattern.indptr, pattern.indices, weights)
+        values = np.ones(len(pattern.indices), dtype) if weights is None else weights
+        matrix = sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+        turned = transposed(matrix, n_threads)
+        self.columns = (turned.indptr, turned.indices, None if weights is None else turned.data)
 
 
 class TangentSpace:
@@ -65,14 +72,19 @@ class TangentSpace:
         """Two padded factors of rank 2 r whose product is x; they are overwritten by the next."""
         r = self.rank
         self._left[:, :r], self._left[:, r : 2 * r] = self.U, x.left
-        self._right[:, :r] = self.V @ x.core.T + x.right
+        self._right[:, :r] = times(self.V, x.core.T, self._n_threads)
+        self._right[:, :r] += x.right
         self._right[:, r : 2 * r] = self.V
         return self._left, self._right
 
     def project(self, times_V: Array, transposed_times_U: Array) -> Tangent:
         """The tangent part of a matrix known by its products with V and, transposed, with U."""
-        core = self.U.T @ times_V
-        return Tangent(core, transposed_times_U - self.V @ core.T, times_V - self.U @ core)
+        threads = self._n_threads
+        left, right = np.ascontiguousarray(times_V), np.ascontiguousarray(transposed_times_U)
+        core = cross(self.U, left, threads)
+        add_times(left, self.U, core, threads, -1.0)
+        add_times(right, self.V, core.T, threads, -1.0)
+        return Tangent(core, right, left)
 
     def project_sparse(self, pattern: Pattern, values: Array) -> Tangent:
         """The tangent part of values on a pattern."""
@@ -91,11 +103,8 @@ class TangentSpace:
         rows = aligned_zeros(left.shape, left.dtype)
         columns = aligned_zeros(right.shape, right.dtype)
         for part in entries:
-            pattern = part.pattern
-            csr = (pattern.indptr, pattern.indices, part.weights)
-            threads = self._n_threads
-            kernels.sparse_sampled(*csr, left, right, rows, 1.0, True, threads)
-            kernels.scatter_sampled(*csr, right, left, pattern.ranges, columns, 1.0, threads)
+            kernels.sparse_sampled(*part.rows, left, right, rows, 1.0, True, self._n_threads)
+            kernels.sparse_sampled(*part.columns, right, left, columns, 1.0, True, self._n_threads)
         return self.project(rows[:, r : 2 * r], columns[:, :r])
 
 

@@ -1,0 +1,195 @@
+"""``ssnmf-fast complete``: a table of ratings or a matrix with holes in, the missing values out."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..report._missing import MissingPackageError
+from ._errors import UsageError
+from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
+from ._fit import make_folder
+from ._outputs import MODEL_NAME, print_files, write_csv
+from ._ratings import ROLES, Ratings, read_ratings
+from ._read import TABLES, kind, load_matrix
+from ._recommend import recommendations
+
+MATRIX_ENDINGS = (".npy", ".npz", ".csv")
+LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
+
+_PICTURE = "singular_values.png"
+_DEFAULT_TOP = 10
+
+
+def run(options: Any) -> None:
+    """Run the subcommand."""
+    path = Path(options.data)
+    if kind(path) in TABLES:
+        _ratings(path, options)
+    else:
+        _matrix(path, options)
+
+
+def _ratings(path: Path, options: Any) -> None:
+    if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
+        raise UsageError(
+            f"--out {options.out}: needed is a folder, as {path} is a table of ratings"
+        )
+    begin = time.perf_counter()
+    ratings = read_ratings(path, [options.user, options.item, options.rating])
+    size = (len(ratings.users), len(ratings.items))
+    entries = sp.coo_array((ratings.values, (ratings.rows, ratings.columns)), shape=size)
+    task = Task(entries.tocsr(), options, noisy=not options.exact, biases=not options.exact)
+    task.check()
+    folder = make_folder(options.out)
+    print("Completion of ratings\n")
+    roles = ", ".join(f"{role} {name!r}" for role, name in zip(ROLES, ratings.names, strict=True))
+    print(f"  data      {path}: {task.matrix.nnz} ratings of {size[1]} items by {size[0]} users")
+    print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
+    trial = _fitted(task, "ratings")
+    files, left_out = _write_ratings(folder, task, ratings, trial, begin)
+    print_files(folder, files, left_out)
+
+
+def _fitted(task: Task, things: str) -> Trial:
+    """Fit with entries held out, then with all of them, and say how it went."""
+    if task.noisy:
+        sought = "rank and shrinkage" if task.options.rank is None else "shrinkage"
+        print(f"  choice    {sought}: by the error at a tenth of the {things}", flush=True)
+    trial = fit_all(task, evaluate(task))
+    print_trial(task, trial, things)
+    return trial
+
+
+def _write_ratings(
+    folder: Path, task: Task, ratings: Ratings, trial: Trial, begin: float
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Write every file; return those that are there, and those left out for want of a package."""
+    from .. import save
+
+    completion, top = trial.completion, task.options.top or _DEFAULT_TOP
+    rows = (
+        (ratings.users[user], rank, ratings.items[item], value)
+        for user, rank, item, value in recommendations(completion, task.matrix, top)
+    )
+    write_csv(folder / "recommendations.csv", ("user", "rank", "item", "predicted rating"), rows)
+    save(completion, folder / MODEL_NAME)
+    for name, ids, axis in (("user", ratings.users, 1), ("item", ratings.items, 0)):
+        lines = zip(range(len(ids)), ids, _counts(task, axis).tolist(), strict=True)
+        write_csv(folder / f"{name}s.csv", ("place", name, "ratings"), lines)
+    files = [
+        ("recommendations.csv", f"the best {top} items for every user that they have not rated"),
+        ("report.json", "sizes, choices, errors and times"),
+        (MODEL_NAME, "the model, for ssnmf_fast.load"),
+        ("users.csv", "place of every user in the model"),
+        ("items.csv", "place of every item in the model"),
+    ]
+    left_out = _draw(folder / _PICTURE, completion)
+    if not left_out:
+        files.append((_PICTURE, "how fast the singular values of the model fall"))
+    seconds = time.perf_counter() - begin
+    report = {
+        "users": len(ratings.users),
+        "items": len(ratings.items),
+        "ratings": int(task.matrix.nnz),
+        "columns": dict(zip(ROLES, ratings.names, strict=True)),
+        **trial.summary(task),
+        "seconds": {**trial.seconds, "all": seconds},
+    }
+    text = json.dumps(report, indent=2, ensure_ascii=False)
+    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
+    return files, left_out
+
+
+def _counts(task: Task, axis: int) -> Any:
+    """Ratings of every user (axis 1) or item (axis 0); one of 0 counts as well."""
+    matrix = task.matrix
+    if axis == 1:
+        return np.diff(matrix.indptr)
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def _draw(path: Path, completion: Any) -> list[str]:
+    """Draw the singular values; return the name of the picture if it had to be left out."""
+    from ..plotting import singular_values
+    from ..report._pictures import png
+
+    path.unlink(missing_ok=True)  # that of an earlier run would not fit
+    try:
+        path.write_bytes(png(singular_values(completion.singular_values)))
+    except MissingPackageError:
+        return [path.name]
+    return []
+
+
+def _matrix(path: Path, options: Any) -> None:
+    from ..completion._read import read_observed
+
+    _refuse_columns(path, options)
+    out = _output_file(path, options.out)
+    with warnings.catch_warnings():  # the fit to all entries warns of empty rows and columns
+        warnings.filterwarnings("ignore", message=".*no observed entry")
+        entries = read_observed(load_matrix(path), None, None, options.threads or 1)
+    n, m = entries.shape
+    if entries.nnz == n * m:
+        raise UsageError(
+            f"{path} has no missing entry; these are NaN in a dense matrix, and those that are not "
+            "stored in a sparse one"
+        )
+    large = n * m > LARGEST_DENSE
+    if large and out.suffix.lower() != ".npz":
+        raise UsageError(
+            f"the completed matrix has {n} x {m} entries, too many to write; give --out the ending "
+            ".npz, for its factors"
+        )
+    task = Task(entries, options, noisy=options.noisy, biases=False)
+    task.check()
+    print("Completion of a matrix\n")
+    print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
+    trial = _fitted(task, "entries")
+    if large:
+        from .. import save
+
+        save(trial.completion, out)
+        print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
+    else:
+        _write_dense(out, trial.completion.to_dense(keep_observed=True))
+        print(f"\nThe completed matrix is in {out}; observed entries are as they were")
+
+
+def _refuse_columns(path: Path, options: Any) -> None:
+    for name in (*ROLES, "top"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
+
+
+def _output_file(path: Path, name: str) -> Path:
+    out = Path(name)
+    if out.is_dir() or out.suffix.lower() not in MATRIX_ENDINGS:
+        endings = ", ".join(MATRIX_ENDINGS)
+        raise UsageError(f"--out {out}: needed is a file ({endings}), as {path} is a matrix")
+    if out.exists() and out.samefile(path):
+        raise UsageError(f"--out {out} would replace the data; name another file")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def _write_dense(path: Path, dense: Any) -> None:
+    ending = path.suffix.lower()
+    with path.open("wb") as file:  # NumPy would add a second ending to .NPY and .NPZ
+        if ending == ".npy":
+            np.save(file, dense)
+            return
+        if ending == ".npz":
+            np.savez(file, X=dense)
+            return
+    with path.open("w", encoding="utf-8", newline="") as text:
+        # Not write_csv: a value must come back as it was.
+        csv.writer(text).writerows(row.tolist() for row in dense)

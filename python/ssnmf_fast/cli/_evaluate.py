@@ -1,0 +1,171 @@
+"""Fit of a completion, and its error at entries that are held out, beside that of plain means."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._errors import UsageError
+
+Array = npt.NDArray[Any]
+Errors = dict[str, dict[str, float]]
+
+MODEL, MEANS, MEAN = "model", "row and column means", "overall mean"
+
+
+@dataclass(frozen=True)
+class Task:
+    """The observed entries (with sorted rows), and how to complete them."""
+
+    matrix: sp.csr_array
+    options: Any
+    noisy: bool
+    biases: bool
+
+    @property
+    def density(self) -> float:
+        """Share of the entries that are observed."""
+        n, m = self.matrix.shape
+        return float(self.matrix.nnz / (n * m))
+
+    def check(self) -> None:
+        """Raise UsageError for options that do not go together or with the data."""
+        from ..completion._methods import _WITH_NOISE
+
+        n, m = self.matrix.shape
+        if self.options.rank is not None and self.options.rank > min(n, m):
+            raise UsageError(f"--rank {self.options.rank} is too large for {n} x {m} entries")
+        if self.noisy and self.options.method not in _WITH_NOISE:
+            raise UsageError(f"--method {self.options.method} fits exactly; add --exact")
+
+    def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
+        """Complete; None leaves the choice to validation, or for exact fits to the library."""
+        from .. import complete
+        from .._progress import ProgressBar
+
+        options = self.options
+        observer: Any = ProgressBar(options.max_iter, "complete", "change")
+        with observer:
+            return complete(
+                matrix,
+                method=options.method,
+                rank=rank,
+                gamma_min=("validate" if gamma is None else gamma) if self.noisy else None,
+                biases=self.biases,
+                max_iter=options.max_iter,
+                random_state=options.seed,
+                n_threads=options.threads,
+                callback=observer,
+            )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A completion, and the errors of one like it at entries that it did not see."""
+
+    completion: Any
+    held_out: int
+    errors: Errors
+    seconds: dict[str, float]
+
+    def summary(self, task: Task) -> dict[str, Any]:
+        """Return choices and errors, for a report."""
+        completion = self.completion
+        return {
+            "density": task.density,
+            "method": task.options.method,
+            "noisy": task.noisy,
+            "rank": completion.rank,
+            "gamma": completion.gamma,
+            "iterations": completion.n_iter,
+            "converged": completion.converged,
+            "seed": task.options.seed,
+            "held_out": self.held_out,
+            "errors": self.errors,
+        }
+
+
+def evaluate(task: Task) -> Trial | None:
+    """Fit with some entries held out, and predict these; None if none is to be held out."""
+    held = held_out(task.matrix.nnz, task.options.test_size, task.options.seed)
+    if not held.any():
+        return None
+    matrix = task.matrix
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[held]
+    columns, truth = matrix.indices[held], matrix.data[held]
+    indptr = np.concatenate([[0], np.cumsum(~held)])[matrix.indptr]
+    kept = sp.csr_array((matrix.data[~held], matrix.indices[~held], indptr), shape=matrix.shape)
+    begin = time.perf_counter()
+    with warnings.catch_warnings():  # a user with one rating, say, is left with none
+        warnings.filterwarnings("ignore", message=".*no observed entry")
+        completion = task.fit(kept, task.options.rank, None)
+    seconds = {"evaluation": time.perf_counter() - begin}
+    predicted = {
+        MODEL: completion.predict(rows, columns),
+        MEANS: _means(kept, rows, columns),
+        MEAN: np.full(len(truth), kept.data.mean()),
+    }
+    errors = {name: _errors(guess, truth) for name, guess in predicted.items()}
+    return Trial(completion, len(truth), errors, seconds)
+
+
+def held_out(count: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
+    """Choose a share of the entries at random."""
+    chosen = np.zeros(count, dtype=bool)
+    rng = np.random.default_rng(seed)
+    chosen[rng.permutation(count)[: round(share * count)]] = True
+    if chosen.all():
+        raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
+    return chosen
+
+
+def fit_all(task: Task, trial: Trial | None) -> Trial:
+    """Fit all entries, with the rank and gamma that the trial chose by validation."""
+    rank, gamma = task.options.rank, None
+    if trial is not None and task.noisy:
+        rank, gamma = max(1, trial.completion.rank), trial.completion.gamma
+    begin = time.perf_counter()
+    completion = task.fit(task.matrix, rank, gamma)
+    seconds = {"fit": time.perf_counter() - begin}
+    if trial is None:
+        return Trial(completion, 0, {}, seconds)
+    return Trial(completion, trial.held_out, trial.errors, {**trial.seconds, **seconds})
+
+
+def print_trial(task: Task, trial: Trial, things: str) -> None:
+    """Print what was fitted, and how well."""
+    completion = trial.completion
+    chosen = f"rank {completion.rank}"
+    if task.noisy:
+        chosen += f", gamma {completion.gamma:.3g}"
+    how = f"{completion.n_iter} iterations in {trial.seconds['fit']:.2f} s"
+    print(f"  fit       {chosen}, {how}")
+    if not completion.converged:
+        print("            stopped before the change fell below the tolerance; see --max-iter")
+    if not trial.errors:
+        return
+    print(
+        f"\nError at {trial.held_out} {things} held out from a first fit\n  {'RMSE':>9}{'MAE':>9}"
+    )
+    for name, error in trial.errors.items():
+        print(f"  {error['RMSE']:9.4g}{error['MAE']:9.4g}  {name}")
+
+
+def _errors(guess: Array, truth: Array) -> dict[str, float]:
+    gap = np.asarray(guess, dtype=np.float64) - truth
+    return {"RMSE": float(np.sqrt(np.mean(gap**2))), "MAE": float(np.mean(np.abs(gap)))}
+
+
+def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
+    """Predict by means of rows and columns, drawn to zero where there are few entries."""
+    from ..completion._noisy import Biases
+
+    biases = Biases(matrix)
+    biases.refit(0.0)
+    return biases.at(rows, columns)
