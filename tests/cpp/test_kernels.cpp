@@ -3,18 +3,22 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <random>
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/completion_pass.hpp"
 #include "kernels/coordinate_descent.hpp"
 #include "kernels/csr.hpp"
 #include "kernels/dense_pass.hpp"
 #include "kernels/factor_ops.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
+#include "kernels/ridge_rows.hpp"
 #include "kernels/scatter_pass.hpp"
 #include "kernels/sparse_pass.hpp"
+#include "kernels/tall_qr.hpp"
 #include "kernels/update.hpp"
 
 namespace {
@@ -147,6 +151,9 @@ void test_factors(Size p, Size rank) {
   std::vector<T> sums(std::size_t(a.rank), T(0));
   column_sums<T>(a.f(), {}, sums.data(), 2);
   multiply<T>(a.f(), {K.data(), a.rank, a.rank}, {}, a.to(), 2);
+  std::vector<T> crossed(K.size());
+  cross<T>(a.f(), a.f(), {}, {crossed.data(), a.rank, a.rank}, 1);
+  check(crossed == K, "cross");
   add_row<T>(sums.data(), {}, {{a.out.data(), p, a.rank}, T(1), true}, 2);
   check(inner<T>(a.f(), {a.out.data(), p, a.rank}, 2) > 0.0, "inner");
   std::vector<T> moved = a.F;
@@ -223,6 +230,62 @@ void test_descent(Size p, Size q, Size rank) {
   }
 }
 
+// A step on the residuals is F + (Z - F G^T) G over the stored entries, and so on.
+template <class T>
+void test_completion(Size p, Size q, Size rank) {
+  Problem<T> a(p, q, rank, 19);
+  const Rows<T> to{a.out.data(), p, a.rank};
+  std::vector<T> residuals(a.values.size()), stepped(a.values.size());
+  const Shrink<T> none{T(0), T(1), T(1), true, -std::numeric_limits<T>::infinity()};
+  mapped_residuals(a.csr(), a.f(), a.g(), T(1), none, residuals.data(), 2);
+  residual_step(a.csr(), a.f(), a.g(), stepped.data(), to, 2);
+  for (std::size_t e = 0; e < residuals.size(); ++e) {
+    check(std::abs(residuals[e] - stepped[e]) <= T(1e-4) * T(rank), "residuals");
+  }
+  for (const T q_power : {T(0), T(0.5), T(1)}) {
+    for (const bool proximal : {true, false}) {
+      const Shrink<T> shrink{T(0.01), T(0.1), q_power, proximal, T(0)};
+      std::fill(a.out.begin(), a.out.end(), T(0));
+      add_mapped_product(a.f(), a.g(), a.g(), shrink, to, 2);
+      for (const T entry : a.out) {
+        check(std::isfinite(entry) && entry > T(0), "mapped product");
+      }
+    }
+  }
+  const std::vector<double> ridge(std::size_t(rank), 0.5);
+  const Span<const double> penalties{ridge.data(), rank};
+  ridge_rows(a.csr(), a.g(), penalties, to, 2);
+  const std::vector<T> exact = a.out;
+  std::vector<T> X = a.Z;
+  structured_rows(a.csr(), a.g(), penalties, MissingWeights<T>{0.0, 0.1, 1.0}, {X.data(), p, q}, to,
+                  2);
+  for (std::size_t e = 0; e < exact.size(); ++e) {
+    check(std::abs(exact[e] - a.out[e]) <= T(1e-3), "rows without weights");
+  }
+}
+
+template <class T>
+void test_tall_qr(Size n, Size columns) {
+  const Size stride = columns + 3;
+  std::mt19937 engine(23);
+  std::normal_distribution<T> normal;
+  std::vector<T> A(std::size_t(n * stride)), R(std::size_t(columns * columns));
+  for (T& entry : A) {
+    entry = normal(engine);
+  }
+  const std::vector<T> given = A;
+  tall_qr<T>({A.data(), n, stride}, columns, {R.data(), columns, columns}, 2);
+  for (Size i = 0; i < n; ++i) {
+    for (Size j = 0; j < stride; ++j) {
+      T product = j < columns ? T(0) : A[std::size_t(i * stride + j)];
+      for (Size k = 0; j < columns && k <= j; ++k) {
+        product += A[std::size_t(i * stride + k)] * R[std::size_t(k * columns + j)];
+      }
+      check(std::abs(product - given[std::size_t(i * stride + j)]) <= T(1e-4), "QR");
+    }
+  }
+}
+
 template <class T>
 void test_structure(Size p, Size q) {
   const Problem<T> a(p, q, 4, 17);
@@ -257,6 +320,13 @@ void test_type() {
     test_factors<T>(1, rank);
     test_factors<T>(1100, rank);
   }
+  for (const Size rank : {1, 8, 13, 64, 130}) {
+    test_completion<T>(1, 1, rank);
+    test_completion<T>(120, 300, rank);
+  }
+  test_tall_qr<T>(1, 1);
+  test_tall_qr<T>(40, 40);
+  test_tall_qr<T>(3000, 17);
   test_rows<T>(40, 60, 6);
   test_rows<T>(3, 400, 20);
   for (const Size rank : {1, 13, 70}) {

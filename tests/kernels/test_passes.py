@@ -122,6 +122,12 @@ def test_factor_operations(kernels, reference, problem, rank, dtype, rows):
             getattr(reference, name)(*first, w, theirs, 0.5, True, 1)
             a.close(ours, theirs)
     a.close(kernels.inner(a.F, a.out, 2), reference.inner(a.F, a.out, 1))
+    other = a.rng.random((rows, 3)).astype(dtype)
+    crossed, product = np.empty((columns, 3), dtype=dtype), np.ones((rows, 3), dtype=dtype)
+    kernels.cross(a.F, other, crossed, 2)
+    a.close(crossed, a.F.T @ other)
+    kernels.multiply(a.F, crossed, None, product, 2.0, False, 2)
+    a.close(product, 2 * a.F @ crossed)
 
 
 @pytest.mark.parametrize("rule", ["mu", "mm"])
