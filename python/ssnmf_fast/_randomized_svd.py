@@ -11,7 +11,7 @@ from ._arrays import padded
 from ._dispatch import kernels
 from ._operators import MatrixOperator, Operator, SparsePlusLowRank
 from ._random import generator
-from ._thin import times
+from ._thin import svd, times
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix
 
@@ -49,7 +49,7 @@ def leading_triplets(
         orthonormal(Q, columns, n_threads)
     B = X.times(Q)
     R = orthonormal(B, columns, n_threads)
-    left, singular, right = np.linalg.svd(R)
+    left, singular, right = svd(R)
     return _rotated(B, left, n_threads), singular, _rotated(Q, right.T, n_threads)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from ._arrays import aligned_zeros
 from ._dispatch import kernels
@@ -45,3 +46,16 @@ def square(A: Array) -> float:
 def inner(A: Array, B: Array) -> float:
     """Sum of A .* B."""
     return float(np.einsum("i,i->", A.ravel(), B.ravel()))
+
+
+def svd(A: Array) -> tuple[Array, Array, Array]:
+    """Thin SVD of a dense matrix.
+
+    LAPACK's divide and conquer fails now and then on a harmless matrix; its plain QR iteration
+    does not.
+    """
+    try:
+        left, singular, right = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        left, singular, right = scipy.linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
+    return left, singular, right

@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import ssnmf_fast as sf
 from ssnmf_fast._dispatch import level
+from ssnmf_fast._thin import svd
 
 METHODS = (
     "auto",
@@ -328,7 +329,11 @@ BAD = [
     ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
     ({"gamma_min": "validate", "method": "nnm"}, ValueError, "needs method"),
     ({"gamma_min": 0.1, "sparsity": 1.0}, ValueError, "sparsity has no part"),
-    ({"gamma_min": 0.1, "init": (np.ones((4, 1)), np.ones((1, 3)))}, ValueError, "init has no part"),
+    (
+        {"gamma_min": 0.1, "init": (np.ones((4, 1)), np.ones((1, 3)))},
+        ValueError,
+        "init has no part",
+    ),
     ({"biases": True}, ValueError, "biases=True needs gamma_min"),
     ({"biases": 1}, TypeError, "biases must be True or False"),
     ({"nonnegative": "yes"}, TypeError, "nonnegative must be True or False"),
@@ -421,3 +426,15 @@ def test_saved_completion(easy, tmp_path):
     assert loaded.lower == 0.0
     with pytest.raises(ValueError, match="not saved"):
         loaded.to_dense(keep_observed=True)
+
+
+def test_svd_falls_back_on_plain_iteration(monkeypatch):
+    def fails(*args, **options):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    A = np.random.default_rng(0).standard_normal((4, 3))
+    expected = np.linalg.svd(A, compute_uv=False)
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    left, singular, right = svd(A)
+    np.testing.assert_allclose(singular, expected)
+    np.testing.assert_allclose(left * singular @ right, A)

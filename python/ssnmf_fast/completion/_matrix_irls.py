@@ -8,7 +8,7 @@ completed without a bias.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .._arrays import padded
 from .._operators import SparseOperator, SparsePlusLowRank
 from .._randomized_svd import leading_triplets, orthonormal, sketch
-from .._thin import times
+from .._thin import square, svd, times
 from ._irls import Check, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._sampling import MissingEntries
@@ -26,6 +26,7 @@ from ._tangent import Curvature, Tangent, TangentSpace, Weighted, solve
 Array = npt.NDArray[Any]
 
 _OVERSAMPLING = 5
+_SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class MatrixIrls:
     floor: float = -np.inf
     tol: float = 1e-9
     cg_tol: float = 1e-8
+    least_eps: float = 1e-12
+    cg_share: float = 0.0  # of the last change, below which a solution need not be exact
     max_iter: int = 200
     max_cg: int = 300
 
@@ -89,41 +92,25 @@ def run_matrix_irls(
     check: Check,
 ) -> Outcome:
     """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
+    if observations.dtype == np.float32:
+        parameters = replace(
+            parameters,
+            tol=max(parameters.tol, _SINGLE),
+            cg_tol=max(parameters.cg_tol, _SINGLE),
+            least_eps=max(parameters.least_eps, _SINGLE),
+        )
     state = _State(observations, rank, start, rng)
     missing = MissingEntries(observations.pattern, parameters.sampled, observations.n_threads)
     everywhere = Weighted(observations.pattern, None, observations.dtype, observations.n_threads)
     outcome = Outcome(state.F, state.G, np.zeros(0), np.inf)
-    single = observations.dtype == np.float32
-    least_eps = 1e-6 if single else 1e-12
-    tol = max(parameters.tol, 1e-6) if single else parameters.tol
-    cg_tol = max(parameters.cg_tol, 1e-6) if single else parameters.cg_tol
+    change = 1.0
     for iteration in range(1, parameters.max_iter + 1):
-        X, U, singular, V, following = state.triplets(iteration == 1)
-        largest = max(float(singular[0]), 1e-300)
-        decayed = parameters.eps_decay * state.eps if iteration > 1 else 0.0
-        state.eps = min(state.eps, max(following, least_eps * largest, decayed))
-        space = TangentSpace(U, V, observations.n_threads)
-        weighted = [everywhere]
-        target = space.project_sparse(observations.pattern, observations.values)
-        mean = observations.count / (observations.shape[0] * observations.shape[1])
-        if not (state.first and iteration == 1):
-            pulled, pull = _missing_weights(state, parameters, missing, largest)
-            if pulled is not None and pulled.weights is not None:
-                weighted.append(pulled)
-                mean += float(pulled.weights.mean()) * (1 - mean)
-                if pull is not None:
-                    target = target.plus(1.0, space.project_sparse(pulled.pattern, pull))
-        begin = space.project(
-            X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
-        )
-        curvature = Curvature.of(singular, state.eps, observations.dtype)
-        x, _ = solve(space, curvature, weighted, mean, target, begin, cg_tol, parameters.max_cg)
-        change = _advance(state, space, x)
+        change = _iterate(state, parameters, missing, everywhere, iteration, change)
         outcome.n_iter = iteration
-        residual = float(np.linalg.norm(observations.residuals(state.F, state.G)))
+        residual = square(observations.residuals(state.F, state.G)) ** 0.5
         progress = Progress(iteration, change, residual / observations.norm, state.eps**2, rank)
         outcome.history.append(progress)
-        outcome.converged = change < tol
+        outcome.converged = change < parameters.tol
         if check(progress, state.F, state.G) or outcome.converged:
             break
     outcome.F, outcome.G, outcome.singular = _truncated(
@@ -131,6 +118,41 @@ def run_matrix_irls(
     )
     outcome.gamma = state.eps**2
     return outcome
+
+
+def _iterate(
+    state: _State,
+    parameters: MatrixIrls,
+    missing: MissingEntries,
+    everywhere: Weighted,
+    iteration: int,
+    before: float,
+) -> float:
+    """New weights and the least squares with them; return the relative change."""
+    observations, rank = state.observations, state.rank
+    X, U, singular, V, following = state.triplets(iteration == 1)
+    largest = max(float(singular[0]), 1e-300)
+    decayed = parameters.eps_decay * state.eps if iteration > 1 else 0.0
+    state.eps = min(state.eps, max(following, parameters.least_eps * largest, decayed))
+    space = TangentSpace(U, V, observations.n_threads)
+    target = space.project_sparse(observations.pattern, observations.values)
+    weighted = [everywhere]
+    share = observations.count / (observations.shape[0] * observations.shape[1])
+    mean = share
+    if not (state.first and iteration == 1):
+        pulled, pull = _missing_weights(state, parameters, missing, largest)
+        if pulled is not None:
+            weighted.append(pulled)
+            mean += pulled.mean * (1 - share)
+            if pull is not None:
+                target = target.plus(1.0, space.project_sparse(pulled.pattern, pull))
+    begin = space.project(
+        X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
+    )
+    tol = max(parameters.cg_tol, min(parameters.cg_share * before, 1e-2))
+    curvature = Curvature.of(singular, state.eps, observations.dtype)
+    x, _ = solve(space, curvature, weighted, mean, target, begin, tol, parameters.max_cg)
+    return _advance(state, space, x)
 
 
 def _missing_weights(
@@ -186,11 +208,11 @@ def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Arra
     columns = F.shape[1]
     if columns > min(len(F), len(G)):  # of more than full rank
         Q, R = np.linalg.qr(G)
-        left, singular, right = np.linalg.svd(F @ R.T, full_matrices=False)
+        left, singular, right = svd(F @ R.T)
         return padded(left * singular, F.dtype), padded(Q @ right.T, F.dtype), singular
     P, Q = F.copy(), G.copy()
     core = orthonormal(P, columns, n_threads) @ orthonormal(Q, columns, n_threads).T
-    left, singular, right = np.linalg.svd(core)
+    left, singular, right = svd(core)
     return times(P, left * singular, n_threads), times(Q, right.T, n_threads), singular
 
 

@@ -215,9 +215,11 @@ def _auto(
     if rank is None:
         rank, start = _estimated(observations, options, start)
     freedom = observations.freedom(rank)
+    easy = freedom < _EASY
     parameters = MatrixIrls(
         sparsity=options.strength,
-        eps_decay=0.0 if freedom < _EASY else 0.9,
+        eps_decay=0.0 if easy else 0.9,
+        cg_share=1e-2 if easy else 0.0,
         sampled=2.0 if freedom > _HARD else 1.0,
         floor=floor,
     )

@@ -23,7 +23,7 @@ from ._schedule import Schedule, Sparsity
 Array = npt.NDArray[Any]
 
 FIRST_GAMMA = 4.0
-LAST_GAMMA = 1e-6
+LAST_GAMMA = 1e-12
 _LEVEL = 2**-0.5
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._arrays import padded
+from .._thin import svd
 from ._irls import Check, Outcome, Progress
 from ._observations import Observations
 
@@ -39,7 +40,7 @@ def run_nuclear(
     penalty = 10.0  # of X = Y; the scaled data have spectral norm 1
     outcome = Outcome(np.zeros((n, 1)), np.zeros((m, 1)), np.zeros(1), 0.0)
     for iteration in range(1, max_iter + 1):
-        left, singular, right = np.linalg.svd(Y - dual, full_matrices=False)
+        left, singular, right = svd(Y - dual)
         kept = max(1, int(np.count_nonzero(singular > 1 / penalty)))
         shrunk = np.maximum(singular[:kept] - 1 / penalty, 0.0)
         F, G = left[:, :kept] * shrunk, right[:kept].T

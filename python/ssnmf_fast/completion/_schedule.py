@@ -88,7 +88,7 @@ def sirls(observations: Observations, rank: int, p: float, gamma_min: float | No
         gamma_floor=1e-10 if gamma_min is None else gamma_min,
         p=p,
         sparsity=Sparsity(),
-        max_iter=5000 if hard else 500,
+        max_iter=5000,
     )
 
 

@@ -50,7 +50,8 @@ class Weighted:
     """Entries of a pattern with their weights (None stands for ones), by rows and by columns."""
 
     def __init__(self, pattern: Pattern, weights: Array | None, dtype: Any, n_threads: int) -> None:
-        self.pattern, self.weights = pattern, weights
+        self.pattern = pattern
+        self.mean = 1.0 if weights is None else float(weights.mean())
         self.rows = (pattern.indptr, pattern.indices, weights)
         values = np.ones(len(pattern.indices), dtype) if weights is None else weights
         matrix = sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
