@@ -1,6 +1,6 @@
 """Do the benchmarks run?  Small versions of all; asserts that they print, never how fast.
 
-No need of ssnmf, torch, asv or downloads; under 30 seconds.
+No need of ssnmf, torch, asv or downloads; under a minute.
 """
 
 from __future__ import annotations
@@ -50,6 +50,14 @@ def papers() -> None:
         importlib.import_module(name).main(["--quick"])
 
 
+def completion() -> None:
+    import completion as papers
+    import completion_speed as speed
+
+    papers.main(["--quick", "--figure", "2.3", "--methods", "sirls", "structured-sirls"])
+    speed.main(["--quick", "--parts", "d"])
+
+
 def suite() -> None:
     """Run every benchmark of the asv suite once, at the first and last of its parameters."""
     for path in sorted((HERE / "suite").glob("bench_*.py")):
@@ -73,7 +81,7 @@ def run_class(cls: Any) -> int:
 
 
 def main() -> None:
-    for part in (kl_pass, iterations, memory, convergence, papers, suite):
+    for part in (kl_pass, iterations, memory, convergence, papers, completion, suite):
         output = io.StringIO()
         with redirect_stdout(output):
             part()

@@ -149,12 +149,14 @@ def new_figure(columns: int, rows: int) -> tuple[Any, Any]:
 
 def pictures(name: str, experiment: Experiment, results: Results, path: Path) -> None:
     """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
+    from ssnmf_fast.plotting import recovery_grid
+
     figure, axes = new_figure(len(results.methods), 2)
     errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
-    low, high = limits(list(errors.values()))
+    rates = (results.zero, results.nonzero)
+    shared = limits(list(errors.values()))
     for place, method in zip(axes[0], results.methods, strict=True):
-        shown = draw(place, results, np.clip(errors[method], low, high), method, low, high, "log")
-    figure.colorbar(shown, ax=axes[0], label="mean relative error", shrink=0.8)
+        recovery_grid(errors[method], *rates, title=method, limits=shared, ax=place)
     compared = [
         (a, b)
         for a, b in ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
@@ -163,10 +165,10 @@ def pictures(name: str, experiment: Experiment, results: Results, path: Path) ->
     used = 0
     for method, rival in compared:
         ratio = results.ratio(method, rival)
-        shown = draw(axes[1, used], results, ratio, f"{method} / {rival}", 0.1, 10, "ratio")
-        binned = np.where(np.isfinite(ratio), (ratio < SAME).astype(float), np.nan)
-        draw(axes[1, used + 1], results, binned, "white: ratio < 1", 0, 1, "binned")
-        figure.colorbar(shown, ax=axes[1, used], label="mean ratio", shrink=0.8)
+        title = f"{method} / {rival}"
+        recovery_grid(ratio, *rates, kind="ratio", title=title, limits=(0.1, 10), ax=axes[1, used])
+        same = np.where(np.abs(ratio - 1) < 1 - SAME, 1.0, ratio)
+        recovery_grid(same, *rates, kind="binned", title="ratio below 1", ax=axes[1, used + 1])
         used += 2
     for place in axes[1, :used]:
         lines(place, experiment, results)
@@ -184,26 +186,10 @@ def limits(maps: list[Array]) -> tuple[float, float]:
     return max(float(values.min(initial=high)), 1e-10), high * 1.001
 
 
-def draw(
-    place: Any, results: Results, values: Array, title: str, low: float, high: float, kind: str
-) -> Any:
-    """Draw one map: rate of zeros to the right, rate of nonzeros upwards."""
-    norm = "linear" if kind == "binned" else "log"
-    colours = {"log": "viridis", "ratio": "RdBu_r", "binned": "gray"}[kind]
-    shown = place.pcolormesh(
-        results.zero, results.nonzero, values, shading="nearest", norm=norm, cmap=colours
-    )
-    shown.set_clim(low, high)
-    place.set(title=title, xlabel="rate of zeros", ylabel="rate of nonzeros", aspect="equal")
-    place.set_facecolor("0.85")  # of cells not yet run
-    return shown
-
-
 def lines(place: Any, experiment: Experiment, results: Results) -> None:
-    """Draw the diagonal, and the red line below which problems are hard, if it is within."""
+    """Draw the red line below which problems are hard, if it is within."""
     n, r = experiment.size, experiment.rank
     x = np.array([results.zero[0], results.zero[-1]])
-    place.plot(x, x, color="0.5", linewidth=1.5)
     if len(results.zero) < 2:
         return
     nonzeros = density(experiment, min(3, len(results.numbers)))
