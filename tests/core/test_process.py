@@ -131,7 +131,10 @@ def test_show_config(capsys):
 def test_docstring_examples():
     import doctest
 
-    from ssnmf_fast import _factorize, _represent, weights
+    from ssnmf_fast import _factorize, _operators, _randomized_svd, _represent, weights
+    from ssnmf_fast.completion import _complete
+    from ssnmf_fast.estimators import _imputer
 
-    for module in (_factorize, _represent, weights):
+    modules = (_factorize, _represent, weights, _operators, _randomized_svd, _complete, _imputer)
+    for module in modules:
         assert doctest.testmod(module).failed == 0

@@ -29,13 +29,8 @@ def run_nuclear(
     check: Check,
 ) -> Outcome:
     """Alternate singular value thresholding of X with the constraints on its copy Y."""
-    n, m = observations.shape
-    indptr, indices, values = observations.csr
-    rows = np.repeat(np.arange(n), np.diff(indptr))
-    missing = np.ones((n, m), dtype=bool)
-    missing[rows, indices] = False
-    Y = np.zeros((n, m))
-    Y[rows, indices] = values
+    Y, missing = _dense(observations)
+    n, m = Y.shape
     dual = np.zeros((n, m))
     penalty = 10.0  # of X = Y; the scaled data have spectral norm 1
     outcome = Outcome(np.zeros((n, 1)), np.zeros((m, 1)), np.zeros(1), 0.0)
@@ -67,6 +62,17 @@ def run_nuclear(
     outcome.F = padded(outcome.F, observations.dtype)
     outcome.G = padded(outcome.G, observations.dtype)
     return outcome
+
+
+def _dense(observations: Observations) -> tuple[Array, Array]:
+    """The observed entries with zeros elsewhere, and where that is."""
+    indptr, indices, values = observations.csr
+    rows = np.repeat(np.arange(observations.shape[0]), np.diff(indptr))
+    missing = np.ones(observations.shape, dtype=bool)
+    missing[rows, indices] = False
+    Y = np.zeros(observations.shape)
+    Y[rows, indices] = values
+    return Y, missing
 
 
 def _shrunk(z: Array, step: float, missing_norm: str, floor: float) -> Array:
