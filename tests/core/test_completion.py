@@ -293,6 +293,15 @@ def test_degenerate_matrices():
         np.testing.assert_allclose(fit.to_dense()[1], 0, atol=1e-6)
 
 
+def test_hardly_anything_is_observed():
+    M = np.full((2, 3), np.nan)
+    M[1, 0] = 1.0
+    with pytest.warns(UserWarning, match="1 rows and 2 columns"):
+        fit = sf.complete(M, rank=1, random_state=0)
+    np.testing.assert_allclose(fit.predict([1], [0]), 1.0, atol=1e-6)
+    assert np.isfinite(fit.to_dense()).all()
+
+
 def test_many_iterations_stay_finite(easy):
     _, holes = easy
     for p in (0.0, 0.5, 1.0):

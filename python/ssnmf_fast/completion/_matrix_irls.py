@@ -164,6 +164,8 @@ def _missing_weights(
     if missing.count == 0 or (parameters.sparsity == 0 and not bounded):
         return None, None
     pattern = missing.draw(state.rng)
+    if len(pattern.indices) == 0:  # a draw may meet observed entries only
+        return None, None
     entries = Observations(
         pattern,
         np.zeros(len(pattern.indices), observations.dtype),
