@@ -50,6 +50,12 @@ def papers() -> None:
         importlib.import_module(name).main(["--quick"])
 
 
+def threads() -> None:
+    import threads as script
+
+    script.main(["--quick"])
+
+
 def completion() -> None:
     import completion as papers
     import completion_speed as speed
@@ -81,7 +87,7 @@ def run_class(cls: Any) -> int:
 
 
 def main() -> None:
-    for part in (kl_pass, iterations, memory, convergence, papers, completion, suite):
+    for part in (kl_pass, iterations, memory, convergence, papers, threads, completion, suite):
         output = io.StringIO()
         with redirect_stdout(output):
             part()

@@ -65,7 +65,7 @@ def schedule(name: str, observations: Observations) -> Schedule:
     if name == "sirls":
         return sirls(observations, RANK, 1.0, None)
     floor = (1e-3 * observations.root_mean_square) ** 2
-    return structured(observations, 1.0, Sparsity(step=1e-6, eps_floor=floor), None)
+    return structured(1.0, Sparsity(step=1e-6, eps_floor=floor), None)
 
 
 def reference(name: str, M: Array, X: Array, count: int) -> Record:

@@ -331,6 +331,7 @@ BAD = [
     ({"method": "als"}, ValueError, "method must be one of"),
     ({"p": 1.5}, ValueError, "p must be from 0 to 1"),
     ({"q": -1}, ValueError, "q must be"),
+    ({"p": 1.0}, ValueError, "has p = 0"),
     ({"sparsity": -1.0}, ValueError, "sparsity must be"),
     ({"sparsity_step": "newton"}, ValueError, "sparsity_step must be one of"),
     ({"missing_norm": "l0"}, ValueError, "missing_norm must be one of"),

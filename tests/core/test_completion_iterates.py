@@ -28,10 +28,10 @@ def schedules(data, p, q):
     slow = sirls(data, RANK, p, None)
     yield slow
     yield replace(slow, exact=True)
-    yield structured_schedule(data, p, Sparsity(step=1e-6, q=q), None)
-    yield structured_schedule(data, p, Sparsity(step=1e-6, q=q, proximal=False), None)
+    yield structured_schedule(p, Sparsity(step=1e-6, q=q), None)
+    yield structured_schedule(p, Sparsity(step=1e-6, q=q, proximal=False), None)
     decaying = Sparsity(step=1e-3, decay=0.97, q=q, floor=0.0)
-    yield structured_schedule(data, p, decaying, None)
+    yield structured_schedule(p, decaying, None)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])

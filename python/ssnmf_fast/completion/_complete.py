@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -193,11 +194,8 @@ def _share(value: Any, name: str) -> float:
 
 
 def _finite(value: Any, name: str) -> float:
-    return (
-        -check_real(-value, name)
-        if isinstance(value, (int, float)) and value < 0
-        else (check_real(value, name))
-    )
+    negative = isinstance(value, numbers.Real) and value < 0
+    return -check_real(-value, name) if negative else check_real(value, name)
 
 
 def _flag(value: Any, name: str) -> bool:

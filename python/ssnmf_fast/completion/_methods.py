@@ -76,6 +76,11 @@ class Options:
                 "sparsity has no part in a fit with gamma_min; leave one of them out, or take "
                 "method 'structured-sirls'."
             )
+        if self.method == "auto" and not noisy and self.p not in (None, 0.0):
+            raise ValueError(
+                f"method 'auto' without gamma_min has p = 0; got {self.p:g}. Leave p out, or take "
+                "method 'irls' or 'sirls'."
+            )
         if self.biases and self.fill_value != 0:
             raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
         if self.gamma_min == "validate" and self.method not in _WITH_NOISE:
@@ -182,7 +187,7 @@ def _schedule(observations: Observations, options: Options, floor: float) -> Sch
         floor=floor,
     )
     if options.method == "structured-sirls":
-        schedule = structured(observations, p, sparsity, options.gamma_min)
+        schedule = structured(p, sparsity, options.gamma_min)
     else:
         rank = options.rank or observations.largest_rank()
         schedule = sirls(observations, rank, p, options.gamma_min)
@@ -213,7 +218,7 @@ def _auto(
 ) -> Outcome:
     rank = options.rank
     if rank is None:
-        rank, start = _estimated(observations, options, start)
+        rank = _estimated(observations, options, start)
     freedom = observations.freedom(rank)
     easy = freedom < _EASY
     parameters = MatrixIrls(
@@ -232,14 +237,12 @@ def _auto(
 
 def _estimated(
     observations: Observations, options: Options, start: tuple[Array, Array] | None
-) -> tuple[int, tuple[Array, Array] | None]:
+) -> int:
     """The rank that sIRLS with a falling rank comes to."""
-    schedule = replace(
-        structured(observations, 1.0, Sparsity(), None), max_iter=_RANK_ITERATIONS, check_every=20
-    )
+    schedule = replace(structured(1.0, Sparsity(), None), max_iter=_RANK_ITERATIONS, check_every=20)
     state = Iteration(observations, None, start, options.rng)
     run(state, schedule, 1e-4, lambda *_: False)
-    return state.rank, start
+    return state.rank
 
 
 def _completion(

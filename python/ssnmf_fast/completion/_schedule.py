@@ -92,11 +92,8 @@ def sirls(observations: Observations, rank: int, p: float, gamma_min: float | No
     )
 
 
-def structured(
-    observations: Observations, p: float, sparsity: Sparsity, gamma_min: float | None
-) -> Schedule:
+def structured(p: float, sparsity: Sparsity, gamma_min: float | None) -> Schedule:
     """Structured sIRLS (thesis, Algorithm 2) with the parameters of the authors' code."""
-    del observations
     return Schedule(
         gamma=1.0,
         gamma_decay=0.5,

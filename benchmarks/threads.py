@@ -1,0 +1,77 @@
+"""How does an iteration scale with threads, for matrices of several sizes and several ranks?
+
+    python benchmarks/threads.py
+
+One table: milliseconds of an iteration with one thread, and how many times faster it is with more.
+The matrices are those of scale.py; the fits are plain NMF with the default solver of each loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import load_average, markdown, say, seconds
+from scale import skewed
+
+import ssnmf_fast as sf
+
+# Rows, columns, entries of a row.
+SIZES = ((10_000, 5_000, 50), (50_000, 10_000, 50), (100_000, 20_000, 100))
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+def iteration(X: Any, rank: int, loss: str, threads: int, count: int) -> float:
+    """Seconds of one of `count` iterations: a fit with them minus one without, least of three."""
+
+    def fit(max_iter: int) -> float:
+        return seconds(
+            lambda: sf.factorize(
+                X,
+                n_components=rank,
+                reconstruction=loss,
+                random_state=0,
+                max_iter=max_iter,
+                tol=0,
+                n_threads=threads,
+            )
+        )
+
+    return (min(fit(count) for _ in range(3)) - min(fit(0) for _ in range(3))) / count
+
+
+def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
+    """Measure every size, loss and rank."""
+    table = []
+    for n, m, per_row in sizes:
+        X = skewed(n, m, per_row, float)
+        count = max(3, 4_000_000 // X.nnz)
+        for loss, rank in product(LOSSES, ranks):
+            times = [iteration(X, rank, loss, number, count) for number in threads]
+            say(f"{X.nnz} nonzeros, {loss}, rank {rank}: {times[0] * 1e3:.1f} ms")
+            faster = [f"{times[0] / other:.2f}" for other in times[1:]]
+            table.append([f"{X.nnz:,}", loss, str(rank), f"{times[0] * 1e3:.2f}", *faster])
+    return table
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ranks", type=int, nargs="+", default=[10, 32, 64])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="the first is 1")
+    parser.add_argument("--quick", action="store_true", help="the smallest matrix and rank only")
+    options = parser.parse_args(arguments)
+    sizes = ((1000, 500, 20),) if options.quick else SIZES
+    table = rows(sizes, options.ranks[:1] if options.quick else options.ranks, options.threads)
+    header = ["nonzeros", "loss", "rank", "1 thread, ms"]
+    header += [f"{number} threads, times faster" for number in options.threads[1:]]
+    print(f"float64, load {load_average()}\n\n{markdown(header, table)}")
+
+
+if __name__ == "__main__":
+    main()
