@@ -49,7 +49,6 @@ void bind_mapped_residuals(const py::array& indptr, const py::array& indices,
     const auto shrink = shrink_of<T>(step, eps, q, proximal, floor);
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    require_equal(f.columns % kNarrowestRank, 0, "columns of F and a padded rank");
     T* to = writable_data<T>(out, "out");
     require_contiguous(out, "out", 1);
     require_equal(out.shape(0), indices.shape(0), "length of out and of indices");

@@ -20,18 +20,33 @@ constexpr Size kMappedColumns = 256;
 template <int R, class T, class Index>
 [[gnu::flatten]] void residual_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
                                    Size row, T* residuals, T* out) {
-  constexpr int Width = R > 0 ? R : kRankBlock;
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
-  const Size rank = R > 0 ? R : G.columns;
-  const Rows<const T> fixed{G.data, G.rows, rank};
-  std::copy(f, f + rank, out);
+  Eigen::Matrix<T, 1, R> sum = RowMap<T, R>(f);
+  const Rows<const T> fixed{G.data, G.rows, R};
   for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
     prefetch_row(Z, entry, Z.entries(), fixed);
-    const T* g = fixed.row(static_cast<Size>(Z.indices[entry]));
-    const T residual = Z.value(entry) - long_dot<Width>(f, g, rank);
+    const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
+    const T residual = Z.value(entry) - dot<R>(f, g.data());
     residuals[entry] = residual;
-    for (Size k = 0; k < rank; k += Width) {
-      Eigen::Map<Eigen::Matrix<T, 1, Width>>(out + k) += residual * RowMap<T, Width>(g + k);
+    sum += residual * g;
+  }
+  Eigen::Map<Eigen::Matrix<T, 1, R>> target(out);
+  target = sum;
+}
+
+// The same for a rank that does not fit in the registers.
+template <class T, class Index>
+[[gnu::flatten]] void wide_residual_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
+                                        Size row, T* residuals, T* out) {
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  std::copy(f, f + G.columns, out);
+  for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+    prefetch_row(Z, entry, Z.entries(), G);
+    const T* g = G.row(static_cast<Size>(Z.indices[entry]));
+    residuals[entry] = Z.value(entry) - long_dot<kRankBlock>(f, g, G.columns);
+    for (Size k = 0; k < G.columns; k += kRankBlock) {
+      Eigen::Map<Eigen::Matrix<T, 1, kRankBlock>>(out + k) +=
+          residuals[entry] * RowMap<T, kRankBlock>(g + k);
     }
   }
 }
@@ -47,10 +62,32 @@ void residual_step(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<co
     parallel_for(blocks.count(), team, [&](Size block) {
       const Range range = blocks[block];
       for (Size row = range.begin; row < range.end; ++row) {
-        residual_row<R>(Z, F.row(row), G, row, residuals, out.row(row));
+        if constexpr (R > 0) {
+          residual_row<R>(Z, F.row(row), G, row, residuals, out.row(row));
+        } else {
+          wide_residual_row(Z, F.row(row), G, row, residuals, out.row(row));
+        }
       }
     });
   });
+}
+
+// scale f . g at the stored entries of some rows.
+template <int R, class T, class Index>
+[[gnu::flatten]] void model_rows(const Csr<T, Index>& Z, const Rows<const T>& F,
+                                 const Rows<const T>& G, Range rows, T scale, T* out) {
+  for (Size row = rows.begin; row < rows.end; ++row) {
+    const Size last = static_cast<Size>(Z.indptr[row + 1]);
+    for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+      prefetch_row(Z, entry, Z.entries(), G);
+      const T* g = G.row(static_cast<Size>(Z.indices[entry]));
+      if constexpr (R > 0) {
+        out[entry] = scale * dot<R>(F.row(row), g);
+      } else {
+        out[entry] = scale * long_dot<kRankBlock>(F.row(row), g, G.columns);
+      }
+    }
+  }
 }
 
 // out has one value for each stored entry of Z.
@@ -59,22 +96,18 @@ void mapped_residuals(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows
                       T scale, const Shrink<T>& shrink, T* out, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  parallel_for(blocks.count(), team, [&](Size block) {
-    const Range range = blocks[block];
-    const Size first = static_cast<Size>(Z.indptr[range.begin]);
-    const Size last = static_cast<Size>(Z.indptr[range.end]);
-    for (Size row = range.begin; row < range.end; ++row) {
-      for (Size entry = static_cast<Size>(Z.indptr[row]);
-           entry < static_cast<Size>(Z.indptr[row + 1]); ++entry) {
-        prefetch_row(Z, entry, last, G);
-        const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-        out[entry] = scale * long_dot<kNarrowestRank>(F.row(row), g, G.columns);
+  visit_rank<T>(G.columns, [&](auto fixed) {
+    constexpr int R = decltype(fixed)::value;
+    parallel_for(blocks.count(), team, [&](Size block) {
+      const Range range = blocks[block];
+      const Size first = static_cast<Size>(Z.indptr[range.begin]);
+      const Size last = static_cast<Size>(Z.indptr[range.end]);
+      model_rows<R>(Z, F, G, range, scale, out);
+      shrink.apply(out + first, last - first);
+      for (Size entry = first; entry < last; ++entry) {
+        out[entry] = Z.value(entry) - out[entry];
       }
-    }
-    shrink.apply(out + first, last - first);
-    for (Size entry = first; entry < last; ++entry) {
-      out[entry] = Z.value(entry) - out[entry];
-    }
+    });
   });
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from .._dispatch import kernels
 from .._operators import MappedLowRank, Operator, Pattern, SparseOperator, SparsePlusLowRank
 from .._randomized_svd import truncated_svd
+from .._thin import square
 
 Array = npt.NDArray[Any]
 Shrink = tuple[float, float, float, bool, float]
@@ -64,10 +66,10 @@ class Observations:
     def count(self) -> int:
         return len(self.values)
 
-    @property
+    @cached_property
     def norm(self) -> float:
         """Frobenius norm of the observed entries."""
-        return float(np.linalg.norm(self.values))
+        return square(self.values) ** 0.5
 
     @property
     def root_mean_square(self) -> float:
