@@ -218,7 +218,7 @@ def _packed(value: Any, key: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, CompletionState):
-        return list(vars(value).values())
+        return [value.iteration, value.change, value.residual, value.gamma, value.rank]
     if isinstance(value, (list, tuple)):
         return [_packed(entry, key) for entry in value]
     if isinstance(value, _SCALARS):

@@ -236,6 +236,9 @@ def test_callback_stops(easy):
 
     fit = sf.complete(holes, rank=3, callback=callback)
     assert [state.iteration for state in seen] == [1, 2]
+    assert not seen[1].left.flags.writeable
+    product = seen[1].left @ seen[1].right
+    np.testing.assert_allclose(np.maximum(product, 0), fit.to_dense(), atol=0.2)
     assert fit.history == seen
     assert fit.n_iter == 2
     assert not fit.converged

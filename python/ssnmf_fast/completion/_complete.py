@@ -252,9 +252,14 @@ def _check(
 
         observers.append(ProgressBar(max_iter, "complete", "change"))
 
-    def check(progress: Progress, F: Array, G: Array) -> bool:
-        del F, G
-        state = CompletionState(**vars(progress))
+    if not observers:
+        return lambda *_: False
+
+    def check(progress: Progress, F: Array, G: Array, scale: float) -> bool:
+        rank = progress.rank
+        left, right = F[:, :rank] * F.dtype.type(scale), G[:, :rank].T
+        left.flags.writeable = right.flags.writeable = False
+        state = CompletionState(**vars(progress), left=left, right=right)
         answers = [observer(state) for observer in observers]  # all of them, before any stops
         return any(answers)
 

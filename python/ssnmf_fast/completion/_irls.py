@@ -47,7 +47,8 @@ class Outcome:
     n_biases: int = 0  # columns of the factors after those of the singular values
 
 
-Check = Callable[[Progress, Array, Array], bool]
+# Progress, the factors F and G, and the scale of F in the units of the data.
+Check = Callable[[Progress, Array, Array, float], bool]
 
 
 class Iteration:
@@ -154,36 +155,35 @@ def distance_squared(
 def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outcome:
     """Iterate until the relative change of an iteration is below `tol`, looked at now and then."""
     outcome = Outcome(state.F, state.G, state.singular, schedule.gamma)
-    observations = state.observations
-    before: tuple[Array, Array] | None = None
+    before = state.F, state.G
     for iteration in range(1, schedule.max_iter + 1):
         looks = iteration % schedule.check_every == 0 or iteration == schedule.max_iter
         if looks:
             before = state.F, state.G
         state.reweight(schedule, iteration)
         outcome.n_iter = iteration
-        if not looks or before is None:
+        if not looks:
             continue
-        residuals = observations.residuals(state.F, state.G)
-        at_entries = observations.residuals(*before)
-        moved = distance_squared(state.F, state.G, *before, observations.n_threads) - square(
-            residuals - at_entries
-        )
-        change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
-        norm = observations.norm
-        progress = Progress(
-            iteration,
-            change,
-            float(np.linalg.norm(residuals)) / norm if norm > 0 else 0.0,
-            schedule.gamma_at(iteration),
-            len(state.singular),
-        )
+        progress = _progress(state, before, iteration, schedule.gamma_at(iteration))
         outcome.history.append(progress)
-        stop = check(progress, state.F, state.G)
-        if change < tol:
-            outcome.converged = True
+        outcome.converged = progress.change < tol
+        stop = check(progress, state.F, state.G, state.observations.scale)
         if stop or outcome.converged:
             break
     outcome.F, outcome.G, outcome.singular = state.F, state.G, state.singular
     outcome.gamma = schedule.gamma_at(max(outcome.n_iter, 1))
     return outcome
+
+
+def _progress(
+    state: Iteration, before: tuple[Array, Array], iteration: int, gamma: float
+) -> Progress:
+    """Compare with the iterate before; both are low-rank matrices outside the observed entries."""
+    observations = state.observations
+    residuals = observations.residuals(state.F, state.G)
+    moved = distance_squared(state.F, state.G, *before, observations.n_threads)
+    moved -= square(residuals - observations.residuals(*before))
+    change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
+    norm = observations.norm
+    residual = square(residuals) ** 0.5 / norm if norm > 0 else 0.0
+    return Progress(iteration, change, residual, gamma, len(state.singular))

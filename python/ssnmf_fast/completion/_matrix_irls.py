@@ -111,7 +111,7 @@ def run_matrix_irls(
         progress = Progress(iteration, change, residual / observations.norm, state.eps**2, rank)
         outcome.history.append(progress)
         outcome.converged = change < parameters.tol
-        if check(progress, state.F, state.G) or outcome.converged:
+        if check(progress, state.F, state.G, observations.scale) or outcome.converged:
             break
     outcome.F, outcome.G, outcome.singular = _truncated(
         state.F, state.G, rank, observations.n_threads

@@ -209,7 +209,7 @@ def _best_level(
             best, chosen, worse = error, gamma, 0
         else:
             worse += 1
-        stop = check(progress, fit.state.F, fit.state.G)
+        stop = check(progress, fit.state.F, fit.state.G, fit.observations.scale)
         if stop or worse == _LEVELS_WITHOUT_GAIN:
             break
     return best, chosen if options.gamma_min is None else options.gamma_min
@@ -232,7 +232,7 @@ def run_noisy(
     for progress in fit.levels(gamma_min):
         outcome.history.append(progress)
         outcome.n_iter, outcome.converged = progress.iteration, fit.finished
-        if check(progress, fit.state.F, fit.state.G):
+        if check(progress, fit.state.F, fit.state.G, fit.observations.scale):
             outcome.converged = False
             break
     outcome.F, outcome.G, outcome.singular = fit.state.F, fit.state.G, fit.state.singular

@@ -52,7 +52,7 @@ def run_nuclear(
         if iteration % 20 == 0 or outcome.converged:
             progress = Progress(iteration, change, primal, 0.0, kept)
             outcome.history.append(progress)
-            if check(progress, F, G) or outcome.converged:
+            if check(progress, F, G, observations.scale) or outcome.converged:
                 break
         # Residual balancing (Boyd and others 2011, 3.4.1).
         if primal > 10 * change * penalty:

@@ -69,7 +69,7 @@ class Observations:
     @cached_property
     def norm(self) -> float:
         """Frobenius norm of the observed entries."""
-        return square(self.values) ** 0.5
+        return float(square(self.values) ** 0.5)
 
     @property
     def root_mean_square(self) -> float:

@@ -28,6 +28,9 @@ class CompletionState:
         The regulariser, relative to the squared spectral norm of the observed entries.
     rank : int
         Rank in use.
+    left, right : ndarray or None
+        Read-only factors of the low-rank part, (n, rank) and (rank, m), without offset and biases;
+        None in the history of a completion.
     """
 
     iteration: int
@@ -35,6 +38,8 @@ class CompletionState:
     residual: float
     gamma: float
     rank: int
+    left: Array | None = field(default=None, repr=False, compare=False)
+    right: Array | None = field(default=None, repr=False, compare=False)
 
     @property
     def objective(self) -> float:
