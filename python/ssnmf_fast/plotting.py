@@ -217,7 +217,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
         _curves(axes, states, f"{name}: " if name else "", colour)
     if axes.lines:
         _logarithmic(axes)
-        axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+        axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
     _label(axes, "iteration", "relative length")
     return drawn
 
