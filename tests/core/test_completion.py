@@ -270,13 +270,19 @@ def test_no_dense_array():
 def test_interrupt():
     """Ctrl-C between two passes leaves nothing behind."""
     import _thread
+    import signal
 
     _, holes = structured(100, 100, 5, 0.3, 0.5)
+    # Programs started in the background ignore Ctrl-C, and so would this one.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        sf.complete(holes, method="sirls", rank=5, max_iter=10**7, tol=0.0)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sf.complete(holes, method="sirls", rank=5, max_iter=10**7, tol=0.0)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_degenerate_matrices():
