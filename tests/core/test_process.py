@@ -70,7 +70,8 @@ def test_import_does_not_import_scikit_learn():
 
 def test_interrupt_stops_a_long_fit_at_once():
     code = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
 X = sp.random_array((20000, 2000), density=0.02, format="csr", rng=1)
