@@ -51,13 +51,38 @@ def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
         values = np.zeros(len(wanted), dtype=Z.dtype)
         values[found] = Z.data[place[found]]
     else:
-        rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
-        values = Z[rows, pattern.indices]
+        values = Z[entry_rows(pattern.indptr), pattern.indices]
     return with_values(pattern, values)
 
 
 def keys(matrix: sp.csr_array) -> Array:
     """Place of every stored entry, counted through the rows."""
-    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-    place: Array = rows * matrix.shape[1] + matrix.indices
+    place: Array = entry_rows(matrix.indptr) * matrix.shape[1] + matrix.indices
     return place
+
+
+def entry_rows(indptr: Array) -> Array:
+    """Row of every stored entry, int64."""
+    return np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
+
+
+def column_ranges(counts: Array, n_ranges: int) -> Array:
+    """Cut columns with these numbers of entries into ranges with about as many entries each."""
+    before = np.concatenate([[0], np.cumsum(counts + 1)])
+    bounds = np.searchsorted(before, np.linspace(0, before[-1], n_ranges + 1))
+    bounds[0], bounds[-1] = 0, len(counts)
+    return bounds.astype(np.int64)
+
+
+def listed(array: Array, present: Array) -> sp.csr_array:
+    """The entries of a dense array where `present` is true; zeros among them are stored."""
+    columns = np.nonzero(present)[1].astype(np.int64)  # NumPy gives a view with gaps
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
+    return sp.csr_array((array[present], columns, indptr), shape=array.shape)
+
+
+def without(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
+    """Return the matrix without the stored entries that a mask names."""
+    kept = ~left_out
+    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
+    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import SORTED, UNSOUND, structure
+from ._csr import SORTED, UNSOUND, column_ranges, structure
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix
 
@@ -127,10 +127,7 @@ class CsrFile:
 
     def column_ranges(self, n_ranges: int) -> Array:
         """Cut the columns into ranges with about as many entries each; bounds from 0 to m."""
-        before = np.concatenate([[0], np.cumsum(self.column_counts + 1)])
-        bounds = np.searchsorted(before, np.linspace(0, before[-1], n_ranges + 1))
-        bounds[0], bounds[-1] = 0, self.shape[1]
-        return bounds.astype(np.int64)
+        return column_ranges(self.column_counts, n_ranges)
 
 
 def check_data(X: Any, n_threads: int) -> Any:

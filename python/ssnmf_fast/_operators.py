@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import aligned_zeros, padded
+from ._csr import column_ranges
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
 from ._thin import add_times, cross
@@ -81,10 +82,7 @@ class Pattern:
         cls, shape: tuple[int, int], indptr: Array, indices: Array, counts: Array, n_threads: int
     ) -> Pattern:
         """A pattern whose number of entries in every column is known."""
-        before = np.concatenate([[0], np.cumsum(counts + 1)])
-        ranges = np.searchsorted(before, np.linspace(0, before[-1], n_threads + 1))
-        ranges[0], ranges[-1] = 0, shape[1]
-        return cls(shape, indptr, indices, ranges.astype(np.int64))
+        return cls(shape, indptr, indices, column_ranges(counts, n_threads))
 
 
 @dataclass(frozen=True)
@@ -117,13 +115,12 @@ class SparseOperator:
 
 
 @dataclass(frozen=True)
-class SparsePlusLowRank:
-    """``sparse + scale * left @ right.T``, the two thin factors stored by rows."""
+class _SparsePlusThin:
+    """A sparse matrix plus something made of two thin factors, stored by rows."""
 
     sparse: SparseOperator
     left: Array
     right: Array
-    scale: float = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -132,6 +129,13 @@ class SparsePlusLowRank:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.sparse.dtype
+
+
+@dataclass(frozen=True)
+class SparsePlusLowRank(_SparsePlusThin):
+    """``sparse + scale * left @ right.T``."""
+
+    scale: float = 1.0
 
     def times(self, V: Array) -> Array:
         out = self.sparse.times(V)
@@ -190,21 +194,10 @@ class LowRankPlusSparse(SparsePlusLowRank):
 
 
 @dataclass(frozen=True)
-class MappedLowRank:
+class MappedLowRank(_SparsePlusThin):
     """``sparse + phi(left @ right.T)`` with an elementwise map phi, formed tile by tile."""
 
-    sparse: SparseOperator
-    left: Array
-    right: Array
     shrink: tuple[float, float, float, bool, float]  # arguments of the kernel
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.sparse.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.sparse.dtype
 
     def times(self, V: Array) -> Array:
         out = self.sparse.times(V)

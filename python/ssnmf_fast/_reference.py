@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from ._reference_completion import _rows
 from ._reference_completion import mapped_product as mapped_product
 from ._reference_completion import mapped_residuals as mapped_residuals
 from ._reference_completion import residual_step as residual_step
@@ -79,11 +80,6 @@ def _store(out: Array, result: Array, scale: float, accumulate: bool) -> None:
         out += out.dtype.type(scale) * result
     else:
         out[...] = out.dtype.type(scale) * result
-
-
-def _rows(indptr: Array) -> Array:
-    """Row number of every stored entry."""
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
 def _values(values: Array | None, indices: Array, dtype: Any) -> Array:

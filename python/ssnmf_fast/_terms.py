@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from . import weights as public_weights
-from ._csr import keys, sample, with_values
+from ._csr import entry_rows, keys, sample, with_values
 from ._csr_file import CsrFile
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
@@ -242,7 +242,7 @@ def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> T
 
 def _dense_weights(Z: Any, w: Array, loss: Loss, has_nan: bool, title: str) -> Term:
     if sp.issparse(Z):
-        rows = np.repeat(np.arange(Z.shape[0]), np.diff(Z.indptr))
+        rows = entry_rows(Z.indptr)
         stored = w[rows, Z.indices]
         return _weighted(Z, with_values(Z, stored * Z.data), stored, loss, Listed(DenseEntries(w)))
     if has_nan:
@@ -273,7 +273,7 @@ def _missing(Z: Any, pattern: sp.csr_array, loss: Loss) -> Term:
     pattern = pattern.copy()
     pattern.data = (pattern.data != 0).astype(Z.dtype)
     pattern.eliminate_zeros()
-    rows = np.repeat(np.arange(Z.shape[0]), np.diff(pattern.indptr))
+    rows = entry_rows(pattern.indptr)
     if not sp.issparse(Z):
         Z = Z.copy()
         Z[rows, pattern.indices] = np.nan

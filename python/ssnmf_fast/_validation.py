@@ -35,13 +35,14 @@ def check_integer(value: Any, name: str, minimum: int) -> int:
     return int(value)
 
 
-def check_real(value: Any, name: str) -> float:
-    """Return `value` as a finite nonnegative float."""
+def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
+    """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {value!r} ({type(value).__name__}).")
     number = float(value)
-    if not np.isfinite(number) or number < 0:
-        raise ValueError(f"{name} must be finite and at least 0; got {value!r}.")
+    if not np.isfinite(number) or (number < 0 and not allow_negative):
+        bound = "" if allow_negative else " and at least 0"
+        raise ValueError(f"{name} must be finite{bound}; got {value!r}.")
     return number
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._csr import entry_rows
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
 
@@ -193,5 +194,5 @@ class Complement:
         """The weights of some rows, one by one."""
         missing = self.missing.matrix[rows]
         present = np.ones(missing.shape, dtype=missing.dtype)
-        present[np.repeat(np.arange(len(rows)), np.diff(missing.indptr)), missing.indices] = 0
+        present[entry_rows(missing.indptr), missing.indices] = 0
         return DenseEntries(present)

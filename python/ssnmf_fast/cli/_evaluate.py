@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._csr import entry_rows, without
 from ._errors import UsageError
 
 Array = npt.NDArray[Any]
@@ -97,10 +98,9 @@ def evaluate(task: Task) -> Trial | None:
     if not held.any():
         return None
     matrix = task.matrix
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[held]
+    rows = entry_rows(matrix.indptr)[held]
     columns, truth = matrix.indices[held], matrix.data[held]
-    indptr = np.concatenate([[0], np.cumsum(~held)])[matrix.indptr]
-    kept = sp.csr_array((matrix.data[~held], matrix.indices[~held], indptr), shape=matrix.shape)
+    kept = without(matrix, held)
     begin = time.perf_counter()
     with warnings.catch_warnings():  # a user with one rating, say, is left with none
         warnings.filterwarnings("ignore", message=".*no observed entry")

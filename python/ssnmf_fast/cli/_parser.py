@@ -7,6 +7,7 @@ import sys
 from typing import Any, NoReturn
 
 from .._version import __version__
+from ..completion._methods import METHODS
 
 MODELS = {
     "ff": ("frobenius", "frobenius"),
@@ -16,15 +17,6 @@ MODELS = {
     "nmf": ("frobenius", None),
 }
 LOSSES = ("frobenius", "kullback-leibler")
-COMPLETIONS = (
-    "auto",
-    "sirls",
-    "structured-sirls",
-    "irls",
-    "structured-irls",
-    "nnm",
-    "structured-nnm",
-)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -182,7 +174,7 @@ def _add_completion(group: Any) -> None:
         "of users and items (default for ratings)",
     )
     group.add_argument("--rank", type=_positive, help="default: chosen from the data")
-    group.add_argument("--method", choices=COMPLETIONS, default="auto", help=_DEFAULT)
+    group.add_argument("--method", choices=METHODS, default="auto", help=_DEFAULT)
     group.add_argument("--max-iter", type=_positive, help="default: by the method")
     group.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
     _add_threads(group)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._csr import entry_rows
+
 _BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
 
 
@@ -38,9 +40,7 @@ def _best(
 ) -> Iterator[tuple[int, list[int], list[float]]]:
     losses = -(completion.left[first:last] @ completion.right)  # the least comes first
     indptr = rated.indptr[first : last + 1]
-    losses[
-        np.repeat(np.arange(last - first), np.diff(indptr)), rated.indices[slice(*indptr[[0, -1]])]
-    ] = np.inf
+    losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
     items = np.argpartition(losses, top - 1, axis=1)[:, :top]
     chosen = np.take_along_axis(losses, items, axis=1)
     order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -171,7 +170,7 @@ def complete(
         gamma_min=_gamma_min(gamma_min),
         biases=_flag(biases, "biases"),
         nonnegative=None if nonnegative is None else _flag(nonnegative, "nonnegative"),
-        fill_value=_finite(fill_value, "fill_value"),
+        fill_value=check_real(fill_value, "fill_value", allow_negative=True),
         max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
         tol=None if tol is None else check_real(tol, "tol"),
         rng=generator(random_state),
@@ -191,11 +190,6 @@ def _share(value: Any, name: str) -> float:
     if number > 1:
         raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
     return number
-
-
-def _finite(value: Any, name: str) -> float:
-    negative = isinstance(value, numbers.Real) and value < 0
-    return -check_real(-value, name) if negative else check_real(value, name)
 
 
 def _flag(value: Any, name: str) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import padded
+from .._csr import entry_rows
 from .._dispatch import kernels
 from .._operators import MatrixOperator
-from .._randomized_svd import leading_triplets
 from ._irls import Iteration
 from ._observations import Observations
 from ._schedule import Schedule, ridge
@@ -28,10 +27,9 @@ class StructuredIteration(Iteration):
         oversampling: int = 5,
     ) -> None:
         super().__init__(observations, rank, start, rng, oversampling=oversampling)
-        n = observations.shape[0]
         indptr, indices, values = observations.csr
         self.X = np.ascontiguousarray(self.F @ self.G.T)
-        self.X[np.repeat(np.arange(n), np.diff(indptr)), indices] = values
+        self.X[entry_rows(indptr), indices] = values
         self._alpha = alpha
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
@@ -39,17 +37,7 @@ class StructuredIteration(Iteration):
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         _, eps = schedule.sparsity.values_at(iteration)
-        _, singular, V = leading_triplets(
-            MatrixOperator(self.X, observations.n_threads),
-            self._space,
-            self._columns,
-            3 if self._fresh else 1,
-            observations.n_threads,
-        )
-        self._space, self._fresh = V, False
-        kept = self._truncate(singular)
-        self.singular = singular[:kept].astype(np.float64)
-        self.G = padded(V[:, :kept], observations.dtype)
+        _, self.G = self._leading(MatrixOperator(self.X, observations.n_threads))
         self.F = np.zeros((observations.shape[0], self.G.shape[1]), dtype=observations.dtype)
         kernels.structured_rows(
             *observations.csr,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._arrays import padded
+from .._operators import Operator
 from .._randomized_svd import leading_triplets, sketch
 from .._thin import add_times, cross, inner, square, times
 from ._observations import Observations
@@ -18,7 +19,7 @@ from ._schedule import Schedule, damping, ridge
 Array = npt.NDArray[Any]
 
 _OVERSAMPLING = 5
-_FIRST_POWER_STEPS = 3
+_FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
 _NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
 
 
@@ -60,14 +61,12 @@ class Iteration:
         rank: int | None,
         start: tuple[Array, Array] | None,
         rng: np.random.Generator,
-        n_power: int = 1,
         oversampling: int = _OVERSAMPLING,
     ) -> None:
         n, m = observations.shape
         self.observations = observations
         self.estimated = rank is None
         self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
-        self._n_power = n_power
         columns = min(self.rank + oversampling, n, m)
         self._columns = columns
         self._space = sketch(m, columns, observations.dtype, rng)
@@ -82,22 +81,24 @@ class Iteration:
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
         scale, shrink = schedule.sparsity.at(iteration, self.largest)
-        X = observations.iterate(self.F, self.G, scale, shrink)
-        # The space of the last iterate is a good start; the first one has to be found.
-        steps = max(self._n_power, _FIRST_POWER_STEPS) if self._fresh else self._n_power
-        U, singular, V = leading_triplets(
-            X, self._space, self._columns, steps, observations.n_threads
-        )
-        self._space, self._fresh = V, False
-        kept = self._truncate(singular)
-        self.singular = singular[:kept].astype(np.float64)
-        G = padded(V[:, :kept], observations.dtype)
+        product, G = self._leading(observations.iterate(self.F, self.G, scale, shrink))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
-            F = self._steps(padded(U[:, :kept] * singular[:kept], G.dtype), G, schedule, gamma)
+            F = self._steps(product, G, schedule, gamma)
         self.F, self.G = F, G
         self.largest = _bound(F, G)
+
+    def _leading(self, X: Operator) -> tuple[Array, Array]:
+        """X G and the leading right singular vectors G of an iterate; sets the singular values."""
+        # The space of the last iterate is a good start; the first one has to be found.
+        steps = _FIRST_POWER_STEPS if self._fresh else _POWER_STEPS
+        n_threads = self.observations.n_threads
+        U, singular, V = leading_triplets(X, self._space, self._columns, steps, n_threads)
+        self._space, self._fresh = V, False
+        kept = self._truncate(singular)
+        self.singular = singular[:kept].astype(np.float64)
+        return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
 
     def _truncate(self, singular: Array) -> int:
         """Number of singular values that are kept, and the rank of the next SVD."""
@@ -184,6 +185,5 @@ def _progress(
     moved = distance_squared(state.F, state.G, *before, observations.n_threads)
     moved -= square(residuals - observations.residuals(*before))
     change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
-    norm = observations.norm
-    residual = square(residuals) ** 0.5 / norm if norm > 0 else 0.0
+    residual = observations.relative(residuals)
     return Progress(iteration, change, residual, gamma, len(state.singular))

@@ -66,13 +66,14 @@ class _State:
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
         self.F, self.G = padded(F, dtype), padded(G, dtype)
         self.first = start is None
+        self.singular = np.zeros(0)
+        self.residuals = observations.residuals(self.F, self.G)
         self.eps = np.inf
 
     def triplets(self, fresh: bool) -> tuple[SparsePlusLowRank, Array, Array, Array, float]:
         """X, its leading triplets (U, singular, V) and the singular value that follows them."""
         observations = self.observations
-        residuals = observations.residuals(self.F, self.G)
-        sparse = SparseOperator(observations.pattern, residuals, observations.n_threads)
+        sparse = SparseOperator(observations.pattern, self.residuals, observations.n_threads)
         X = SparsePlusLowRank(sparse, self.F, self.G)
         U, singular, V = leading_triplets(
             X, self.space, self.columns, 4 if fresh else 2, observations.n_threads
@@ -107,15 +108,15 @@ def run_matrix_irls(
     for iteration in range(1, parameters.max_iter + 1):
         change = _iterate(state, parameters, missing, everywhere, iteration, change)
         outcome.n_iter = iteration
-        residual = square(observations.residuals(state.F, state.G)) ** 0.5
-        progress = Progress(iteration, change, residual / observations.norm, state.eps**2, rank)
+        residual = observations.relative(state.residuals)
+        progress = Progress(iteration, change, residual, state.eps**2, rank)
         outcome.history.append(progress)
         outcome.converged = change < parameters.tol
         if check(progress, state.F, state.G, observations.scale) or outcome.converged:
             break
-    outcome.F, outcome.G, outcome.singular = _truncated(
-        state.F, state.G, rank, observations.n_threads
-    )
+    kept = min(rank, len(state.singular))
+    outcome.F, outcome.G = (padded(X[:, :kept], X.dtype) for X in (state.F, state.G))
+    outcome.singular = state.singular[:kept].astype(np.float64)
     outcome.gamma = state.eps**2
     return outcome
 
@@ -139,7 +140,7 @@ def _iterate(
     weighted = [everywhere]
     share = observations.count / (observations.shape[0] * observations.shape[1])
     mean = share
-    if not (state.first and iteration == 1):
+    if not state.first:
         pulled, pull = _missing_weights(state, parameters, missing, largest)
         if pulled is not None:
             weighted.append(pulled)
@@ -193,15 +194,15 @@ def _missing_weights(
 def _advance(state: _State, space: TangentSpace, x: Tangent) -> float:
     """Move to x; return the relative change of the low-rank part."""
     n_threads = state.observations.n_threads
-    F, G, _ = _orthonormal(*space.factors(x), n_threads)
-    length = float(np.linalg.norm(F))
+    F, G, state.singular = _orthonormal(*space.factors(x), n_threads)
+    length = square(F) ** 0.5
     if state.first:
         moved = length
         state.first = False
     else:
-        F_old, G_old, _ = _orthonormal(state.F, state.G, n_threads)
-        moved = distance_squared(F, G, F_old, G_old, n_threads) ** 0.5
+        moved = distance_squared(F, G, state.F, state.G, n_threads) ** 0.5
     state.F, state.G = F, G
+    state.residuals = state.observations.residuals(F, G)
     return moved / length if length > 0 else 0.0
 
 
@@ -216,13 +217,3 @@ def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Arra
     core = orthonormal(P, columns, n_threads) @ orthonormal(Q, columns, n_threads).T
     left, singular, right = svd(core)
     return times(P, left * singular, n_threads), times(Q, right.T, n_threads), singular
-
-
-def _truncated(F: Array, G: Array, rank: int, n_threads: int) -> tuple[Array, Array, Array]:
-    F, G, singular = _orthonormal(F, G, n_threads)
-    kept = min(rank, len(singular))
-    return (
-        padded(F[:, :kept], F.dtype),
-        padded(G[:, :kept], F.dtype),
-        singular[:kept].astype(np.float64),
-    )

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._arrays import padded
+from .._thin import square
 from ._dense_irls import StructuredIteration
 from ._irls import Check, Iteration, Outcome, run
 from ._matrix_irls import MatrixIrls, run_matrix_irls
@@ -202,11 +204,9 @@ def _warm_gamma(
     observations: Observations, start: tuple[Array, Array], schedule: Schedule
 ) -> float:
     """Begin where the part that the given factors leave would be the next singular value."""
-    from .._arrays import padded
-
     F, G = (padded(factor, observations.dtype) for factor in start)
-    left = float(np.linalg.norm(observations.residuals(F, G)))
-    return float(np.clip(left**2, schedule.gamma_floor, schedule.gamma))
+    left = square(observations.residuals(F, G))
+    return float(np.clip(left, schedule.gamma_floor, schedule.gamma))
 
 
 def _auto(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._arrays import padded
+from .._csr import entry_rows, without
 from .._thin import square
 from ._irls import Check, Iteration, Outcome, Progress, distance_squared
 from ._observations import Observations
@@ -52,7 +53,7 @@ class Biases:
     def __init__(self, matrix: sp.csr_array) -> None:
         n, m = matrix.shape
         self._raw = matrix.data.astype(np.float64)
-        self._rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+        self._rows = entry_rows(matrix.indptr)
         self._columns = matrix.indices
         self._counts = (
             np.bincount(self._rows, minlength=n) + BIAS_RIDGE,
@@ -108,9 +109,8 @@ class NoisyFit:
         gamma = max(FIRST_GAMMA, last)
         while True:
             change = self._iterate(gamma)
-            residuals = self.state.observations.residuals(self.state.F, self.state.G)
-            norm = self.state.observations.norm
-            residual = square(residuals) ** 0.5 / norm if norm > 0 else 0.0
+            observations = self.state.observations
+            residual = observations.relative(observations.residuals(self.state.F, self.state.G))
             self.finished = gamma <= last and not self._exhausted
             yield Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
             if gamma <= last or self._exhausted:
@@ -173,14 +173,12 @@ def validated(
     check: Check,
 ) -> tuple[int, float]:
     """Choose rank and gamma by the error at a tenth of the observed entries."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    rows = entry_rows(matrix.indptr)
     held = np.zeros(matrix.nnz, dtype=bool)
     held[rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
     if held.all():
         return options.rank or 1, options.gamma_min or FIRST_GAMMA
-    kept = ~held
-    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
-    part = sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
+    part = without(matrix, held)
     places = rows[held], matrix.indices[held]
     least = min(matrix.shape)
     ranks = [options.rank] if options.rank is not None else [r for r in _RANKS if r <= least]

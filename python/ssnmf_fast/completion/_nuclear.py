@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._arrays import padded
+from .._csr import entry_rows
 from .._thin import svd
 from ._irls import Check, Outcome, Progress
 from ._observations import Observations
@@ -67,7 +68,7 @@ def run_nuclear(
 def _dense(observations: Observations) -> tuple[Array, Array]:
     """The observed entries with zeros elsewhere, and where that is."""
     indptr, indices, values = observations.csr
-    rows = np.repeat(np.arange(observations.shape[0]), np.diff(indptr))
+    rows = entry_rows(indptr)
     missing = np.ones(observations.shape, dtype=bool)
     missing[rows, indices] = False
     Y = np.zeros(observations.shape)

@@ -71,6 +71,10 @@ class Observations:
         """Frobenius norm of the observed entries."""
         return float(square(self.values) ** 0.5)
 
+    def relative(self, residuals: Array) -> float:
+        """Length of residuals, relative to that of the observed entries."""
+        return float(square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
+
     @property
     def root_mean_square(self) -> float:
         """Of an observed entry."""

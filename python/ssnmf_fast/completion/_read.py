@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import DUPLICATES, UNSOUND, sample, structure
+from .._csr import DUPLICATES, UNSOUND, listed, sample, structure
 from .._validation import check_integer, check_matrix
 
 Array = npt.NDArray[Any]
@@ -120,9 +120,7 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
             raise ValueError(
                 f"M[{row}, {column}] is NaN, but `observed` counts it among the observed entries."
             )
-    columns = np.nonzero(pattern)[1].astype(np.int64)  # NumPy gives a view with gaps
-    indptr = np.concatenate([[0], np.cumsum(pattern.sum(axis=1), dtype=np.int64)])
-    return sp.csr_array((array[pattern], columns, indptr), shape=array.shape)
+    return listed(array, pattern)
 
 
 def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._csr import entry_rows
+
 Array = npt.NDArray[Any]
 
 
@@ -145,6 +147,6 @@ class Completion:
         if keep_observed:
             if self.observed is None:
                 raise ValueError("The observed entries were not saved with this completion.")
-            rows = np.repeat(np.arange(dense.shape[0]), np.diff(self.observed.indptr))
+            rows = entry_rows(self.observed.indptr)
             dense[rows, self.observed.indices] = self.observed.data
         return dense

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._csr import entry_rows
 from .._operators import Pattern
 
 Array = npt.NDArray[Any]
@@ -29,7 +30,7 @@ class MissingEntries:
         self._shape = observed.shape
         self._index = observed.indices.dtype
         self._n_threads = n_threads
-        rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(observed.indptr))
+        rows = entry_rows(observed.indptr)
         self._taken = rows * m + observed.indices
         self.count = n * m - len(self._taken)
         self._wanted = int(share * len(self._taken))

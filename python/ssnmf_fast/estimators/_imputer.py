@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 
@@ -178,7 +178,7 @@ class LowRankImputer(
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*have no observed entry", module=".*")
             result = complete(
-                _listed(X / scales, present),
+                listed(X / scales, present),
                 method=self.method,
                 rank=self.rank,
                 p=self.p,
@@ -220,7 +220,7 @@ class LowRankImputer(
         present = ~missing[rows]
         centred = X[rows] / self.scales_ - self.centers_
         model = fitted_rows(
-            _listed(centred, present),
+            listed(centred, present),
             self.components_.astype(X.dtype),
             self.ridge_,
             self.biases,
@@ -251,10 +251,3 @@ def _deviations(X: Array) -> Array:
     largest = np.abs(filled).max(axis=0, initial=0.0)
     constant = deviations <= 10 * np.finfo(X.dtype).eps * largest
     return np.where(constant, 1.0, deviations).astype(X.dtype)
-
-
-def _listed(X: Array, present: Array) -> sp.csr_array:
-    """The entries that are there; zeros among them stay."""
-    columns = np.nonzero(present)[1].astype(np.int64)
-    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
-    return sp.csr_array((X[present], columns, indptr), shape=X.shape)
