@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ._arrays import padded
+from ._fit import Factorization, FitLoop
 from ._initialise import start
 from ._model import check_weight, relations, stored, terms
-from ._problem import Problem, Solver, value
+from ._problem import Problem, value
 from ._random import generator
-from ._solver import Run, State, minimise
+from ._solver import State
 from ._threads import resolve_threads
-from ._validation import check_factor, check_integer, check_option, check_real
+from ._validation import check_factor, check_integer, check_real, check_support
 
 Array = npt.NDArray[Any]
-SOLVERS = ("auto", "mm", "mu", "hals")
-_CHECK_EVERY = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Factorization:
-    """Result of :func:`factorize`.
-
-    Attributes
-    ----------
-    S : ndarray, shape (n, r)
-        Representation of the samples.
-    A : ndarray, shape (r, m)
-        Dictionary: the components over the features.
-    B : ndarray, shape (r, k), or None
-        Classifier: the components over the labels.
-    objective : list of (int, float)
-        Iterations at which the objective was evaluated, and its values.
-    n_iter : int
-        Number of iterations (updates of every factor).
-    converged : bool
-        Whether the stopping rule was met before `max_iter`.
-    """
-
-    S: Array
-    A: Array
-    B: Array | None = None
-    objective: list[tuple[int, float]] = field(default_factory=list)
-    n_iter: int = 0
-    converged: bool = False
 
 
 def factorize(
@@ -68,6 +39,7 @@ def factorize(
     n_threads: int | None = None,
     callback: Callable[[State], Any] | None = None,
     verbose: int = 0,
+    S_support: Any = None,
 ) -> Factorization:
     """Factorise X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -113,6 +85,9 @@ def factorize(
         every check; returning True stops the fit.
     verbose : int
         1 shows progress on standard error.
+    S_support : array_like of 0 and 1 or bool, shape (n, r), optional
+        Where S may be positive: entries that are 0 here stay 0, in random starts too.  For example
+        the topics that each document may have [2]_.
 
     Returns
     -------
@@ -128,6 +103,7 @@ def factorize(
     .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
        T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
        for topic modeling in learning tasks", 2020, Algorithms 1-3.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
 
     Examples
     --------
@@ -139,30 +115,19 @@ def factorize(
     ((20, 3), (3, 8))
     """
     rank = check_integer(n_components, "n_components", 1)
-    check_option(solver, "solver", SOLVERS)
-    max_iter = check_integer(max_iter, "max_iter", 0)
-    tol = check_real(tol, "tol")
+    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
     X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
+    support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
 
-    factors = stored(*start(init, X, data, labels, rank, rng, threads))
+    factors = stored(*start(init, X, data, labels, rank, rng, threads, support))
     related = relations(data, labels, weight, factors, threads)
-    allowed = None if isinstance(init, str) else _zeros_that_stay(factors, rank)
-    problem = Problem(factors, related, threads, allowed)
-    check = _check(problem, rank, callback, verbose, max_iter)
-    order = ("A", "S") if labels is None else ("A", "B", "S")
-    run = minimise(
-        problem,
-        order,
-        cast(Solver, solver),
-        max_iter=max_iter,
-        tol=tol,
-        check_every=_CHECK_EVERY,
-        check=check,
-    )
-    return _result(problem.factors, rank, run)
+    allowed = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
+    if support is not None:
+        allowed["S"] = padded(support, X.dtype)
+    return loop.run(Problem(factors, related, threads, allowed), rank)
 
 
 def objective(
@@ -217,58 +182,6 @@ def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
         for name, factor in factors.items()
         if not factor[:, :rank].all()
     }
-
-
-def _check(
-    problem: Problem,
-    rank: int,
-    callback: Callable[[State], Any] | None,
-    verbose: int,
-    max_iter: int,
-) -> Callable[[int, float], bool]:
-    """Return what the loop calls after every evaluation of the objective."""
-    observers: list[Callable[[State], Any]] = []
-    if callback is not None:
-        observers.append(callback)
-    if verbose:
-        from ._progress import progress_bar
-
-        observers.append(progress_bar(max_iter))
-    if not observers:
-        return lambda iteration, value: False
-
-    def check(iteration: int, value: float) -> bool:
-        views = {name: _view(factor, rank) for name, factor in problem.factors.items()}
-        state = State(
-            iteration,
-            value,
-            views["S"],
-            views["A"].T,
-            views["B"].T if "B" in views else None,
-        )
-        answers = [observer(state) for observer in observers]  # all of them, before any stops
-        return any(answers)
-
-    return check
-
-
-def _view(factor: Array, rank: int) -> Array:
-    view = factor[:, :rank]
-    view.flags.writeable = False
-    return view
-
-
-def _result(factors: dict[str, Array], rank: int, run: Run) -> Factorization:
-    S, A = factors["S"], factors["A"]
-    B = factors.get("B")
-    return Factorization(
-        S=np.ascontiguousarray(S[:, :rank]),
-        A=np.ascontiguousarray(A[:, :rank].T),
-        B=None if B is None else np.ascontiguousarray(B[:, :rank].T),
-        objective=run.objective,
-        n_iter=run.n_iter,
-        converged=run.converged,
-    )
 
 
 __all__ = ["Factorization", "factorize", "objective"]

@@ -37,34 +37,47 @@ def start(
     rank: int,
     rng: np.random.Generator,
     n_threads: int,
+    support: Array | None = None,
 ) -> tuple[Array, Array, Array | None]:
     """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
 
     Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
-    the stopping rule measures progress against the objective of the start.
+    the stopping rule measures progress against the objective of the start.  S is 0 outside of its
+    support.
     """
     n, m = data.shape
     dtype = X.dtype
     k = labels.shape[1] if labels is not None else None
     if isinstance(init, (tuple, list)):
-        return _given(init, (n, m, k), rank, data, labels, rng, dtype)
+        S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
+        return S if support is None else S * support, A, B
+    S, A = _drawn(init, X, data, rank, rng, n_threads)
+    if support is not None:
+        S *= support * (support.size / max(1.0, float(support.sum())))
+    B = None if labels is None else _start_B(S, labels, rng)
+    return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+
+
+def _drawn(
+    init: str, X: Any, data: Term, rank: int, rng: np.random.Generator, n_threads: int
+) -> tuple[Array, Array]:
+    """Return S and A of a start by name, float64."""
     check_option(init, "init", INITS)
     mean = _mean(data)
+    n, m = data.shape
     if init == "nndsvda":
         if isinstance(X, CsrFile):
             raise ValueError(
                 "init='nndsvda' needs X in memory, and it is on disk; use 'random' or "
                 "'random-acol', or give a start."
             )
-        S, A = _nndsvda(X, rank, mean, rng, n_threads)
-    elif init == "random-acol":
+        return _nndsvda(X, rank, mean, rng, n_threads)
+    if init == "random-acol":
         A = _random_rows(X, rank, rng) + 0.01 * mean
         S = rng.random((n, rank))
-    else:
-        scale = 2 * np.sqrt(mean / rank)
-        S, A = scale * rng.random((n, rank)), scale * rng.random((rank, m))
-    B = None if labels is None else _start_B(S, labels, rng)
-    return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+        return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
+    scale = 2 * np.sqrt(mean / rank)
+    return scale * rng.random((n, rank)), scale * rng.random((rank, m))
 
 
 def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:

@@ -116,7 +116,7 @@ class Online:
 
     def _new_evidence(self, problem: Problem, name: str) -> _Evidence:
         F = self.factors[name]
-        ((term, _, _),) = problem.sides[name]
+        ((term, *_),) = problem.sides[name]
         one_gram = isinstance(term.form, Separable) and term.form.rows is None
         if term.loss == "frobenius" and one_gram:
             up, (part,) = problem.quadratic(name)
@@ -129,7 +129,7 @@ class Online:
     def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
         """Go to the minimiser of what the evidence says, or towards it."""
         F, threads = self.factors[name], problem.n_threads
-        ((term, other, _),) = problem.sides[name]
+        ((term, other, *_),) = problem.sides[name]
         b, a, K = evidence.b, evidence.a, evidence.K
         alive = F > 0
         if term.loss == "kullback-leibler":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from ._arrays import aligned_zeros
 from ._descent import Part, descend
 from ._dispatch import kernels
 from ._entries import Target
+from ._image import Image
 from ._reference import Rule
 from ._terms import Term
 from ._weight_forms import Separable
@@ -28,21 +29,41 @@ _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no lon
 
 @dataclass(frozen=True)
 class Relation:
-    """``coefficient * term``: the data of `term` is approximated by rows @ columns.T."""
+    """``coefficient * term``: the data of `term` is approximated by rows @ columns.T.
+
+    With an image, by (image rows) @ columns.T.
+    """
 
     rows: str
     columns: str
     term: Term
     coefficient: float = 1.0
+    image: Image | None = None
+
+
+class Side(NamedTuple):
+    """A relation as one of its factors sees it, with the images that this and the other have."""
+
+    term: Term
+    other: str
+    coefficient: float
+    here: Image | None = None
+    there: Image | None = None
 
 
 def value(relations: Sequence[Relation], factors: dict[str, Array], n_threads: int) -> float:
     """Return the weighted sum of the values of the terms."""
     return sum(
-        r.coefficient * r.term.value(factors[r.rows], factors[r.columns], n_threads)
+        r.coefficient
+        * r.term.value(_seen(factors[r.rows], r.image, n_threads), factors[r.columns], n_threads)
         for r in relations
         if r.coefficient
     )
+
+
+def _seen(F: Array, image: Image | None, n_threads: int) -> Array:
+    """Return what the data of a relation sees of a factor."""
+    return F if image is None else image.of(F, n_threads)
 
 
 class Problem:
@@ -61,8 +82,8 @@ class Problem:
         self.allowed = allowed or {}
         self.sides = {name: self._sides_of(name) for name in factors}
         self._all_quadratic = all(
-            relation.term.loss == "frobenius" and isinstance(relation.term.form, Separable)
-            for relation in relations
+            r.term.loss == "frobenius" and isinstance(r.term.form, Separable) and r.image is None
+            for r in relations
         )
         self._pulled: str | None = None  # the factor whose P is in the workspace
         # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
@@ -76,15 +97,19 @@ class Problem:
             for loss in {relation.term.loss for relation in relations}
         }
 
-    def _sides_of(self, name: str) -> list[tuple[Term, str, float]]:
-        """Terms that meet a factor: (term seen from that factor, other factor, coefficient)."""
-        sides = [(r.term, r.columns, r.coefficient) for r in self.relations if r.rows == name] + [
-            (r.term.transposed(self.n_threads), r.rows, r.coefficient)
+    def _sides_of(self, name: str) -> list[Side]:
+        """Terms that meet a factor, as that factor sees them."""
+        sides = [
+            Side(r.term, r.columns, r.coefficient, here=r.image)
+            for r in self.relations
+            if r.rows == name
+        ] + [
+            Side(r.term.transposed(self.n_threads), r.rows, r.coefficient, there=r.image)
             for r in self.relations
             if r.columns == name
         ]
         # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
-        return [(t, other, 1.0) for t, other, _ in sides] if len(sides) == 1 else sides
+        return [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
 
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
@@ -105,9 +130,10 @@ class Problem:
         F = self.factors[name]
         P, N = (work[: len(F)] for work in self._workspaces["frobenius"])
         constant = below = 0.0
-        for term, other, coefficient in self.sides[name]:
-            below += coefficient * term.fitted_squares(F, self.factors[other], N, self.n_threads)
-            constant += coefficient * term.constant
+        for side in self.sides[name]:
+            G = self.factors[side.other]
+            below += side.coefficient * side.term.fitted_squares(F, G, N, self.n_threads)
+            constant += side.coefficient * side.term.constant
         above = kernels.inner(F, P, self.n_threads)
         return max(constant - 2 * above + below, 0.0), constant
 
@@ -120,21 +146,30 @@ class Problem:
 
     def _keeps_pulls(self, name: str) -> bool:
         """Whether the objective follows from P of this factor: all terms meet it, by products."""
-        return all(r.rows == name and r.term.loss == "frobenius" for r in self.relations)
+        return all(
+            r.rows == name and r.term.loss == "frobenius" and r.image is None
+            for r in self.relations
+        )
 
     def pulls(self, name: str) -> dict[str, tuple[Array, Array]]:
         """Return (P, N) of a factor, summed by kind of loss; valid until the next call."""
         F = self.factors[name]
         sums: dict[str, tuple[Array, Array]] = {}
-        for term, other, coefficient in self.sides[name]:
-            further = term.loss in sums
+        for side in self.sides[name]:
+            further = side.term.loss in sums
             if not further:
-                P, N = self._workspaces[term.loss]
-                sums[term.loss] = P[: len(F)], N[: len(F)]
-            up, down = sums[term.loss]
-            G = self.factors[other]
-            term.pull_up(F, G, Target(up, coefficient, self.n_threads, further))
-            term.pull_down(F, G, Target(down, coefficient, self.n_threads, further))
+                P, N = self._workspaces[side.term.loss]
+                sums[side.term.loss] = P[: len(F)], N[: len(F)]
+            up, down = (
+                Target(out, side.coefficient, self.n_threads, further)
+                for out in sums[side.term.loss]
+            )
+            G = _seen(self.factors[side.other], side.there, self.n_threads)
+            if side.here is None:
+                side.term.pull_up(F, G, up)
+                side.term.pull_down(F, G, down)
+            else:
+                side.here.pull(side.term, F, G, up, down)
         return sums
 
     def update(self, name: str, rule: Solver) -> None:
@@ -160,7 +195,10 @@ class Problem:
         """Whether a factor is updated by coordinate descent."""
         if rule == "auto":
             return self._all_quadratic
-        return rule == "hals" and all(term.loss == "frobenius" for term, _, _ in self.sides[name])
+        return rule == "hals" and all(
+            side.term.loss == "frobenius" and side.here is None and side.there is None
+            for side in self.sides[name]
+        )
 
     def restore(self, factors: dict[str, Array]) -> None:
         """Put factors back to what they were."""
@@ -199,10 +237,11 @@ class Problem:
         F = self.factors[name]
         P = self._workspaces["frobenius"][0][: len(F)]
         parts: list[Part] = []
-        for term, other, coefficient in self.sides[name]:
-            G = self.factors[other]
-            term.pull_up(F, G, Target(P, coefficient, self.n_threads, accumulate=bool(parts)))
-            parts.append(Part(term.form.quadratic(G, self.n_threads), coefficient, G))
+        for side in self.sides[name]:
+            G = self.factors[side.other]
+            to = Target(P, side.coefficient, self.n_threads, accumulate=bool(parts))
+            side.term.pull_up(F, G, to)
+            parts.append(Part(side.term.form.quadratic(G, self.n_threads), side.coefficient, G))
         return P, parts
 
     def _descend(self, name: str) -> None:

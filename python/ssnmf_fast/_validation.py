@@ -196,3 +196,12 @@ def check_vector(values: Any, name: str, length: int, dtype: Any) -> Array:
         k = int(np.flatnonzero(vector < 0)[0])
         raise ValueError(f"{name}[{k}] = {vector[k]:g} is negative; weights must be >= 0.")
     return vector
+
+
+def check_support(support: Any, shape: tuple[int, int], dtype: Any) -> Array:
+    """Return S_support as 0 and 1."""
+    array = check_factor(support, "S_support", shape, dtype, "samples x components")
+    if not np.all((array == 0) | (array == 1)):
+        value = array[(array != 0) & (array != 1)][0]
+        raise ValueError(f"S_support holds {value:g}; needed is 0 or 1, whether S may be positive.")
+    return array

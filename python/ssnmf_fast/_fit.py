@@ -1,0 +1,137 @@
+"""A fit of a problem: the parameters of the loop, checked, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ._problem import Problem, Solver
+from ._solver import Run, State, minimise
+from ._validation import check_integer, check_option, check_real
+
+Array = npt.NDArray[Any]
+SOLVERS = ("auto", "mm", "mu", "hals")
+_CHECK_EVERY = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Factorization:
+    """Result of :func:`factorize`.
+
+    Attributes
+    ----------
+    S : ndarray, shape (n, r)
+        Representation of the samples.
+    A : ndarray, shape (r, m)
+        Dictionary: the components over the features.
+    B : ndarray, shape (r, k), or None
+        Classifier: the components over the labels.
+    objective : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter : int
+        Number of iterations (updates of every factor).
+    converged : bool
+        Whether the stopping rule was met before `max_iter`.
+    """
+
+    S: Array
+    A: Array
+    B: Array | None = None
+    objective: list[tuple[int, float]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class FitLoop:
+    """What every model says of its loop."""
+
+    solver: Solver
+    max_iter: int
+    tol: float
+    callback: Callable[[State], Any] | None
+    verbose: int
+
+    @classmethod
+    def checked(
+        cls,
+        solver: str,
+        max_iter: Any,
+        tol: Any,
+        callback: Callable[[State], Any] | None,
+        verbose: int,
+    ) -> FitLoop:
+        """Return the parameters, checked."""
+        check_option(solver, "solver", SOLVERS)
+        most = check_integer(max_iter, "max_iter", 0)
+        return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
+
+    def run(self, problem: Problem, rank: int) -> Factorization:
+        """Update A, then B where there is one, then S, until the loop stops."""
+        order = ("A", "B", "S") if "B" in problem.factors else ("A", "S")
+        run = minimise(
+            problem,
+            order,
+            self.solver,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            check_every=_CHECK_EVERY,
+            check=_observer(problem, rank, self.callback, self.verbose, self.max_iter),
+        )
+        return _result(problem.factors, rank, run)
+
+
+def _observer(
+    problem: Problem,
+    rank: int,
+    callback: Callable[[State], Any] | None,
+    verbose: int,
+    max_iter: int,
+) -> Callable[[int, float], bool]:
+    """Return what the loop calls after every evaluation of the objective."""
+    observers: list[Callable[[State], Any]] = []
+    if callback is not None:
+        observers.append(callback)
+    if verbose:
+        from ._progress import progress_bar
+
+        observers.append(progress_bar(max_iter))
+    if not observers:
+        return lambda iteration, value: False
+
+    def check(iteration: int, value: float) -> bool:
+        views = {name: _view(factor, rank) for name, factor in problem.factors.items()}
+        state = State(
+            iteration,
+            value,
+            views["S"],
+            views["A"].T,
+            views["B"].T if "B" in views else None,
+        )
+        answers = [observer(state) for observer in observers]  # all of them, before any stops
+        return any(answers)
+
+    return check
+
+
+def _view(factor: Array, rank: int) -> Array:
+    view = factor[:, :rank]
+    view.flags.writeable = False
+    return view
+
+
+def _result(factors: dict[str, Array], rank: int, run: Run) -> Factorization:
+    S, A = factors["S"], factors["A"]
+    B = factors.get("B")
+    return Factorization(
+        S=np.ascontiguousarray(S[:, :rank]),
+        A=np.ascontiguousarray(A[:, :rank].T),
+        B=None if B is None else np.ascontiguousarray(B[:, :rank].T),
+        objective=run.objective,
+        n_iter=run.n_iter,
+        converged=run.converged,
+    )
