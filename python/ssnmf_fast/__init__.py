@@ -22,18 +22,29 @@ from ._version import __version__
 from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
-    from .estimators import NMF, LowRankImputer, SSNMFClassifier, SSNMFRegressor
+    from .estimators import (
+        NMF,
+        ConstrainedNMF,
+        LowRankImputer,
+        MarginNMF,
+        SSNMFClassifier,
+        SSNMFRegressor,
+        TopicSupervisedNMF,
+    )
 
 __all__ = [
     "NMF",
     "Completion",
     "CompletionState",
+    "ConstrainedNMF",
     "CsrFile",
     "Factorization",
     "LowRankImputer",
     "LowRankPlusSparse",
+    "MarginNMF",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "TopicSupervisedNMF",
     "__version__",
     "complete",
     "factorize",
@@ -47,7 +58,15 @@ __all__ = [
     "weights",
 ]
 
-_ESTIMATORS = ("NMF", "LowRankImputer", "SSNMFClassifier", "SSNMFRegressor")
+_ESTIMATORS = (
+    "NMF",
+    "ConstrainedNMF",
+    "LowRankImputer",
+    "MarginNMF",
+    "SSNMFClassifier",
+    "SSNMFRegressor",
+    "TopicSupervisedNMF",
+)
 
 
 def __getattr__(name: str) -> Any:

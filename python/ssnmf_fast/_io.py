@@ -62,11 +62,14 @@ _SCALARS = (str, bool, int, float, type(None))
 # `_fitted_attributes`.
 REGISTRY = {
     "Completion": "completion",
+    "ConstrainedNMF": "estimators",
     "Factorization": "_factorize",
     "LowRankImputer": "estimators",
+    "MarginNMF": "estimators",
     "NMF": "estimators",
     "SSNMFClassifier": "estimators",
     "SSNMFRegressor": "estimators",
+    "TopicSupervisedNMF": "estimators",
 }
 
 

@@ -41,12 +41,15 @@ ESTIMATOR_SHAPES: Shapes = {
     "label_components_": ("r", "k"),
     "classes_": ("k",),
     "class_prior_": ("k",),
+    "class_representation_": ("k", "r"),
+    "topic_names_": ("t",),
     "feature_names_in_": ("m",),
     "n_features_in_": (),
     "n_iter_": (),
     "n_targets_": (),
     "multilabel_": (),
     "n_labelled_": (),
+    "n_directions_": (),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -76,7 +77,14 @@ def relations(
     X = Relation("S", "A", data)
     if labels is None:
         return [X]
+    return balance_weight([X, Relation("S", "B", labels)], weight, factors, threads)
+
+
+def balance_weight(
+    related: list[Relation], weight: float | None, factors: dict[str, Array], threads: int
+) -> list[Relation]:
+    """Weigh the second of two relations: so that both losses are equal, without a weight."""
     if weight is None:
-        losses = [value([r], factors, threads) for r in (X, Relation("S", "B", labels))]
+        losses = [value([relation], factors, threads) for relation in related]
         weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
-    return [X, Relation("S", "B", labels, weight)]
+    return [related[0], replace(related[1], coefficient=weight)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -30,18 +30,22 @@ class Topic:
         Their weights in the dictionary.
     shares : tuple of (label, float)
         Share of every class in the topic, summing to 1; empty for a model without classes.
+    name : str
+        What the topic is called; empty for a model whose topics have no names.
     """
 
     topic: int
     terms: tuple[str, ...]
     weights: tuple[float, ...]
     shares: tuple[tuple[Any, float], ...] = ()
+    name: str = ""
 
     def __str__(self) -> str:
         words = ", ".join(f"{t} {w:.3g}" for t, w in zip(self.terms, self.weights, strict=True))
         largest = sorted(self.shares, key=lambda pair: -pair[1])[:3]
         shares = ", ".join(f"{label} {share:.0%}" for label, share in largest if share > 0)
-        return f"topic {self.topic}{f' [{shares}]' if shares else ''}: {words}"
+        name = f" ({self.name})" if self.name else ""
+        return f"topic {self.topic}{name}{f' [{shares}]' if shares else ''}: {words}"
 
 
 class Topics(Sequence[Topic]):
@@ -70,6 +74,11 @@ class Topics(Sequence[Topic]):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def named(self, names: Sequence[str]) -> Topics:
+        """Return the topics with a name each."""
+        pairs = zip(self._topics, names, strict=True)
+        return Topics([replace(topic, name=name) for topic, name in pairs])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""

@@ -24,7 +24,7 @@ from .._topics import Topics, make_topics
 
 Array = npt.NDArray[Any]
 
-_DTYPES = [np.float64, np.float32]
+DTYPES = [np.float64, np.float32]
 
 
 class FactorizationBase(
@@ -81,19 +81,21 @@ class FactorizationBase(
         if isinstance(X, CsrFile):
             _check_n_features(self, X, reset=reset)
             return X
+        return self._validated(X, reset=reset, ensure_all_finite="allow-nan")
+
+    def _validated(self, X: Any, *, reset: bool, ensure_all_finite: bool | str) -> Any:
         return validate_data(
             self,
             X,
             reset=reset,
-            dtype=_DTYPES,
+            dtype=DTYPES,
             accept_sparse="csr",
-            ensure_all_finite="allow-nan",
+            ensure_all_finite=ensure_all_finite,
         )
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
         """Run the factorisation on checked data; set the attributes only once it has succeeded."""
         Y, Y_weights, facts = self._read_targets(X, y, y_weights)
-        self.__dict__.pop("_online", None)
         result = factorize(
             X,
             Y,
@@ -101,11 +103,16 @@ class FactorizationBase(
             Y_weights=Y_weights,
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
+        self._keep(result, facts)
+
+    def _keep(self, result: Factorization, facts: dict[str, Any]) -> None:
+        """Set the attributes of a fit, and say so if it has not converged."""
+        self.__dict__.pop("_online", None)
         self.components_ = result.A
         self.representation_ = result.S
         self.objective_ = result.objective
         self.n_iter_ = result.n_iter
-        if Y is not None:
+        if result.B is not None:
             self.label_components_ = result.B
         for name, value in facts.items():
             setattr(self, name, value)
@@ -170,7 +177,7 @@ class FactorizationBase(
                 "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
                 "warning.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
@@ -214,7 +221,7 @@ class FactorizationBase(
         ndarray, shape (n, m)
         """
         check_is_fitted(self)
-        S = check_array(X, dtype=_DTYPES)
+        S = check_array(X, dtype=DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; needed is one column for each of the "

@@ -1,0 +1,82 @@
+"""NMF that preserves given combinations of the samples (NMF-alpha; Cho and Saul 2011)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._fit import Factorization, FitLoop
+from ._image import Image
+from ._initialise import start
+from ._model import balance_weight, check_weight, stored, terms
+from ._problem import Problem, Relation
+from ._random import generator
+from ._terms import Loss, build_term
+from ._threads import resolve_threads
+from ._validation import check_integer, check_matrix
+
+Array = npt.NDArray[Any]
+
+_DENSE = 0.2  # a larger share of nonzero entries is faster as an array
+
+
+def factorize_preserving(
+    X: Any,
+    alpha: Any,
+    X_weights: Any,
+    *,
+    n_components: int,
+    reconstruction: str,
+    supervision_weight: float | str,
+    init: Any,
+    random_state: Any,
+    n_threads: int | None,
+    solver: str,
+    max_iter: int,
+    tol: float,
+    callback: Any,
+    verbose: int,
+) -> Factorization:
+    """Minimise ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
+
+    `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
+    The other parameters are those of :func:`ssnmf_fast.factorize`.
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    threads = resolve_threads(n_threads)
+    rng = generator(random_state)
+    weight = check_weight(supervision_weight)
+    X, data, _ = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
+    mixing = _mixing(alpha, X)
+    preserved = build_term(_combined(mixing, X), None, cast(Loss, reconstruction), "X")
+
+    factors = stored(*start(init, X, data, None, rank, rng, threads))
+    related = [
+        Relation("S", "A", data),
+        Relation("S", "A", preserved, image=Image.by(mixing, threads)),
+    ]
+    related = balance_weight(related, weight, factors, threads)
+    return loop.run(Problem(factors, related, threads), rank)
+
+
+def _mixing(alpha: Any, X: Any) -> sp.csr_array:
+    """Return alpha^T, (q, n), sparse."""
+    checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
+    if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
+        raise ValueError(
+            f"alpha has shape {checked.shape} and X has shape {X.shape}; needed is one row of "
+            "alpha for each sample of X, and at least one column."
+        )
+    return sp.csr_array(checked.T)
+
+
+def _combined(mixing: sp.csr_array, X: Any) -> Any:
+    """Return alpha^T X, (q, m)."""
+    U = mixing @ X
+    if sp.issparse(U) and U.nnz > _DENSE * np.prod(U.shape):
+        return U.toarray()
+    return U

@@ -1,0 +1,168 @@
+"""Estimator :class:`ConstrainedNMF`: labelled samples of a class share one representation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from .._collapse import collapse
+from .._csr_file import CsrFile
+from .._factorize import factorize
+from .._terms import LOSSES, Loss
+from .._validation import check_matrix, check_option
+from ._guided import GuidedBase
+from ._targets import ClassLabels
+
+Array = npt.NDArray[Any]
+
+
+class ConstrainedNMF(GuidedBase):
+    """Constrained NMF (CNMF) of Liu and Wu: all labelled samples of a class share one row of S.
+
+    Minimises ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabelled samples))
+    sends every labelled sample to the row of its class in P, and every unlabelled one to a row of
+    its own [1]_.  There is no weight to choose: labels are hard constraints.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    reconstruction : {"frobenius", "kullback-leibler"}
+        Loss of X: squared error (the paper's), or the I-divergence.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`.
+    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
+    max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`NMF`; the S of a callback has a row for each class, then one for each
+        unlabelled sample.
+    unlabelled : "auto", None or a label
+        What marks an unlabelled sample in `y`, besides None and NaN; as in
+        :class:`SSNMFClassifier`.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Dictionary A.
+    class_representation_ : ndarray, shape (k, r)
+        The row of S that the labelled samples of each class share.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit.
+    classes_ : ndarray, shape (k,)
+        The classes, sorted.
+    n_labelled_ : int
+        Number of labelled samples.
+    objective_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
+    MarginNMF : Labels by way of support vectors.
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabelled
+    one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
+    faster than one without, and has the paper's updates.
+
+    References
+    ----------
+    .. [1] H. Liu, Z. Wu, "Non-negative matrix factorization with constraints", AAAI 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = [0, 0, 1, 1, -1]
+    >>> model = sf.ConstrainedNMF(n_components=2, unlabelled=-1, random_state=0).fit(X, y)
+    >>> bool(np.allclose(model.representation_[0], model.representation_[1]))
+    True
+    """
+
+    _fitted_attributes = (
+        *GuidedBase._fitted_attributes,
+        "class_representation_",
+        "classes_",
+        "n_labelled_",
+    )
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        reconstruction: str = "frobenius",
+        solver: str = "auto",
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        unlabelled: Any = "auto",
+    ) -> None:
+        super().__init__(
+            n_components=n_components,
+            reconstruction=reconstruction,
+            solver=solver,
+            init=init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.unlabelled = unlabelled
+
+    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        if isinstance(X, CsrFile):
+            raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
+        check_option(self.reconstruction, "reconstruction", LOSSES)
+        labels = ClassLabels(y, self.unlabelled)
+        labels.check_fit()
+        groups, n_groups = _groups(labels)
+        X = check_matrix(X, "X")
+        loss = cast(Loss, self.reconstruction)
+        collapsed = collapse(X, groups, n_groups, X_weights, loss)
+        arguments = self._arguments(self._model_parameters + self._loop_parameters)
+        arguments["init"] = _averaged(self.init, groups, n_groups)
+        result = factorize(collapsed.X, X_weights=collapsed.X_weights, **arguments)
+        k = len(labels.classes)
+        facts = {
+            "class_representation_": result.S[:k].copy(),
+            "classes_": labels.classes,
+            "n_labelled_": int(labels.labelled.sum()),
+        }
+        objective = [(step, value + collapsed.constant) for step, value in result.objective]
+        self._keep(replace(result, S=result.S[groups], objective=objective), facts)
+
+
+def _groups(labels: ClassLabels) -> tuple[Array, int]:
+    """Return the row of P for every sample: its class, or a row of its own after the classes."""
+    groups = np.empty(len(labels.labelled), dtype=np.int64)
+    groups[labels.labelled] = labels.codes
+    free = np.flatnonzero(~labels.labelled)
+    k = len(labels.classes)
+    groups[free] = k + np.arange(len(free))
+    return groups, k + len(free)
+
+
+def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
+    """Average the rows of a given S over the groups."""
+    if not isinstance(init, (tuple, list)) or not init:
+        return init
+    S = np.asarray(init[0])
+    if S.ndim != 2 or len(S) != len(groups):
+        raise ValueError(
+            f"init[0] (S) has shape {S.shape}; needed is a row for each of {len(groups)} samples."
+        )
+    sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
+    np.add.at(sums, groups, S)
+    return (sums / np.bincount(groups)[:, None], *init[1:])

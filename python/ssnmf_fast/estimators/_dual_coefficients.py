@@ -1,0 +1,76 @@
+"""Dual coefficients of linear support vector machines: which samples hold up the margins.
+
+The machines are scikit-learn's (LIBLINEAR) with the squared hinge loss, whose dual coefficients
+follow from the primal solution: w = sum_i alpha_i y_i x_i with
+alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from ._targets import ClassLabels, Indicators
+
+Array = npt.NDArray[Any]
+Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
+
+
+def dual_coefficients(X: Any, targets: ClassLabels | Indicators, C: float) -> sp.csr_array:
+    """Return alpha, (n, 2 p): the positive sides of p machines, then their negative sides (eq. 17).
+
+    Classes: one machine for two, else one for every pair.  Multiple labels: one for each label that
+    some of the labelled samples have and some have not; where there is none, ValueError.
+    """
+    tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
+    if not tasks:
+        raise ValueError(
+            "y has no label that some labelled samples have and others have not; label some "
+            "samples of both kinds."
+        )
+    rows, columns, values = [], [], []
+    for machine, (positive, negative) in enumerate(tasks):
+        for side, chosen, alpha in _sides(X, positive, negative, C):
+            rows.append(chosen)
+            columns.append(np.full(len(chosen), machine + side * len(tasks)))
+            values.append(alpha)
+    place = (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
+
+
+def _pairs(targets: ClassLabels) -> Iterator[Task]:
+    labelled = np.flatnonzero(targets.labelled)
+    members = [labelled[targets.codes == k] for k in range(len(targets.classes))]
+    for first, second in combinations(range(len(members)), 2):
+        yield members[second], members[first]
+
+
+def _labels(targets: Indicators) -> Iterator[Task]:
+    complete = np.flatnonzero(targets.complete)
+    for has in (targets.known != 0).T:
+        if has.any() and not has.all():
+            yield complete[has], complete[~has]
+
+
+def _sides(
+    X: Any, positive: Array, negative: Array, C: float
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine."""
+    rows = np.concatenate([positive, negative])
+    sign = np.repeat([1, -1], [len(positive), len(negative)])
+    machine = LinearSVC(C=C, loss="squared_hinge", dual="auto", random_state=0, max_iter=5000)
+    with warnings.catch_warnings():  # directions that are nearly right serve as well
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        scores = machine.fit(X[rows], sign).decision_function(X[rows])
+    alpha = 2 * C * np.maximum(0, 1 - sign * scores)
+    for side, on_side in enumerate((sign > 0, sign < 0)):
+        chosen = on_side & (alpha > 0)
+        yield side, rows[chosen], alpha[chosen]

@@ -1,0 +1,263 @@
+"""Estimator :class:`MarginNMF` (NMF-alpha): a dictionary that keeps margins between classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from .._csr_file import CsrFile
+from .._preserve import factorize_preserving
+from .._validation import check_option, check_real
+from ._base import DTYPES
+from ._dual_coefficients import dual_coefficients
+from ._guided import GuidedBase
+from ._targets import ClassLabels, Indicators, is_indicator, require
+
+Array = npt.NDArray[Any]
+FEATURES = ("inner-product", "representation")
+
+
+class MarginNMF(GuidedBase):
+    """NMF-alpha: a dictionary that also preserves what separates the classes.
+
+    Linear support vector machines are trained on the labelled samples; their normal vectors are
+    differences of nonnegative combinations of samples, U = alpha^T X, with the dual coefficients
+    alpha (n x 2p).  The fit minimises
+    ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    supervision_weight : float or "balanced"
+        Weight (lambda) of the preserved combinations, at least 0.  "balanced" takes the ratio of
+        the two losses at the start.
+    C : float
+        Penalty of the machines on margin violations, above 0.
+    features : {"inner-product", "representation"}
+        What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
+        (eq. 5) and which may be negative, or S itself.
+    reconstruction : {"kullback-leibler", "frobenius"}
+        Loss: the I-divergence (the paper's), or squared error.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
+    init, max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`NMF`.
+    unlabelled : "auto", None or a label
+        What marks an unlabelled sample in `y`, besides None and NaN; as in
+        :class:`SSNMFClassifier`.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Dictionary A.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit, in which the labels had a say.
+    n_directions_ : int
+        Number of columns of alpha: 2p with p machines.
+    objective_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
+    ConstrainedNMF : Labels as hard constraints (Liu and Wu).
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabelled
+    one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
+    indicator matrix with rows of NaN (dense) or -1 for unlabelled samples (one machine for each
+    label).  X must be complete.
+
+    References
+    ----------
+    .. [1] Y. Cho, L. K. Saul, "Nonnegative matrix factorization for semi-supervised dimensionality
+       reduction", 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import LinearSVC
+    >>> import ssnmf_fast as sf
+    >>> X, y = load_digits(n_class=2, return_X_y=True)
+    >>> model = make_pipeline(sf.MarginNMF(n_components=5, random_state=0), LinearSVC())
+    >>> bool(model.fit(X / 16, y).score(X / 16, y) > 0.95)
+    True
+    """
+
+    _fitted_attributes = (*GuidedBase._fitted_attributes, "n_directions_")
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        supervision_weight: float | str = "balanced",
+        C: float = 1.0,
+        features: str = "inner-product",
+        reconstruction: str = "kullback-leibler",
+        solver: str = "auto",
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        unlabelled: Any = "auto",
+    ) -> None:
+        super().__init__(
+            n_components=n_components,
+            reconstruction=reconstruction,
+            solver=solver,
+            init=init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.supervision_weight = supervision_weight
+        self.C = C
+        self.features = features
+        self.unlabelled = unlabelled
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: no missing entries, multiple labels."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, CsrFile):
+            raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
+        return self._validated(X, reset=reset, ensure_all_finite=True)
+
+    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
+        """Learn a dictionary from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, complete.
+        y : array_like, shape (n,) or (n, k)
+            Labels, as the class describes them; not needed beside `alpha`, which goes first.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        alpha : array_like or scipy.sparse, shape (n, q), optional
+            Nonnegative coefficients of the combinations to preserve, one in each column, in place
+            of those of support vector machines: for example of a perceptron.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad data, labels or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._fit(self._checked(X, reset=True), y, X_weights, alpha)
+        return self
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None
+    ) -> Array:
+        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
+
+        Parameters as in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+        """
+        X = self._checked(X, reset=True)
+        self._fit(X, y, X_weights, alpha)
+        return self._features(X, X_weights)
+
+    def _fit(self, X: Any, y: Any, X_weights: Any, alpha: Any) -> None:
+        check_option(self.features, "features", FEATURES)
+        if alpha is None:
+            alpha = self._alpha(X, y)
+        arguments = self._arguments(self._model_parameters + self._loop_parameters)
+        result = factorize_preserving(
+            X, alpha, X_weights, supervision_weight=self.supervision_weight, **arguments
+        )
+        self._keep(result, {"n_directions_": int(np.shape(alpha)[1])})
+
+    def _alpha(self, X: Any, y: Any) -> Any:
+        require(self, X, y)
+        C = check_real(self.C, "C")
+        if C == 0:
+            raise ValueError("C must be above 0; got 0.")
+        targets = Indicators(y) if is_indicator(y) else ClassLabels(y, self.unlabelled)
+        targets.check_fit()
+        return dual_coefficients(X, targets, C)
+
+    def transform(self, X: Any, *, X_weights: Any = None) -> Array:
+        """Represent samples over the learned dictionary, without labels.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, complete.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+            Z or S, as `features` says, of the dtype of X.
+        """
+        check_is_fitted(self)
+        return self._features(self._checked(X, reset=False), X_weights)
+
+    def _features(self, X: Any, X_weights: Any) -> Array:
+        check_option(self.features, "features", FEATURES)
+        S = self._represent(X, X_weights)
+        return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the data that features stand for.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, r)
+            Features, as from :meth:`transform`.
+
+        Returns
+        -------
+        ndarray, shape (n, m)
+            S A; for Z with the pseudo-inverse of (A A^T)^{1/2}.
+        """
+        if self.features == "representation":
+            return super().inverse_transform(X)
+        check_is_fitted(self)
+        Z = check_array(X, dtype=DTYPES)
+        if Z.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has shape {Z.shape}; needed is one column for each of the "
+                f"{self._n_features_out} components, as transform returns."
+            )
+        return np.asarray(Z @ (self._root(-0.5) @ self.components_).astype(Z.dtype))
+
+    def _root(self, power: float) -> Array:
+        """Return (A A^T)^power, (r, r), float64; the pseudo-inverse for a negative power."""
+        A = self.components_.astype(np.float64)
+        values, vectors = np.linalg.eigh(A @ A.T)
+        least = values[-1] * len(values) * np.finfo(np.float64).eps
+        powers = np.zeros_like(values)
+        powers[values > least] = values[values > least] ** power
+        return np.asarray((vectors * powers) @ vectors.T)

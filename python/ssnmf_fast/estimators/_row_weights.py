@@ -1,0 +1,40 @@
+"""Weights of samples on top of weights of entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .. import weights
+
+Array = npt.NDArray[Any]
+
+
+def with_row_weights(given: Any, rows: Array) -> Any:
+    """Return X_weights with every row multiplied by a number >= 0."""
+    if (rows == 1).all():
+        return given
+    if given is None:
+        return weights.outer(rows=rows)
+    if isinstance(given, weights.Outer):
+        if given.rows is None or np.shape(given.rows) != rows.shape:
+            return weights.outer(rows if given.rows is None else given.rows, given.columns)
+        return weights.outer(rows * given.rows, given.columns)
+    if isinstance(given, weights.Missing):
+        raise ValueError(
+            "X_weights are weights.missing(...), which weights of samples cannot be combined with. "
+            "Mark missing entries by NaN in a dense X, give weights.observed(...), or set "
+            "labelled_weight=1."
+        )
+    if isinstance(given, weights.Observed):
+        pattern = sp.csr_array(given.pattern)
+        if pattern.shape[0] != len(rows):
+            return given  # its shape is refused where all shapes are checked
+        return weights.observed(sp.csr_array(sp.diags_array(rows) @ pattern))
+    if sp.issparse(given):
+        return given
+    array = np.asarray(given)
+    return array * rows[:, None] if array.ndim == 2 and len(array) == len(rows) else given

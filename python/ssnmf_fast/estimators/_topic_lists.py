@@ -1,0 +1,145 @@
+"""What a user says of the topics of documents: lists of topics, one topic each, or a 0/1 matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ._targets import ClassLabels, Indicators
+
+Array = npt.NDArray[Any]
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+
+
+class TopicLists:
+    """Topics that documents may have.
+
+    `names` holds the named topics, `allowed` the pairs (document, topic) as a boolean sparse
+    matrix, and `labelled` marks the documents of which anything is said.
+    """
+
+    def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
+        self.names: Array
+        self._given = None if names is None else _checked_names(list(names))
+        if sp.issparse(y) or _is_matrix(y):
+            self._read_matrix(y)
+        elif any(isinstance(entry, _LISTS) for entry in y):
+            self._read_lists(list(y))
+        else:
+            self._read_single(y, marker)
+        self.labelled = self.allowed.sum(axis=1) > 0
+        if not self.labelled.any():
+            raise ValueError(
+                "y names no topic for any document. Name the topics of some, or use NMF to fit "
+                "without them."
+            )
+
+    def _read_matrix(self, y: Any) -> None:
+        indicators = Indicators(y)
+        k = len(indicators.classes)
+        if self._given is not None and len(self._given) != k:
+            raise ValueError(
+                f"topic_names holds {len(self._given)} names; needed is one for each of the {k} "
+                "columns of y."
+            )
+        columns = getattr(y, "columns", None)  # of a data frame
+        if self._given is None:
+            self.names = _checked_names(list(range(k) if columns is None else columns))
+        else:
+            self.names = self._given
+        matrix = indicators.matrix(np.float64)
+        if not sp.issparse(matrix):
+            row, column = np.argwhere(np.isnan(matrix))[0]
+            raise ValueError(
+                f"y[{row}, {column}] is NaN beside other entries of its row; needed is 0 or 1 for "
+                "every topic, or a whole row of NaN for an unlabelled document."
+            )
+        self.allowed = sp.csr_array(matrix != 0)
+
+    def _read_single(self, y: Any, marker: Any) -> None:
+        labels = ClassLabels(y, marker)
+        found = labels.known.tolist()
+        self._name(
+            [[name] for name in found], np.flatnonzero(labels.labelled), len(labels.labelled)
+        )
+
+    def _read_lists(self, y: list[Any]) -> None:
+        rows, lists = [], []
+        for i, entry in enumerate(y):
+            if entry is None or (isinstance(entry, float) and np.isnan(entry)):
+                continue
+            if not isinstance(entry, _LISTS):
+                raise ValueError(
+                    f"y[{i}] is {entry!r} beside lists of topics; needed is a list of topics, or "
+                    "an empty one or None for an unlabelled document."
+                )
+            rows.append(i)
+            lists.append([v.item() if isinstance(v, np.generic) else v for v in entry])
+        self._name(lists, np.array(rows, dtype=np.int64), len(y))
+
+    def _name(self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int) -> None:
+        """Give every topic its column."""
+        found = {name for names in lists for name in names}
+        if self._given is None:
+            self.names = _checked_names(_in_order(found))
+        else:
+            self.names = self._given
+        place = {name: k for k, name in enumerate(self.names.tolist())}
+        unknown = [name for name in found if name not in place]
+        if unknown:
+            raise ValueError(
+                f"y names the topic {unknown[0]!r}, which is none of topic_names "
+                f"{self.names.tolist()}."
+            )
+        lengths = [len(names) for names in lists]
+        columns = [place[name] for names in lists for name in names]
+        pairs = (np.repeat(rows, lengths).astype(np.int64), np.array(columns, dtype=np.int64))
+        shape = (n_documents, len(self.names))
+        self.allowed = sp.csr_array((np.ones(len(columns)), pairs), shape=shape) != 0
+
+    def support(self, rank: int, free_in_labelled: bool) -> Array:
+        """Return T, (n, rank): 1 where a document may have a topic.
+
+        Topics beyond the named ones are free: unlabelled documents may have them, and labelled
+        ones if asked for.
+        """
+        n, k = self.allowed.shape
+        T = np.ones((n, rank), dtype=np.float32)
+        T[self.labelled, :k] = self.allowed[self.labelled].toarray()
+        if not free_in_labelled:
+            T[self.labelled, k:] = 0
+        return T
+
+
+def _is_matrix(y: Any) -> bool:
+    """Whether y is an array or data frame with two dimensions, more than one column wide."""
+    shape = getattr(y, "shape", None)
+    return shape is not None and len(shape) == 2 and shape[1] > 1
+
+
+def _in_order(names: set[Any]) -> list[Any]:
+    try:
+        return sorted(names)
+    except TypeError as error:
+        raise ValueError(
+            "y names topics by text and by numbers, which have no order; use one kind, or give "
+            "topic_names."
+        ) from error
+
+
+def _checked_names(names: list[Any]) -> Array:
+    """Return the names as an array of text, of numbers, or of objects."""
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"topic_names holds {repeated!r} twice.")
+    as_is = np.array(names)
+    if as_is.ndim == 1 and as_is.tolist() == names:
+        return as_is
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array

@@ -1,0 +1,192 @@
+"""Estimator :class:`TopicSupervisedNMF` (TS-NMF): documents say which topics they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from .._factorize import factorize
+from .._topics import Topics
+from .._validation import check_integer, check_real
+from ._guided import GuidedBase
+from ._row_weights import with_row_weights
+from ._topic_lists import TopicLists
+
+Array = npt.NDArray[Any]
+
+
+class TopicSupervisedNMF(GuidedBase):
+    """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
+
+    Minimises ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
+    topic: everywhere for unlabelled documents, for labelled ones only at the topics that they name.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of topics r.  None takes the named ones; a larger number adds free topics behind
+        them.
+    reconstruction : {"frobenius", "kullback-leibler"}
+        Loss of X: squared error (the paper's), or the I-divergence.
+    labelled_weight : "inverse-rate" or float
+        Weight of the loss of a labelled document beside 1 for an unlabelled one.  "inverse-rate",
+        the paper's, is the number of documents divided by that of labelled ones.
+    free_in_labelled : bool
+        Whether labelled documents may have free topics too.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
+    init : {"random-acol", "random", "nndsvda"} or tuple of arrays
+        Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
+        A tuple holds S (n, r) and A (r, m).
+    max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`NMF`.
+    topic_names : sequence, optional
+        All named topics in the order that they are to have; by default those of `y`, sorted.
+    unlabelled : "auto", None or a label
+        What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
+        in :class:`SSNMFClassifier`.
+
+    Attributes
+    ----------
+    topic_names_ : ndarray, shape (k,)
+        The named topics: the first k of the r components.
+    components_ : ndarray, shape (r, m)
+        Dictionary A.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit: zero where a document may not have a topic.
+    n_labelled_ : int
+        Number of labelled documents.
+    objective_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    SSNMFClassifier : Topics that predict labels, instead of being named by them.
+
+    Notes
+    -----
+    `y` in :meth:`fit` is one of
+
+    - a list with a list of topics for each document, empty or None for an unlabelled one;
+    - one topic for each document, or -1, None or NaN;
+    - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
+      for an unlabelled document; then the topics are called by its columns or 0 ... k - 1.
+
+    :meth:`transform` represents new documents over all topics.
+
+    References
+    ----------
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
+    >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
+    >>> print(model.topic_names_[model.transform(X).argmax(axis=1)])
+    ['sport' 'sport' 'politics' 'politics' 'sport']
+    """
+
+    _fitted_attributes = (*GuidedBase._fitted_attributes, "topic_names_", "n_labelled_")
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        reconstruction: str = "frobenius",
+        labelled_weight: float | str = "inverse-rate",
+        free_in_labelled: bool = False,
+        solver: str = "auto",
+        init: Any = "random-acol",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        topic_names: Any = None,
+        unlabelled: Any = "auto",
+    ) -> None:
+        super().__init__(
+            n_components=n_components,
+            reconstruction=reconstruction,
+            solver=solver,
+            init=init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_threads=n_threads,
+            callback=callback,
+            verbose=verbose,
+        )
+        self.labelled_weight = labelled_weight
+        self.free_in_labelled = free_in_labelled
+        self.topic_names = topic_names
+        self.unlabelled = unlabelled
+
+    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        lists = TopicLists(y, self.topic_names, self.unlabelled)
+        rank = self._rank(len(lists.names))
+        rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
+        arguments = self._arguments(self._model_parameters + self._loop_parameters)
+        result = factorize(
+            X,
+            X_weights=with_row_weights(X_weights, rows),
+            S_support=lists.support(rank, bool(self.free_in_labelled)),
+            **{**arguments, "n_components": rank},
+        )
+        facts = {"topic_names_": lists.names, "n_labelled_": int(lists.labelled.sum())}
+        self._keep(result, facts)
+
+    def _rank(self, n_named: int) -> int:
+        if self.n_components is None:
+            return n_named
+        rank = check_integer(self.n_components, "n_components", 1)
+        if rank < n_named:
+            raise ValueError(
+                f"n_components is {rank}, and y names {n_named} topics; needed is at least one "
+                "component for each, or None."
+            )
+        return rank
+
+    def _labelled_weight(self, labelled: Array) -> float:
+        weight = self.labelled_weight
+        if not isinstance(weight, str):
+            return check_real(weight, "labelled_weight")
+        if weight != "inverse-rate":
+            raise ValueError(
+                f"labelled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
+            )
+        return float(len(labelled) / labelled.sum())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the topics; those of free ones are "free0", "free1", ...
+
+        Parameters
+        ----------
+        input_features : ignored
+            Present for the conventions of scikit-learn.
+
+        Returns
+        -------
+        ndarray of str, shape (r,)
+        """
+        check_is_fitted(self)
+        return np.array(self._names(), dtype=object)
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features of the largest weight of every topic, with the names of the topics.
+
+        Parameters as in :meth:`NMF.topics`.
+        """
+        return super().topics(feature_names, n_terms).named(self._names())
+
+    def _names(self) -> list[str]:
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]
