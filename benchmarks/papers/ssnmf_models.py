@@ -111,24 +111,3 @@ def represent(X: Any, A: Array, loss: str, seed: int) -> Array:
         ratio = sp.csr_matrix((X.data / fitted, X.indices, X.indptr), shape=X.shape)
         S = S * (ratio @ words) / (A.sum(axis=1) + TINY)
     return S
-
-
-def clustering_score(S: Array, truth: Array, hard: bool) -> float:
-    """Return the score P of the paper's appendix C, averaged over the topics.
-
-    Parameters
-    ----------
-    S : ndarray, shape (n, r)
-        Representation.
-    truth : ndarray, shape (n,)
-        True subgroup of every sample, from 0.
-    hard : bool
-        Give a sample to its largest topic alone; else by the shares of its topics.
-    """
-    total = S.sum(axis=1, keepdims=True)
-    if hard:
-        shares = (total > 0) * np.eye(S.shape[1])[S.argmax(axis=1)]
-    else:
-        shares = S / np.where(total > 0, total, 1.0)
-    members = np.eye(truth.max() + 1)[truth]
-    return float((shares.T @ members / members.sum(axis=0)).max(axis=1).mean())

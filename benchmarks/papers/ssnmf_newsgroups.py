@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents, split
-from ssnmf_models import MODELS, PROTOCOLS, RANK, D, F, clustering_score, fit, represent
+from ssnmf_models import MODELS, PROTOCOLS, RANK, D, F, fit, represent
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, load_average, markdown, mean_and_deviation, say
@@ -73,8 +73,9 @@ def add_scores(record: Record, method: str, part: Part, S: Array, S_held: Array)
     """Score P over all documents: the fitted by the fit, the held-out by their representation."""
     everything = np.vstack([S, S_held])
     truth = np.concatenate([part.subgroups, part.subgroups_held])
-    record.add("hard", method, clustering_score(everything, truth, hard=True))
-    record.add("soft", method, clustering_score(everything, truth, hard=False))
+    for kind in ("hard", "soft"):
+        score = sf.metrics.clustering_score(everything, truth, assignment=kind).score
+        record.add(kind, method, score)
 
 
 def run_models(part: Part, seed: int, record: Record) -> None:

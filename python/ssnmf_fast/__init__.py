@@ -1,8 +1,9 @@
 """Fast semi-supervised nonnegative matrix factorisation: sparse, masked, parallel, reproducible.
 
 Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
-the estimators :class:`NMF`, :class:`SSNMFClassifier` and :class:`SSNMFRegressor` follow
-scikit-learn, which is imported only when one of them is first used.
+the estimators (:class:`NMF`, :class:`SSNMFClassifier` and others) follow scikit-learn, which is
+imported only when one of them is first used.  Measures of topics and predictions are in
+:mod:`ssnmf_fast.metrics`, imported on first use as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ._version import __version__
 from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
+    from . import metrics
     from .estimators import (
         NMF,
         ConstrainedNMF,
@@ -49,6 +51,7 @@ __all__ = [
     "complete",
     "factorize",
     "load",
+    "metrics",
     "objective",
     "open_csr",
     "randomized_svd",
@@ -72,6 +75,8 @@ _ESTIMATORS = (
 def __getattr__(name: str) -> Any:
     if name in _ESTIMATORS:
         return getattr(importlib.import_module(".estimators", __name__), name)
+    if name == "metrics":
+        return importlib.import_module(".metrics", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
