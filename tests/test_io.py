@@ -39,11 +39,20 @@ def _models(X, y):
         "object": sf.SSNMFClassifier(**_parameters()).fit(X, mixed[y]),
         "bool": sf.SSNMFClassifier(**_parameters()).fit(X, y > 0),
         "several": sf.SSNMFClassifier(**_parameters()).fit(X, several),
+        "topics": sf.TopicSupervisedNMF(random_state=0).fit(X, [[names[k]] for k in y]),
+        "margin": sf.MarginNMF(**_parameters()).fit(X, y),
+        "constrained": sf.ConstrainedNMF(**_parameters()).fit(X, names[y]),
         "real": sf.SSNMFRegressor(**_parameters(max_iter=np.int64(10))).fit(X, y),
     }
 
 
-@pytest.mark.parametrize("name", ["NMF", "int", "text", "object", "bool", "several", "real"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NMF", "int", "text", "object", "bool", "several"),
+        *("topics", "margin", "constrained", "real"),
+    ],
+)
 def test_estimators_come_back(name, data, path):
     X, _ = data
     model = _models(*data)[name]
@@ -54,7 +63,7 @@ def test_estimators_come_back(name, data, path):
     assert set(vars(loaded)) == set(vars(model))
     assert loaded.objective_ == model.objective_
     assert np.array_equal(loaded.transform(X), model.transform(X))
-    if name != "NMF":
+    if hasattr(model, "predict"):
         assert np.array_equal(loaded.predict(X), model.predict(X))
         assert loaded.predict(X).dtype == model.predict(X).dtype
 

@@ -20,7 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
 
-ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor]
+GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
+ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
@@ -66,11 +67,15 @@ def test_regressor_takes_several_targets():
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
-    return X[:300] / 16, y[:300]
+    return X[:300] / 16, y[:300] % 8
 
 
 def _fitted(kind, X, y, **parameters):
-    return kind(n_components=8, tol=0, max_iter=20, random_state=0, **parameters).fit(X, y)
+    if kind is sf.TopicSupervisedNMF:  # it has a component for each of the eight classes
+        parameters["init"] = "random"
+    else:
+        parameters["n_components"] = 8
+    return kind(tol=0, max_iter=20, random_state=0, **parameters).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
@@ -92,7 +97,7 @@ def test_attributes_and_dtype(kind, digits):
     assert model.n_iter_ == 20
     assert model.objective_[-1][0] == 20
     arrays = [model.components_, model.representation_, model.transform(X.astype(np.float32))]
-    if kind is not sf.NMF:
+    if hasattr(model, "predict"):
         arrays.append(model.label_components_)
     assert {a.dtype for a in arrays} == {np.dtype(np.float32)}
     back = model.inverse_transform(model.transform(X.astype(np.float32)))
@@ -107,7 +112,9 @@ def test_attributes_and_dtype(kind, digits):
 def test_sparse_equals_dense(kind, container, digits):
     X, y = digits
     dense, sparse = _fitted(kind, X, y), _fitted(kind, container(X), y)
-    np.testing.assert_allclose(sparse.components_, dense.components_, rtol=1e-8, atol=1e-10)
+    # A restart of the momentum magnifies rounding.
+    close = {"rtol": 1e-8, "atol": 1e-10} if kind is not GUIDED[0] else {"rtol": 1e-6, "atol": 1e-8}
+    np.testing.assert_allclose(sparse.components_, dense.components_, **close)
     np.testing.assert_allclose(
         sparse.transform(container(X)), dense.transform(X), rtol=1e-4, atol=1e-5
     )
@@ -121,13 +128,14 @@ def test_pandas_in_and_out(kind, digits):
     model = _fitted(kind, frame, pd.Series(y)).set_output(transform="pandas")
     S = model.transform(frame)
     assert list(S.columns) == list(model.get_feature_names_out())
-    assert S.columns[0] == f"{kind.__name__.lower()}0"
+    named = kind is sf.TopicSupervisedNMF
+    assert S.columns[0] == ("0" if named else f"{kind.__name__.lower()}0")
     assert model.feature_names_in_[3] == "pixel3"
     assert model.topics(n_terms=2)[0].terms[0].startswith("pixel")
-    assert np.array_equal(S, _fitted(kind, X, y).transform(X))
+    np.testing.assert_allclose(S, _fitted(kind, X, y).transform(X), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize("kind", [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, GUIDED[0]])
 def test_missing_entries(kind, digits):
     X, y = digits
     holes = X.copy()

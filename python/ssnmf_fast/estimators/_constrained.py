@@ -108,7 +108,6 @@ class ConstrainedNMF(GuidedBase):
         unlabelled: Any = "auto",
     ) -> None:
         super().__init__(
-            n_components=n_components,
             reconstruction=reconstruction,
             solver=solver,
             init=init,
@@ -119,6 +118,7 @@ class ConstrainedNMF(GuidedBase):
             callback=callback,
             verbose=verbose,
         )
+        self.n_components = n_components
         self.unlabelled = unlabelled
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:

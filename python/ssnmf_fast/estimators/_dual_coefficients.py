@@ -66,10 +66,11 @@ def _sides(
     """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine."""
     rows = np.concatenate([positive, negative])
     sign = np.repeat([1, -1], [len(positive), len(negative)])
+    samples = X[rows] if sp.issparse(X) else np.ascontiguousarray(X[rows])
     machine = LinearSVC(C=C, loss="squared_hinge", dual="auto", random_state=0, max_iter=5000)
     with warnings.catch_warnings():  # directions that are nearly right serve as well
         warnings.simplefilter("ignore", ConvergenceWarning)
-        scores = machine.fit(X[rows], sign).decision_function(X[rows])
+        scores = machine.fit(samples, sign).decision_function(samples)
     alpha = 2 * C * np.maximum(0, 1 - sign * scores)
     for side, on_side in enumerate((sign > 0, sign < 0)):
         chosen = on_side & (alpha > 0)

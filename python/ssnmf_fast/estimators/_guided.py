@@ -20,7 +20,6 @@ class GuidedBase(FactorizationBase):
     def __init__(
         self,
         *,
-        n_components: int | None,
         reconstruction: str,
         solver: str,
         init: Any,
@@ -31,7 +30,6 @@ class GuidedBase(FactorizationBase):
         callback: Callable[[Any], Any] | None,
         verbose: int,
     ) -> None:
-        self.n_components = n_components
         self.reconstruction = reconstruction
         self.solver = solver
         self.init = init

@@ -112,7 +112,6 @@ class MarginNMF(GuidedBase):
         unlabelled: Any = "auto",
     ) -> None:
         super().__init__(
-            n_components=n_components,
             reconstruction=reconstruction,
             solver=solver,
             init=init,
@@ -123,6 +122,7 @@ class MarginNMF(GuidedBase):
             callback=callback,
             verbose=verbose,
         )
+        self.n_components = n_components
         self.supervision_weight = supervision_weight
         self.C = C
         self.features = features

@@ -25,6 +25,7 @@ class TopicLists:
 
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
         self.names: Array
+        y = y if hasattr(y, "__iter__") else np.asarray(y)
         self._given = None if names is None else _checked_names(list(names))
         if sp.issparse(y) or _is_matrix(y):
             self._read_matrix(y)

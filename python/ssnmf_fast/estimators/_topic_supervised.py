@@ -27,9 +27,8 @@ class TopicSupervisedNMF(GuidedBase):
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of topics r.  None takes the named ones; a larger number adds free topics behind
-        them.
+    n_free_topics : int
+        Number of topics beside the named ones, at least 0: r is the number of both.
     reconstruction : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
     labelled_weight : "inverse-rate" or float
@@ -94,11 +93,14 @@ class TopicSupervisedNMF(GuidedBase):
     """
 
     _fitted_attributes = (*GuidedBase._fitted_attributes, "topic_names_", "n_labelled_")
+    _model_parameters = tuple(
+        name for name in GuidedBase._model_parameters if name != "n_components"
+    )
 
     def __init__(
         self,
         *,
-        n_components: int | None = None,
+        n_free_topics: int = 0,
         reconstruction: str = "frobenius",
         labelled_weight: float | str = "inverse-rate",
         free_in_labelled: bool = False,
@@ -114,7 +116,6 @@ class TopicSupervisedNMF(GuidedBase):
         unlabelled: Any = "auto",
     ) -> None:
         super().__init__(
-            n_components=n_components,
             reconstruction=reconstruction,
             solver=solver,
             init=init,
@@ -125,6 +126,7 @@ class TopicSupervisedNMF(GuidedBase):
             callback=callback,
             verbose=verbose,
         )
+        self.n_free_topics = n_free_topics
         self.labelled_weight = labelled_weight
         self.free_in_labelled = free_in_labelled
         self.topic_names = topic_names
@@ -132,28 +134,17 @@ class TopicSupervisedNMF(GuidedBase):
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
         lists = TopicLists(y, self.topic_names, self.unlabelled)
-        rank = self._rank(len(lists.names))
+        rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
-        arguments = self._arguments(self._model_parameters + self._loop_parameters)
         result = factorize(
             X,
+            n_components=rank,
             X_weights=with_row_weights(X_weights, rows),
             S_support=lists.support(rank, bool(self.free_in_labelled)),
-            **{**arguments, "n_components": rank},
+            **self._arguments(self._model_parameters + self._loop_parameters),
         )
         facts = {"topic_names_": lists.names, "n_labelled_": int(lists.labelled.sum())}
         self._keep(result, facts)
-
-    def _rank(self, n_named: int) -> int:
-        if self.n_components is None:
-            return n_named
-        rank = check_integer(self.n_components, "n_components", 1)
-        if rank < n_named:
-            raise ValueError(
-                f"n_components is {rank}, and y names {n_named} topics; needed is at least one "
-                "component for each, or None."
-            )
-        return rank
 
     def _labelled_weight(self, labelled: Array) -> float:
         weight = self.labelled_weight

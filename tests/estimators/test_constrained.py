@@ -1,0 +1,66 @@
+"""ConstrainedNMF: labelled samples of a class share one row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300] / 16, y[:300]
+
+
+def _model(**parameters):
+    defaults = {"n_components": 8, "random_state": 0, "tol": 0, "max_iter": 30}
+    return sf.ConstrainedNMF(**(defaults | parameters))
+
+
+def test_samples_of_a_class_share_a_row(digits):
+    X, y = digits
+    hidden = np.where(np.arange(300) % 3 == 0, -1, y)
+    model = _model().fit(X, hidden)
+    assert model.n_labelled_ == 200
+    assert np.array_equal(model.classes_, np.arange(10))
+    S = model.representation_
+    assert np.array_equal(S[hidden >= 0], model.class_representation_[hidden[hidden >= 0]])
+    assert len(np.unique(S[hidden < 0], axis=0)) == 100
+
+
+def test_labels_may_be_text(digits):
+    X, y = digits
+    names = np.array([None if i % 2 else f"class {v}" for i, v in enumerate(y)], dtype=object)
+    numbers = np.where(np.arange(300) % 2, -1, y)
+    assert np.array_equal(
+        _model().fit(X, names).components_, _model().fit(sp.csr_array(X), numbers).components_
+    ) or np.allclose(_model().fit(X, names).components_, _model().fit(X, numbers).components_)
+
+
+def test_missing_entries_do_not_count(digits):
+    X, y = digits
+    rng = np.random.default_rng(0)
+    absent = rng.random(X.shape) < 0.2
+    one, other = np.where(absent, np.nan, X), np.where(absent, 0.3, X)
+    model = _model().fit(one, y)
+    masked = _model().fit(other, y, X_weights=(~absent).astype(float))
+    np.testing.assert_allclose(model.components_, masked.components_, rtol=1e-9, atol=1e-12)
+    assert np.isfinite(model.objective_[-1][1])
+
+
+def test_bad_input_is_refused(digits, tmp_path):
+    X, y = digits
+    with pytest.raises(ValueError, match="y has one class only"):
+        _model().fit(X, np.zeros(300))
+    with pytest.raises(ValueError, match=r"init\[0\] \(S\) has shape"):
+        _model(init=(np.ones((3, 8)), np.ones((8, 64)))).fit(X, y)
+    with pytest.raises(ValueError, match="reconstruction must be one of"):
+        _model(reconstruction="other").fit(X, y)
+    with pytest.raises(ValueError, match="NaN in a dense X"):
+        _model().fit(X, y, X_weights=sf.weights.missing(sp.csr_array(X.shape)))
+    with pytest.raises(ValueError, match="requires y"):
+        _model().fit(X, None)

@@ -1,0 +1,132 @@
+"""MarginNMF: support vectors, features, labels in all their forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+import ssnmf_fast as sf
+from ssnmf_fast.estimators._dual_coefficients import dual_coefficients
+from ssnmf_fast.estimators._targets import ClassLabels, Indicators
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600] / 16, y[:600]
+
+
+def _model(**parameters):
+    defaults = {"n_components": 8, "random_state": 0, "tol": 0, "max_iter": 30}
+    return sf.MarginNMF(**(defaults | parameters))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_dual_coefficients_make_up_the_normal_vectors(kind, digits):
+    X, y = digits
+    X, y = X[y < 3], y[y < 3]
+    hidden = np.where(np.arange(len(y)) % 2, y, -1)
+    alpha = dual_coefficients(kind(X), ClassLabels(hidden, -1), 0.5).toarray()
+    assert alpha.shape == (len(y), 6)
+    assert (alpha >= 0).all()
+    assert not alpha[hidden < 0].any()
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for machine, (first, second) in enumerate(pairs):
+        plus, minus = alpha[:, machine], alpha[:, 3 + machine]
+        assert not plus[hidden != second].any()
+        assert not minus[hidden != first].any()
+        chosen = np.isin(hidden, [first, second])
+        svm = LinearSVC(C=0.5, tol=1e-8, max_iter=100_000).fit(X[chosen], hidden[chosen])
+        np.testing.assert_allclose((plus - minus) @ X, svm.coef_[0], atol=2e-3)
+
+
+def test_one_machine_for_two_classes_and_for_each_label(digits):
+    X, y = digits
+    assert _model().fit(X, y > 4).n_directions_ == 2
+    assert _model().fit(X, y).n_directions_ == 90
+    labels = np.column_stack([y > 4, y % 2 == 0, np.ones(600)]).astype(float)
+    labels[::3] = np.nan
+    model = _model().fit(X, labels)
+    assert model.n_directions_ == 4  # all labelled samples have the third label: no machine for it
+    alpha = dual_coefficients(X, Indicators(labels), 1.0)
+    assert not alpha[::3].count_nonzero()
+
+
+def test_supervised_features_are_worth_it(digits):
+    """With few labels, at the same rank, the machine does better than on features of plain NMF."""
+    X, y = digits
+    scores = {"margin": [], "plain": []}
+    for seed in range(3):
+        known = np.random.default_rng(seed).permutation(450)[:90]
+        hidden = np.full(450, -1)
+        hidden[known] = y[known]
+        options = {"random_state": seed, "tol": 0, "max_iter": 100}
+        models = {
+            "margin": sf.MarginNMF(n_components=10, **options),
+            "plain": sf.NMF(n_components=10, reconstruction="kullback-leibler", **options),
+        }
+        for name, model in models.items():
+            model.fit(X[:450], hidden)
+            svm = LinearSVC(C=10).fit(model.transform(X[known]), y[known])
+            scores[name].append(svm.score(model.transform(X[450:]), y[450:]))
+    assert np.mean(scores["margin"]) > np.mean(scores["plain"])
+
+
+def test_features_keep_inner_products(digits):
+    X, y = digits
+    model = _model().fit(X, y)
+    Z = model.transform(X)
+    S = clone(model).set_params(features="representation").fit_transform(X, y)
+    SA = S @ model.components_
+    np.testing.assert_allclose(Z @ Z.T, SA @ SA.T, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.inverse_transform(Z), SA, rtol=1e-5, atol=1e-6)
+    assert (S >= 0).all()
+
+
+def test_given_coefficients_take_the_place_of_machines(digits):
+    X, y = digits
+    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0)
+    expected = _model().fit(X, y)
+    for given in (alpha, alpha.toarray(), alpha.tocsc()):
+        model = _model().fit(X, alpha=given)
+        assert np.array_equal(model.components_, expected.components_)
+    assert np.array_equal(_model().fit(X, y[::-1], alpha=alpha).components_, expected.components_)
+
+
+def test_in_a_pipeline_and_a_search(digits):
+    X, y = digits
+    pipeline = make_pipeline(_model(), LinearSVC())
+    search = GridSearchCV(
+        pipeline, {"marginnmf__supervision_weight": [0.1, "balanced"]}, cv=2, n_jobs=1
+    ).fit(X[:200], y[:200])
+    assert search.best_score_ > 0.7
+
+
+def test_bad_input_is_refused(digits):
+    X, y = digits
+    with pytest.raises(ValueError, match="features must be one of"):
+        _model(features="other").fit(X, y)
+    with pytest.raises(ValueError, match="C must be above 0"):
+        _model(C=0).fit(X, y)
+    with pytest.raises(ValueError, match="requires y"):
+        _model().fit(X)
+    with pytest.raises(ValueError, match="y has one class only"):
+        _model().fit(X, np.ones(600))
+    with pytest.raises(ValueError, match="no label that some labelled samples have"):
+        _model().fit(X, np.ones((600, 2)))
+    with pytest.raises(ValueError, match="alpha has shape"):
+        _model().fit(X, alpha=np.ones((3, 2)))
+    with pytest.raises(ValueError, match="Negative values in data passed to alpha"):
+        _model().fit(X, alpha=-np.ones((600, 2)))
+    with pytest.raises(ValueError, match="NaN"):
+        _model().fit(np.where(X > 0.9, np.nan, X), y)
+    with pytest.raises(ValueError, match="supervision_weight must be"):
+        _model(supervision_weight="huge").fit(X, y)
+    with pytest.raises(ValueError, match="one column for each of the 8 components"):
+        _model().fit(X, y).inverse_transform(X)
