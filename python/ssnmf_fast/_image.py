@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import aligned_zeros
 from ._entries import SparseEntries, Target
 from ._terms import Term
+from ._weight_forms import Separable, is_unweighted
 
 Array = npt.NDArray[Any]
 
@@ -40,10 +43,40 @@ class Image:
         self.forward.product(F, Target(out, 1.0, n_threads))
         return out
 
-    def pull(self, term: Term, F: Array, G: Array, up: Target, down: Target) -> None:
+    @cached_property
+    def _weights(self) -> Array:
+        """Column sums of M, (n,)."""
+        return np.asarray(self.backward.matrix.sum(axis=1), dtype=self.backward.matrix.dtype)
+
+    def pull(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
         """Give the pair (P, N) of F: M^T times that of M F."""
-        MF = self.of(F, up.n_threads)
         pull = aligned_zeros(MF.shape, MF.dtype)
-        for give, to in ((term.pull_up, up), (term.pull_down, down)):
-            give(MF, G, Target(pull, 1.0, to.n_threads))
-            self.backward.product(pull, to)
+        term.pull_up(MF, G, Target(pull, 1.0, up.n_threads))
+        self.backward.product(pull, up)
+        if term.loss == "kullback-leibler" and is_unweighted(term.form):
+            Separable(rows=self._weights).kl(G, down)  # all rows of N of M F are equal
+            return
+        term.pull_down(MF, G, Target(pull, 1.0, down.n_threads))
+        self.backward.product(pull, down)
+
+
+class Seen:
+    """What data see of factors: the factors themselves, or their images, each made once."""
+
+    def __init__(self, factors: dict[str, Array], n_threads: int) -> None:
+        self._factors = factors
+        self._n_threads = n_threads
+        self._made: dict[tuple[str, int], Array] = {}
+
+    def of(self, name: str, image: Image | None) -> Array:
+        """Return a factor, or its image."""
+        if image is None:
+            return self._factors[name]
+        key = name, id(image)
+        if key not in self._made:
+            self._made[key] = image.of(self._factors[name], self._n_threads)
+        return self._made[key]
+
+    def changed(self) -> None:
+        """Forget the images: factors have changed."""
+        self._made.clear()

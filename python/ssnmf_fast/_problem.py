@@ -13,7 +13,7 @@ from ._arrays import aligned_zeros
 from ._descent import Part, descend
 from ._dispatch import kernels
 from ._entries import Target
-from ._image import Image
+from ._image import Image, Seen
 from ._reference import Rule
 from ._terms import Term
 from ._weight_forms import Separable
@@ -53,17 +53,15 @@ class Side(NamedTuple):
 
 def value(relations: Sequence[Relation], factors: dict[str, Array], n_threads: int) -> float:
     """Return the weighted sum of the values of the terms."""
+    return _value(relations, Seen(factors, n_threads), n_threads)
+
+
+def _value(relations: Sequence[Relation], seen: Seen, n_threads: int) -> float:
     return sum(
-        r.coefficient
-        * r.term.value(_seen(factors[r.rows], r.image, n_threads), factors[r.columns], n_threads)
+        r.coefficient * r.term.value(seen.of(r.rows, r.image), seen.of(r.columns, None), n_threads)
         for r in relations
         if r.coefficient
     )
-
-
-def _seen(F: Array, image: Image | None, n_threads: int) -> Array:
-    """Return what the data of a relation sees of a factor."""
-    return F if image is None else image.of(F, n_threads)
 
 
 class Problem:
@@ -80,11 +78,13 @@ class Problem:
         self.relations = relations
         self.n_threads = n_threads
         self.allowed = allowed or {}
+        self._imaged = {r.rows for r in relations if r.image is not None}
         self.sides = {name: self._sides_of(name) for name in factors}
         self._all_quadratic = all(
             r.term.loss == "frobenius" and isinstance(r.term.form, Separable) and r.image is None
             for r in relations
         )
+        self._seen = Seen(factors, n_threads)
         self._pulled: str | None = None  # the factor whose P is in the workspace
         # One (P, N) for each kind of loss serves every factor: fresh memory in every update would
         # cost more than some of the updates.
@@ -120,7 +120,7 @@ class Problem:
                 r.term.residual for r in self.relations
             ):
                 return total
-        return value(self.relations, self.factors, self.n_threads)
+        return _value(self.relations, self._seen, self.n_threads)
 
     def _objective_from_pulls(self, name: str) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms.
@@ -164,12 +164,12 @@ class Problem:
                 Target(out, side.coefficient, self.n_threads, further)
                 for out in sums[side.term.loss]
             )
-            G = _seen(self.factors[side.other], side.there, self.n_threads)
+            G = self._seen.of(side.other, side.there)
             if side.here is None:
                 side.term.pull_up(F, G, up)
                 side.term.pull_down(F, G, down)
             else:
-                side.here.pull(side.term, F, G, up, down)
+                side.here.pull(side.term, self._seen.of(name, side.here), G, up, down)
         return sums
 
     def update(self, name: str, rule: Solver) -> None:
@@ -183,7 +183,12 @@ class Problem:
         self._pulled = name if self._keeps_pulls(name) else None
         if self._descends(name, rule):
             self._descend(name)
-            return
+        else:
+            self._multiply(name, rule)
+        if name in self._imaged:
+            self._seen.changed()
+
+    def _multiply(self, name: str, rule: Solver) -> None:
         sums = self.pulls(name)
         P2, N2 = sums.get("frobenius", (None, None))
         P1, N1 = sums.get("kullback-leibler", (None, None))
@@ -205,6 +210,7 @@ class Problem:
         for name, factor in factors.items():
             np.copyto(self.factors[name], factor)
         self._pulled = None
+        self._seen.changed()
 
     def balance(self) -> bool:
         """Bring components that drifted apart in scale together, by powers of two: no rounding.
@@ -224,6 +230,7 @@ class Problem:
         exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
         if exponents.any():
             self._pulled = None
+            self._seen.changed()
             np.ldexp(self.factors[hub], exponents, out=self.factors[hub])
             for factor in others:
                 np.ldexp(factor, -exponents, out=factor)

@@ -86,6 +86,11 @@ class Separable:
         kernels.add_row(self.sums(G, to.n_threads), self.rows, *to.arguments)
 
 
+def is_unweighted(form: WeightForm) -> bool:
+    """Whether all weights are 1."""
+    return isinstance(form, Separable) and form.rows is None and form.columns is None
+
+
 @dataclass(frozen=True)
 class Listed:
     """V given entry by entry: an observed pattern, a dense array, or the NaN mask of the data."""
