@@ -1,9 +1,4 @@
-"""Pictures of completions: recovery maps, singular values and convergence.
-
-matplotlib (the extra `plot`) is imported when a picture is drawn, not before.  Every function
-returns a :class:`matplotlib.figure.Figure`, which ``savefig`` writes to a file and a notebook
-shows; it needs no display.
-"""
+"""Pictures of completions: recovery maps, singular values and convergence."""
 
 from __future__ import annotations
 
@@ -13,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .report._maps import GREY, draw_map, edges
-from .report._pictures import ACCENT, INK, figure
+from ..report._maps import GREY, draw_map, edges
+from ..report._pictures import ACCENT, INK
+from ._style import COLOURS, add_title, axes_or_new, label_axes, logarithmic, name_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +20,6 @@ Array = npt.NDArray[Any]
 __all__ = ["convergence", "recovery_grid", "singular_values"]
 
 _KINDS = ("error", "ratio", "binned")
-_COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 
 
 def recovery_grid(
@@ -100,12 +95,10 @@ def recovery_grid(
         raise ValueError("values must be at least 0.")
     borders = edges(zeros), edges(nonzeros)
     high, wide = (float(side[-1] - side[0]) for side in reversed(borders))
-    drawn, axes = _axes(ax, 4.8, 0.8 + 3.2 * min(max(high / wide, 0.6), 2.0))
+    drawn, axes = axes_or_new(ax, 4.8, 0.8 + 3.2 * min(max(high / wide, 0.6), 2.0))
     draw_map(axes, grid, borders, kind, limits)
-    axes.set_xlabel("sampling rate of zeros", color=INK)
-    axes.set_ylabel("sampling rate of nonzeros", color=INK)
-    if title is not None:
-        axes.set_title(title, color=INK, fontsize=11)
+    name_axes(axes, "sampling rate of zeros", "sampling rate of nonzeros")
+    add_title(axes, title)
     return drawn
 
 
@@ -148,19 +141,19 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
         raise ValueError("values must be finite and at least 0.")
     if rank is not None and not 1 <= rank <= len(sigma):
         raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
-    drawn, axes = _axes(ax, 5.0, 3.2)
+    drawn, axes = axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
     for chosen, colour in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GREY)):
         if chosen.any():
             axes.plot(places[chosen], sigma[chosen], color=colour, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
-        _logarithmic(axes)
+        logarithmic(axes)
     if rank is not None:
         _mark_rank(axes, rank, len(sigma))
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
     axes.xaxis.get_major_locator().set_params(integer=True)
-    _label(axes, "number", "singular value")
+    label_axes(axes, "number", "singular value")
     return drawn
 
 
@@ -211,44 +204,15 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
         named = {"": _history(history_or_completion)}
     if not any(named.values()):
         raise ValueError("There is no history to draw.")
-    drawn, axes = _axes(ax, 6.0, 3.4)
+    drawn, axes = axes_or_new(ax, 6.0, 3.4)
     for number, (name, states) in enumerate(named.items()):
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         _curves(axes, states, f"{name}: " if name else "", colour)
     if axes.lines:
-        _logarithmic(axes)
+        logarithmic(axes)
         axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
-    _label(axes, "iteration", "relative length")
+    label_axes(axes, "iteration", "relative length")
     return drawn
-
-
-def _axes(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
-    """The given axes, or those of a new figure; with house style."""
-    if ax is None:
-        drawn = figure(width, height)
-        return drawn, drawn.add_subplot()
-    return ax.figure, ax
-
-
-def _label(axes: Any, horizontal: str, vertical: str) -> None:
-    axes.set_xlabel(horizontal, color=INK)
-    axes.set_ylabel(vertical, color=INK)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _logarithmic(axes: Any) -> None:
-    """Make the vertical axis logarithmic, with plain numbers where it spans little."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    decades = np.log10(high / low)
-    if decades < 2:
-        few = MaxNLocator(5) if decades < 0.7 else LogLocator(subs=(1, 2, 5))
-        axes.yaxis.set_major_locator(few)
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _rates(values: Any, name: str) -> Array:

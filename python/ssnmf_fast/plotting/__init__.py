@@ -1,0 +1,28 @@
+"""Pictures of factorisations and of completions.
+
+matplotlib (the extra `plot`) is imported when a picture is drawn, not before.  Every function
+returns a :class:`matplotlib.figure.Figure`, which ``savefig`` writes to a file and a notebook
+shows; it needs no display.
+"""
+
+from __future__ import annotations
+
+from ._completion import convergence, recovery_grid, singular_values
+from ._curves import objective_curve, score_curves
+from ._images import image_grid
+from ._samples import representation_map
+from ._terms import term_bars
+from ._topics import class_map, label_map
+
+__all__ = [
+    "class_map",
+    "convergence",
+    "image_grid",
+    "label_map",
+    "objective_curve",
+    "recovery_grid",
+    "representation_map",
+    "score_curves",
+    "singular_values",
+    "term_bars",
+]

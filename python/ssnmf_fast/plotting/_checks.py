@@ -1,0 +1,127 @@
+"""Checks of what is to be drawn, and what several pictures derive from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._topics import Topics
+
+Array = npt.NDArray[Any]
+
+_TERMS_IN_A_NAME = 5
+
+
+def check_table(values: Any, name: str, wanted: str) -> Array:
+    """Return a matrix of finite numbers >= 0, float64, that is not empty."""
+    if sp.issparse(values):
+        raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
+    table = _floats(values, name)
+    if table.ndim != 2 or 0 in table.shape:
+        raise ValueError(f"{name} has shape {table.shape}; needed is {wanted}, not empty.")
+    _check_numbers(table, name)
+    return table
+
+
+def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
+    """Return a vector of finite numbers >= 0, float64, of the given length."""
+    row = _floats(values, name)
+    if row.shape != (length,):
+        raise ValueError(f"{name} has shape {row.shape}; needed is ({length},), {wanted}.")
+    _check_numbers(row, name)
+    return row
+
+
+def check_finite(values: Any, name: str) -> Array:
+    """Return finite numbers of any sign, float64."""
+    numbers = _floats(values, name)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        raise ValueError(
+            f"{name}{_place(bad)} is {numbers[bad][0]}; needed are finite numbers. "
+            "Leave out what is missing."
+        )
+    return numbers
+
+
+def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
+    """Return one name for each of `count` things, as strings."""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"{name} must be a sequence of names; got {names!r}.")
+    listed = [str(one) for one in names]
+    if len(listed) != count:
+        raise ValueError(f"{name} holds {len(listed)} names; needed is one for each {of}: {count}.")
+    return listed
+
+
+def topic_names(topics: Any, count: int) -> list[str]:
+    """Return names of topics: their numbers, their largest terms, or those given."""
+    if topics is None:
+        return [f"topic {number}" for number in range(count)]
+    if not isinstance(topics, Topics):
+        return check_names(topics, "topics", count, "topic")
+    if len(topics) != count:
+        raise ValueError(f"topics holds {len(topics)} topics; needed is one for each of {count}.")
+    names = []
+    for topic in topics:
+        pairs = zip(topic.terms[:_TERMS_IN_A_NAME], topic.weights, strict=False)
+        terms = ", ".join(str(term) for term, weight in pairs if weight > 0)
+        names.append(f"{topic.name or topic.topic}: {terms or '(no terms)'}")
+    return names
+
+
+def shares(values: Array, axis: int) -> Array:
+    """Divide by the sums along an axis; zeros stay zeros."""
+    largest = values.max(axis=axis, keepdims=True)
+    # By the largest first: sums can neither overflow nor lose digits.
+    scaled = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
+    totals = scaled.sum(axis=axis, keepdims=True)
+    return np.asarray(np.divide(scaled, totals, out=np.zeros_like(values), where=totals > 0))
+
+
+def neighbours_by_class(table: Array) -> Array:
+    """Return an order of rows in which those of the same largest column are neighbours.
+
+    Within a column those of the largest share come first; rows of zeros come last.
+    """
+    part = shares(table, axis=1)
+    column = np.where(part.any(axis=1), part.argmax(axis=1), table.shape[1])
+    return np.lexsort((-part.max(axis=1), column))
+
+
+def check_samples(S: Any, y: Any) -> Array:
+    """Return the representation, (n, r), its largest entry at most 1; `y` must fit it."""
+    table = check_table(S, "S", "(samples, topics)")
+    count = y.shape[0] if sp.issparse(y) else len(y) if isinstance(y, Sized) else None
+    if count is None:
+        raise TypeError(f"y must hold a label for each sample; got {y!r}.")
+    if count != len(table):
+        raise ValueError(f"y has {count} rows and S has {len(table)}; needed is one per sample.")
+    return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
+
+
+def _floats(values: Any, name: str) -> Array:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cmM":
+            raise TypeError(array.dtype)
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of real numbers; got {values!r:.80}.") from error
+
+
+def _check_numbers(values: Array, name: str) -> None:
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        raise ValueError(
+            f"{name}{_place(bad)} is {values[bad][0]:g}; needed are finite numbers >= 0."
+        )
+
+
+def _place(bad: Array) -> str:
+    first = np.argwhere(bad)[0]
+    return f"[{', '.join(str(index) for index in first)}]" if len(first) else ""

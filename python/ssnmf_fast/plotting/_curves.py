@@ -1,0 +1,288 @@
+"""Curves: the objective of fits, and scores of several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import check_option
+from ..report._maps import GREY
+from ._checks import check_finite
+from ._style import COLOURS, add_legend, add_title, axes_or_new, label_axes, logarithmic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+
+_MARKERS = "os^DvP"
+_DASHES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
+_INTERVALS = ("sd", "range", "none")
+_STYLES = ("bars", "band")
+_FEW = 30  # points of a curve that are marked
+
+
+def objective_curve(
+    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
+) -> Figure:
+    """Draw the objective (or a bound) of one fit, or of several, against the iterations.
+
+    Parameters
+    ----------
+    fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
+        What has `objective` or `objective_`, or the pairs themselves; a dict gives a name and a
+        colour to every fit.  Values may have any sign.
+    label : str
+        Name of the vertical axis; "lower bound", for example, for what rises.
+    title : str, optional
+        Text above the curves.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, or a value is not finite.
+    TypeError
+        If `fits` is of another kind.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The scale is logarithmic where all values are above 0 and span a factor of more than 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
+    >>> drawn = plotting.objective_curve(fit)
+    >>> drawn.axes[0].get_ylabel()
+    'objective'
+    """
+    named = fits if isinstance(fits, Mapping) else {"": fits}
+    curves = {str(name): _pairs(one) for name, one in named.items()}
+    if not curves:
+        raise ValueError("fits is empty; there is nothing to draw.")
+    drawn, axes = axes_or_new(ax, 6.0, 3.4)
+    lines = []
+    for number, pairs in enumerate(curves.values()):
+        look = _look(number)
+        look["marker"] = look["marker"] if len(pairs) <= _FEW else ""
+        lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
+    values = np.concatenate([pairs[:, 1] for pairs in curves.values()])
+    label_axes(axes, "iteration", label)
+    if values.min() > 0 and values.max() / 10 > values.min():
+        logarithmic(axes)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if isinstance(fits, Mapping):
+        add_legend(axes, lines, list(curves))
+    add_title(axes, title)
+    return drawn
+
+
+def score_curves(
+    x: npt.ArrayLike,
+    scores: Mapping[str, npt.ArrayLike],
+    *,
+    xlabel: str,
+    ylabel: str,
+    interval: Literal["sd", "range", "none"] = "sd",
+    style: Literal["bars", "band"] = "bars",
+    baselines: Mapping[str, float] | None = None,
+    log_x: bool = False,
+    title: str | None = None,
+    ax: Any = None,
+) -> Figure:
+    """Draw scores of several methods against x: means, and how much repeated runs differ.
+
+    Parameters
+    ----------
+    x : array_like, shape (k,), ascending
+        Such as ranks, or shares of the samples that are labelled.
+    scores : dict of str to array_like, shape (k,) or (k, n_runs)
+        Finite scores of every method, of any sign; with several runs their means are drawn.
+    xlabel, ylabel : str
+        Names of the axes.
+    interval : {"sd", "range", "none"}
+        What is drawn about the means: the standard deviation over the runs (of a sample: n - 1) to
+        both sides, smallest and largest score, or nothing.  A single run has none.
+    style : {"bars", "band"}
+        How: as error bars, or as a shaded band.
+    baselines : dict of str to float, optional
+        Scores of methods that do not depend on x: dashed grey lines.
+    log_x : bool
+        Whether `x`, then above 0, is on a logarithmic scale.
+    title : str, optional
+        Text above the curves.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are not finite, shapes that do not fit, `x` that does not ascend, or
+        nothing to draw.
+    TypeError
+        If `scores` or `baselines` is no dict of numbers.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from ssnmf_fast import plotting
+    >>> accuracies = {"SSNMF": [[0.70, 0.74], [0.80, 0.82]], "NMF": [0.55, 0.60]}
+    >>> drawn = plotting.score_curves([5, 10], accuracies, xlabel="rank", ylabel="accuracy")
+    >>> [text.get_text() for text in drawn.axes[0].get_legend().get_texts()]
+    ['SSNMF', 'NMF']
+    """
+    check_option(interval, "interval", _INTERVALS)
+    check_option(style, "style", _STYLES)
+    places = _ascending(x, log_x)
+    methods = {
+        name: _runs(values, f"scores[{name!r}]", len(places))
+        for name, values in _checked(scores, "scores").items()
+    }
+    levels = {
+        name: _level(value, f"baselines[{name!r}]")
+        for name, value in _checked(baselines or {}, "baselines").items()
+    }
+    if not methods:
+        raise ValueError("scores is empty; needed is at least one method.")
+    drawn, axes = axes_or_new(ax, 6.4, 3.8)
+    if log_x:
+        axes.set_xscale("log")
+    lines = [
+        _draw_method(axes, places, runs, interval, style, number, len(methods))
+        for number, runs in enumerate(methods.values())
+    ]
+    for number, level in enumerate(levels.values()):
+        dash = _DASHES[number % len(_DASHES)]
+        lines.append(axes.axhline(level, color=GREY, linestyle=dash, linewidth=1.2))
+    label_axes(axes, xlabel, ylabel)
+    if log_x or len(places) <= 8:
+        _mark_places(axes, places)
+    add_legend(axes, lines, [str(name) for name in (*methods, *levels)])
+    add_title(axes, title)
+    return drawn
+
+
+def _look(number: int) -> dict[str, Any]:
+    """Colour, marker and line of a curve; markers differ where colours come again."""
+    turn, place = divmod(number, len(COLOURS))
+    return {
+        "color": COLOURS[place],
+        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
+        "linestyle": ("-", "--", "-.", ":")[turn % 4],
+    }
+
+
+def _pairs(fit: Any) -> Array:
+    """Return (iteration, value) of a fit, one pair a row."""
+    values = getattr(fit, "objective", getattr(fit, "objective_", fit))
+    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+        raise TypeError(
+            "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a dict "
+            f"of name to one of these; got {type(fit).__name__}."
+        )
+    if not len(values):
+        raise ValueError(
+            "fits has a fit without values of the objective; there is nothing to draw."
+        )
+    pairs = check_finite(values, "objective")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"fits has pairs of shape {pairs.shape}; needed is (k, 2).")
+    return pairs
+
+
+def _ascending(x: Any, log_x: bool) -> Array:
+    places = check_finite(x, "x")
+    if places.ndim != 1 or not places.size or (np.diff(places) <= 0).any():
+        raise ValueError(f"x must be an ascending vector that is not empty; got {x!r:.80}.")
+    if log_x and places[0] <= 0:
+        raise ValueError(f"x must be above 0 with log_x=True; got {places[0]:g}.")
+    return places
+
+
+def _checked(given: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name} must be a dict of method to numbers; got {type(given).__name__}.")
+    return given
+
+
+def _runs(values: Any, name: str, count: int) -> Array:
+    """Return the scores of a method, (k, n_runs)."""
+    runs = check_finite(values, name)
+    if runs.ndim not in (1, 2) or len(runs) != count or not runs.size:
+        raise ValueError(
+            f"{name} has shape {runs.shape}; needed is ({count},) or ({count}, runs), a row for "
+            "each of x."
+        )
+    return runs.reshape(count, -1)
+
+
+def _level(value: Any, name: str) -> float:
+    level = check_finite(value, name)
+    if level.ndim:
+        raise TypeError(f"{name} must be a number; got shape {level.shape}.")
+    return float(level)
+
+
+def _draw_method(
+    axes: Any, places: Array, runs: Array, interval: str, style: str, number: int, count: int
+) -> Any:
+    """Draw one method; return what stands for it in the legend."""
+    means = runs.mean(axis=1)
+    look = _look(number) | {"linewidth": 1.6, "markersize": 4.5}
+    (line,) = axes.plot(places, means, **look)
+    if interval == "none" or runs.shape[1] == 1:
+        return line
+    if interval == "sd":
+        low = high = runs.std(axis=1, ddof=1)
+    else:
+        low, high = means - runs.min(axis=1), runs.max(axis=1) - means
+    if style == "band":
+        band = {"color": look["color"], "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(places, means - low, means + high, **band)
+        return line
+    # A few points aside, so that the bars of several methods do not hide one another.
+    from matplotlib.transforms import offset_copy
+
+    points = (number - (count - 1) / 2) * min(2.0, 8 / count)
+    aside = offset_copy(axes.transData, axes.figure, points, 0, units="points")
+    spread = np.maximum([low, high], 0)  # means are rounded
+    bars = {"ecolor": look["color"], "elinewidth": 1, "capsize": 2, "transform": aside}
+    axes.errorbar(places, means, spread, fmt="none", **bars)
+    line.set_transform(aside)
+    # What is moved aside does not count for the limits by itself.
+    for end in (means - spread[0], means + spread[1]):
+        axes.update_datalim(np.column_stack([places, end]))
+    axes.autoscale_view()
+    return line
+
+
+def _mark_places(axes: Any, places: Array) -> None:
+    """Have a tick at each of x, if they are not too close for their numbers."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    along = np.log(places) if axes.get_xscale() == "log" else places
+    width = float(along[-1] - along[0])
+    if width == 0 or np.diff(along).min() >= 0.07 * width:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())

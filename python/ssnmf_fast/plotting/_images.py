@@ -1,0 +1,283 @@
+"""Components that are images, and the image that some of them make up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import check_integer, check_real
+from ..report._pictures import ACCENT, INK
+from ._checks import check_names, check_row, check_table
+from ._style import FRAME, add_title, axes_or_new, fitted, inches
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+
+_GAP = 0.14  # between images, in their widths
+_BESIDE = (2.2, 1.2)  # width of the reconstruction: in those of the components; inches, at least
+_LINE = 0.16  # inches of a line of text
+_PAGE = 8.0  # inches
+_TEXT = 8.0  # points
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def image_grid(
+    components: npt.ArrayLike,
+    shape: tuple[int, int],
+    *,
+    names: Any = None,
+    weights: npt.ArrayLike | None = None,
+    sample: npt.ArrayLike | None = None,
+    coverage: float = 0.9,
+    columns: int | None = None,
+    title: str | None = None,
+    ax: Any = None,
+) -> Figure:
+    """Draw components as images, and which of them make up a sample.
+
+    As in [1]_, Figure 2: components that a sample consists of are framed, and the image that all of
+    them make up stands beside.
+
+    Parameters
+    ----------
+    components : array_like, shape (r, height * width), >= 0
+        Such as `components_`.  Each is drawn on its own scale; the larger, the darker.
+    shape : (int, int)
+        Height and width of the images, in pixels.
+    names : sequence of str, length r, optional
+        Text above each image.
+    weights : array_like, shape (r,), >= 0, optional
+        A row of the representation: the reconstruction, ``weights @ components``, is drawn to the
+        left, and components of the largest share of it are framed.
+    sample : array_like, shape (height * width,), >= 0, optional
+        The sample itself, drawn above its reconstruction; needs `weights`.
+    coverage : float, 0 to 1
+        As few components are framed as make up this share of the reconstruction.
+    columns : int, optional
+        Images in a row, at least 1; by default about as many as rows, or somewhat more.
+    title : str, optional
+        Text above the grid.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are negative or not finite, or arguments that do not fit.
+    TypeError
+        For what is not an array of real numbers.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    .. [1] Y. Cho, L. K. Saul, "Nonnegative matrix factorization for semi-supervised dimensionality
+       reduction", Machine Learning, 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssnmf_fast import plotting
+    >>> drawn = plotting.image_grid(np.eye(4), (2, 2), weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
+    >>> len(drawn.axes[0].images)  # four components and a reconstruction
+    5
+    """
+    table = check_table(components, "components", "(components, pixels)")
+    height, width = _check_shape(shape, table.shape[1])
+    share = check_real(coverage, "coverage")
+    if share > 1:
+        raise ValueError(f"coverage must be from 0 to 1; got {coverage!r}.")
+    parts = _parts(table, weights)
+    if sample is not None and parts is None:
+        raise ValueError("sample is given without weights; give its row of the representation.")
+    beside = []
+    if sample is not None:
+        pixels = check_row(sample, "sample", table.shape[1], "one number for each pixel")
+        beside.append(("sample", pixels.reshape(height, width)))
+    if parts is not None:
+        beside.append(("reconstruction", parts.sum(axis=0).reshape(height, width)))
+    if columns is None:
+        columns = _default_columns(len(table), height / width)
+    page = _Page(
+        images=table.reshape(-1, height, width),
+        names=None if names is None else check_names(names, "names", len(table), "component"),
+        framed=_largest(parts, share) if parts is not None else np.zeros(len(table), dtype=bool),
+        beside=beside,
+        columns=min(check_integer(columns, "columns", 1), len(table)),
+        room=_PAGE if ax is None else inches(ax)[0],
+    )
+    drawn, axes = axes_or_new(ax, *page.size)
+    page.draw(axes)
+    add_title(axes, title)
+    return drawn
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What is drawn where; lengths are in widths of a component's image."""
+
+    images: Array
+    names: list[str] | None
+    framed: Array
+    beside: list[tuple[str, Array]]
+    columns: int
+    room: float
+
+    @property
+    def height(self) -> float:
+        """Height of an image."""
+        return float(self.images.shape[1] / self.images.shape[2])
+
+    @property
+    def top(self) -> float:
+        """Room above an image, for its name."""
+        return 0.0 if self.names is None else 0.28
+
+    @property
+    def left(self) -> float:
+        """Left end of the images beside the grid, or of the grid."""
+        return -(self.wide + 0.6) if self.beside else 0.0
+
+    @property
+    def right(self) -> float:
+        """Right end of the grid."""
+        return self.corner(self.columns - 1)[0] + 1
+
+    @property
+    def bottom(self) -> float:
+        """Lower end of the grid, or of the images beside it."""
+        grid = self.corner(len(self.images) - 1)[1] + self.height
+        if not self.beside:
+            return grid
+        last = self.captions[-1].count("\n") * _LINE / self.inch
+        return max(grid, self.below(len(self.beside) - 1) + last)
+
+    @property
+    def inch(self) -> float:
+        """Inches of an image's width."""
+        units = self.right + 2.8 * bool(self.beside)
+        return float(np.clip(self.room / units, 0.3 if self.room == _PAGE else 0.05, 0.9))
+
+    @property
+    def wide(self) -> float:
+        """Width of an image beside the grid."""
+        return max(_BESIDE[0], _BESIDE[1] / self.inch)
+
+    @property
+    def captions(self) -> list[str]:
+        """Texts below the images beside the grid."""
+        names = [name for name, _ in self.beside]
+        names[-1] += f":\n{self.framed.sum()} of {len(self.images)} framed"
+        return names
+
+    def below(self, number: int) -> float:
+        """Lower end of an image beside the grid and of the first line of its caption."""
+        step = self.height * self.wide + 1.6 * _LINE / self.inch
+        return (number + 1) * step
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of a figure, in inches."""
+        width = self.inch * (self.right - self.left + 0.2)
+        return max(width, 2.2), self.inch * (self.bottom + self.top) + 0.4
+
+    def corner(self, number: int) -> tuple[float, float]:
+        """Return the upper left corner of an image."""
+        row, column = divmod(number, self.columns)
+        return column * (1 + _GAP), row * (self.height + self.top + _GAP)
+
+    def draw(self, axes: Any) -> None:
+        for number, image in enumerate(self.images):
+            corner = self.corner(number)
+            line = max(1.6, 3 * self.inch) if self.framed[number] else 0.8
+            _draw_image(axes, image, corner, 1.0, line)
+            if self.names is not None:
+                name = fitted(self.names[number], 1.1 * self.inch, _TEXT)
+                _write(axes, corner[0] + 0.5, corner[1] - 0.06, name, "bottom")
+        for number, (_, image) in enumerate(self.beside):
+            top = self.below(number - 1) if number else 0.0
+            _draw_image(axes, image, (self.left, top), self.wide)
+            middle, below = self.left + self.wide / 2, top + self.height * self.wide
+            _write(axes, middle, below + 0.3 * _LINE / self.inch, self.captions[number], "top")
+        axes.set(
+            xlim=(self.left - 0.1, self.right + 0.1),
+            ylim=(self.bottom + 0.1, -self.top - 0.1),
+            aspect="equal",
+        )
+        axes.set_axis_off()
+
+
+def _default_columns(count: int, height: float) -> int:
+    """Columns of a page that is somewhat wider than high, with few places empty in the last row."""
+    wanted = np.sqrt(1.6 * count * height)
+    near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
+    return min(near, key=lambda columns: (-count % columns, abs(columns - wanted)))
+
+
+def _draw_image(
+    axes: Any, image: Array, corner: tuple[float, float], width: float, line: float = 0.8
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    left, top = corner
+    height = width * image.shape[0] / image.shape[1]
+    largest = float(image.max())
+    axes.imshow(
+        image / largest if largest > 0 else image,
+        cmap="gray_r",
+        vmin=0,
+        vmax=1,
+        extent=(left, left + width, top + height, top),
+        interpolation="nearest",
+    )
+    colour = FRAME if line < 1 else ACCENT
+    axes.add_patch(
+        Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=line, zorder=3)
+    )
+
+
+def _write(axes: Any, x: float, y: float, text: str, side: str) -> None:
+    axes.text(x, y, text, ha="center", va=side, fontsize=_TEXT, color=INK, parse_math=False)
+
+
+def _check_shape(shape: Any, n_pixels: int) -> tuple[int, int]:
+    if not isinstance(shape, Sequence) or len(shape) != 2:
+        raise TypeError(f"shape must be a pair (height, width); got {shape!r}.")
+    height, width = (check_integer(side, "shape", 1) for side in shape)
+    if height * width != n_pixels:
+        raise ValueError(
+            f"shape is {(height, width)}, of {height * width} pixels; components have {n_pixels}."
+        )
+    return height, width
+
+
+def _parts(table: Array, weights: Any) -> Array | None:
+    """Return what every component adds to the sample, (r, pixels), scaled."""
+    if weights is None:
+        return None
+    row = check_row(weights, "weights", len(table), "one number for each component")
+    # By the largest numbers first: products cannot overflow.
+    scaled = [values / max(float(values.max()), _TINY) for values in (table, row)]
+    return np.asarray(scaled[0] * scaled[1][:, None])
+
+
+def _largest(parts: Array, coverage: float) -> Array:
+    """Mark as few components as make up this share of the whole."""
+    totals = parts.sum(axis=1)
+    order = np.argsort(-totals, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(totals[order])[:-1]])
+    marked = np.zeros(len(parts), dtype=bool)
+    # Rounding must not ask for one more.
+    marked[order] = (before < coverage * totals.sum() * (1 - 1e-12)) & (totals[order] > 0)
+    return marked

@@ -1,0 +1,129 @@
+"""House style of the pictures: axes, colours, legends and names as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..report._missing import PLOT_HINT, MissingPackageError
+from ..report._pictures import ACCENT, INK, figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
+FRAME = "#cbd2d9"
+_BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
+_ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+
+
+def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
+    """The given axes, or those of a new figure; with house style."""
+    if ax is None:
+        drawn = figure(width, height)
+        return drawn, drawn.add_subplot()
+    return ax.figure, ax
+
+
+def name_axes(axes: Any, horizontal: str, vertical: str) -> None:
+    """Write what the axes are."""
+    axes.set_xlabel(horizontal, color=INK)
+    axes.set_ylabel(vertical, color=INK)
+
+
+def label_axes(axes: Any, horizontal: str, vertical: str) -> None:
+    """Name the axes of curves; a faint grid, no frame above and to the right."""
+    name_axes(axes, horizontal, vertical)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def add_title(axes: Any, title: str | None) -> None:
+    """Put text above the picture, if there is any."""
+    if title is not None:
+        axes.set_title(title, color=INK, fontsize=11)
+
+
+def logarithmic(axes: Any) -> None:
+    """Make the vertical axis logarithmic, with plain numbers where it spans little."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullFormatter
+
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    decades = np.log10(high / low)
+    if decades < 2:
+        few = MaxNLocator(5) if decades < 0.7 else LogLocator(subs=(1, 2, 5))
+        axes.yaxis.set_major_locator(few)
+        short: Any = "{x:g}"
+        if low < 1e-4 or high > 1e5:
+            short = LogFormatterSciNotation(minor_thresholds=(np.inf, np.inf))
+        axes.yaxis.set_major_formatter(short)
+        axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Name the curves, within the axes or, if there are many, beside them."""
+    beside = len(names) > _ENTRIES_INSIDE
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
+    # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
+    legend = axes.legend(
+        handles,
+        [str(number) for number in range(len(names))],
+        framealpha=0.85,
+        edgecolor="none",
+        fontsize=9,
+        labelcolor=INK,
+        **place,
+    )
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(plain(name, 40))
+        text.set_parse_math(False)
+
+
+def blues() -> Any:
+    """Return colours from white to dark blue."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
+
+
+def plain(name: Any, limit: int) -> str:
+    """Return a name as one line of at most `limit` characters."""
+    line = " ".join(str(name).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def text_width(names: Sequence[str], size: float) -> float:
+    """Return how wide the widest name is, in inches, at this font size in points.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.font_manager import FontProperties
+        from matplotlib.textpath import text_to_path
+    except ImportError as error:
+        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
+    font = FontProperties(size=size)
+    widths = [text_to_path.get_text_width_height_descent(n, font, False)[0] for n in names if n]
+    return float(max(widths, default=0.0)) / 72
+
+
+def fitted(name: Any, width: float, size: float) -> str:
+    """Return as much of a name as is not wider than this, in inches."""
+    text = line = plain(name, 200)
+    limit = len(line)
+    while limit > 1 and (wide := text_width([text], size)) > width:
+        limit = max(1, min(limit - 1, int(limit * width / wide)))
+        text = plain(line, limit)
+    return text
+
+
+def inches(axes: Any) -> tuple[float, float]:
+    """Return width and height of axes, before the layout makes room for their labels."""
+    box = axes.get_window_extent()
+    return box.width / axes.figure.dpi, box.height / axes.figure.dpi

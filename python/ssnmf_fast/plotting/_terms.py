@@ -1,0 +1,173 @@
+"""Terms of the largest weight, as bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from .._topics import Topic, Topics
+from .._validation import check_integer
+from ..report._maps import GREY
+from ..report._pictures import ACCENT, INK, figure
+from ._style import fitted, text_width
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NEGLIGIBLE = 1e-6  # terms of a smaller share of the largest weight have no bar, as in the report
+_WORTH_NAMING = 0.1  # share of a class in a topic
+_TEXT = 8.0  # points
+# Inches: width of a page, height of a bar, room for a heading, below and above all charts.
+_PAGE, _BAR, _HEADING, _BELOW, _ABOVE = 11.0, 0.16, 0.36, 0.36, 0.36
+
+
+def term_bars(
+    topics: Topics,
+    *,
+    n_terms: int = 10,
+    columns: int | None = None,
+    common_scale: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Draw the terms of the largest weight of every topic: one page of small bar charts.
+
+    Parameters
+    ----------
+    topics : Topics
+        As from :meth:`ssnmf_fast.NMF.topics`; a slice of it draws some.  Where it has shares of
+        classes, the largest is named beside the number of the topic.
+    n_terms : int, at least 1
+        Bars of a topic, at most those that `topics` holds; terms of weight 0 have none.
+    columns : int, optional
+        Topics in a row of the page, at least 1; by default at most 5.
+    common_scale : bool
+        Whether the same length is the same weight in all topics.  Otherwise the longest bar of
+        every topic is its largest weight.
+    title : str, optional
+        Text above the page.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are in the order of the topics.
+
+    Raises
+    ------
+    ValueError
+        For topics that are empty or whose weights are negative or not finite, or counts below 1.
+    TypeError
+        If `topics` is no :class:`Topics`, or a count is no integer.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2]])
+    >>> model = sf.NMF(n_components=2, random_state=0).fit(X)
+    >>> drawn = plotting.term_bars(model.topics(["ball", "goal", "moon", "orbit"], n_terms=2))
+    >>> len(drawn.axes)
+    2
+    """
+    _check_topics(topics)
+    n_terms = min(check_integer(n_terms, "n_terms", 1), max(len(t.terms) for t in topics))
+    if columns is None:
+        columns = _default_columns(len(topics))
+    columns = min(check_integer(columns, "columns", 1), len(topics))
+    rows = -(-len(topics) // columns)
+    widest = max(max(t.weights) for t in topics) if common_scale else None
+    panel = min(_PAGE / columns, 4.0), _BAR * n_terms + _HEADING
+    size = panel[0] * columns, panel[1] * rows + _BELOW + (_ABOVE if title else 0)
+    drawn: Any = figure(*size)
+    drawn.set_layout_engine("none")  # all panels have the same measures
+    charts = [_Chart(topic, n_terms, 0.62 * panel[0]) for topic in topics]
+    names = max(text_width(chart.terms, _TEXT) for chart in charts) + 0.12
+    for number, chart in enumerate(charts):
+        row, column = divmod(number, columns)
+        left, bottom = column * panel[0], (rows - 1 - row) * panel[1] + _BELOW
+        _write(drawn, left + 0.04, bottom + panel[1] - 0.2, chart.heading(panel[0]), "left", 9)
+        box = left + names, bottom + 0.08, panel[0] - names - 0.12, panel[1] - _HEADING
+        chart.draw(drawn.add_axes((np.array(box) / (*size, *size)).tolist()), widest)
+    scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
+    _write(drawn, size[0] / 2, 0.14, f"weight of the term in the topic; {scale}", "center", 9)
+    if title:
+        _write(drawn, size[0] / 2, size[1] - 0.24, title, "center", 11)
+    return cast("Figure", drawn)
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """Bars of a topic, for at most `n_terms` terms whose names are at most `width` inches wide."""
+
+    topic: Topic
+    n_terms: int
+    width: float
+
+    @cached_property
+    def weights(self) -> list[float]:
+        """Those of terms that have a bar."""
+        least = _NEGLIGIBLE * max(self.topic.weights)
+        return [weight for weight in self.topic.weights[: self.n_terms] if weight > least]
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """Names of these terms."""
+        return [fitted(t, self.width, _TEXT) for t in self.topic.terms[: len(self.weights)]]
+
+    def heading(self, width: float) -> str:
+        """Number of the topic and its largest class, in so many inches."""
+        text = f"topic {self.topic.topic}"
+        label, share = max(self.topic.shares, key=lambda pair: pair[1], default=("", 0.0))
+        if share < _WORTH_NAMING:
+            return text
+        end = f" {share:.0%}"
+        return fitted(f"{text}: {label}", width - 0.2 - text_width([end], 9), 9) + end
+
+    def draw(self, axes: Any, widest: float | None) -> None:
+        """Draw the bars; `widest` is the weight of one that is as long as the axes."""
+        places = np.arange(len(self.weights))
+        axes.barh(places, self.weights, height=0.72, color=ACCENT)
+        axes.set_yticks(places, self.terms, fontsize=_TEXT, color=INK, parse_math=False)
+        axes.set_ylim(self.n_terms - 0.5, -0.5)  # the largest is on top; all charts are as high
+        axes.set_xlim(0, widest or max(self.topic.weights) or 1.0)
+        axes.set_xticks([])
+        axes.tick_params(axis="y", length=0, pad=3)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        axes.spines["left"].set_color(GREY)
+        if not self.weights:
+            where = {"transform": axes.transAxes, "va": "center", "color": GREY}
+            axes.text(0.05, 0.5, "no terms", fontsize=_TEXT, **where)
+
+
+def _write(drawn: Any, x: float, y: float, text: str, side: str, size: float) -> None:
+    """Write at a place given in inches from the lower left, the base line of the text."""
+    width, height = drawn.get_size_inches()
+    look = {"ha": side, "va": "baseline", "fontsize": size, "color": INK, "parse_math": False}
+    drawn.text(x / width, y / height, text, **look)
+
+
+def _check_topics(topics: Any) -> None:
+    if not isinstance(topics, Topics):
+        raise TypeError(
+            "topics must be what topics() of a fitted model returns, or a slice of it; got "
+            f"{type(topics).__name__}."
+        )
+    if not len(topics):
+        raise ValueError("topics is empty; needed is at least one topic.")
+    for topic in topics:
+        weights = np.asarray(topic.weights, dtype=np.float64)
+        if not weights.size or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(
+                f"topics: those of topic {topic.topic} need weights that are finite and >= 0; got "
+                f"{topic.weights}."
+            )
+
+
+def _default_columns(count: int) -> int:
+    """Columns that leave few places of the last row empty."""
+    return count if count <= 5 else min((5, 4, 3), key=lambda columns: -count % columns)

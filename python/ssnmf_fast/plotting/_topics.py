@@ -1,0 +1,214 @@
+"""Topics over classes, and over the labels of the samples they occur in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import check_option
+from ..metrics import hoyer_sparsity
+from ._checks import (
+    check_names,
+    check_samples,
+    check_table,
+    neighbours_by_class,
+    shares,
+    topic_names,
+)
+from ._labels import read_labels
+from ._style import add_title, name_axes
+from ._tables import draw_table, table_axes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+
+_MEANINGS = {
+    "topic": "share of the\ntopic's weight",
+    "label": "share of the\nlabel's weight",
+    "largest": "weight, relative\nto the largest",
+}
+
+
+def class_map(
+    label_components: npt.ArrayLike,
+    classes: Any = None,
+    *,
+    topics: Any = None,
+    sort: bool = True,
+    darkest: float | None = None,
+    title: str | None = None,
+    ax: Any = None,
+) -> Figure:
+    """Draw which classes every topic speaks for: topics in rows, classes in columns.
+
+    The normalised classifier of [1]_, Figure 2: every row is divided by its sum.
+
+    Parameters
+    ----------
+    label_components : array_like, shape (r, k), >= 0
+        Topics over classes, such as `label_components_` of a classifier.  Rows of zeros are legal.
+    classes : sequence, length k, optional
+        Names of the classes, such as `classes_`; by default their numbers.
+    topics : Topics or sequence of str, length r, optional
+        Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
+        By default their numbers.
+    sort : bool
+        Whether topics of the same largest class are made neighbours, in the order of the classes;
+        topics without any class come last.  Otherwise the order of the rows is kept.
+    darkest : float, above 0 to 1, optional
+        Share of the darkest colour, for maps that are to be compared; larger ones look the same.
+        By default a round number that is not below any share.
+    title : str, optional
+        Text above the map.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are negative or not finite, or names that do not fit.
+    TypeError
+        For what is not an array of real numbers.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020.
+
+    Examples
+    --------
+    >>> from ssnmf_fast import plotting
+    >>> B = [[0.0, 3.0], [2.0, 0.0], [1.0, 3.0]]
+    >>> drawn = plotting.class_map(B, ["space", "sport"])
+    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    ['topic 1', 'topic 0', 'topic 2']
+    """
+    table = check_table(label_components, "label_components", "(topics, classes)")
+    n_topics, n_classes = table.shape
+    columns = check_names(
+        range(n_classes) if classes is None else classes, "classes", n_classes, "class"
+    )
+    names = topic_names(topics, n_topics)
+    order = neighbours_by_class(table) if sort else np.arange(n_topics)
+    rows = [names[k] for k in order]
+    drawn, axes, room = table_axes(ax, table.shape, rows, columns)
+    values = shares(table, axis=1)[order]
+    draw_table(axes, room, values, "share of the class\nin the topic", darkest)
+    name_axes(axes, "class", "topic")
+    add_title(axes, title)
+    return drawn
+
+
+def label_map(
+    S: npt.ArrayLike,
+    y: Any,
+    *,
+    topics: Any = None,
+    label_names: Any = None,
+    share: Literal["topic", "label", "largest"] = "topic",
+    sort: bool = False,
+    darkest: float | None = None,
+    unlabelled: Any = "auto",
+    title: str | None = None,
+    ax: Any = None,
+) -> Figure:
+    """Draw in the samples of which labels every topic occurs, with the sparsity of the pattern.
+
+    The maps of [1]_, Figures 4 and 5: the weights of a topic are summed over the samples of each
+    label (13); the darker, the more.  In the title are the sparsities (12) of `S` and of these
+    sums, from 0 (all entries are equal) to 1 (all but one are zero).
+
+    Parameters
+    ----------
+    S : array_like, shape (n, r), >= 0
+        Representation of the samples, as from ``transform`` or in `representation_`.
+    y : array_like, shape (n,) or (n, k)
+        Label of every sample, or an indicator matrix of several labels, as in
+        :meth:`ssnmf_fast.SSNMFClassifier.fit`; samples without a label are left out.
+    topics : Topics or sequence of str, length r, optional
+        Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
+        By default their numbers.
+    label_names : sequence, length k, optional
+        Names of the labels, in their sorted order; by default those in `y`, or their numbers.
+    share : {"topic", "label", "largest"}
+        What a sum is divided by: the total of its topic (rows sum to 1), the total of its label
+        (columns sum to 1), or the largest sum of all.
+    sort : bool
+        Whether topics of the same largest label are made neighbours.
+    darkest : float, above 0 to 1, optional
+        Share of the darkest colour, for maps that are to be compared; larger ones look the same.
+        By default a round number that is not below any share.
+    unlabelled : "auto", None or a label
+        What marks a sample without a label in `y` (n,), besides None and NaN: as in
+        :class:`~ssnmf_fast.SSNMFClassifier`.
+    title : str, optional
+        Text above the map.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are negative or not finite, arrays or names that do not fit, or where no
+        sample has a label.
+    TypeError
+        For what is not an array of real numbers.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    References
+    ----------
+    .. [1] I. Ivek, "Interpretable low-rank document representations with label-dependent sparsity
+       patterns", 2014.
+
+    Examples
+    --------
+    >>> from ssnmf_fast import plotting
+    >>> S = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
+    >>> drawn = plotting.label_map(S, ["space", "space", "sport"])
+    >>> drawn.axes[0].get_title()
+    'sparsity of S 0.56, between labels 0.74'
+    """
+    check_option(share, "share", tuple(_MEANINGS))
+    table = check_samples(S, y)
+    sums, labels = read_labels(y, unlabelled).sums(table)
+    if label_names is not None:
+        labels = check_names(label_names, "label_names", len(labels), "label")
+    names = topic_names(topics, table.shape[1])
+    order = neighbours_by_class(sums) if sort else np.arange(len(sums))
+    rows = [names[k] for k in order]
+    drawn, axes, room = table_axes(ax, sums.shape, rows, labels)
+    draw_table(axes, room, _shared(sums, share)[order], _MEANINGS[share], darkest)
+    name_axes(axes, "label", "topic")
+    sparsities = f"sparsity of S {_written(table)}, between labels {_written(sums)}"
+    add_title(axes, sparsities if title is None else f"{title}\n{sparsities}")
+    return drawn
+
+
+def _shared(sums: Array, share: str) -> Array:
+    if share == "largest":
+        return np.asarray(sums / max(float(sums.max()), np.finfo(np.float64).tiny))
+    return shares(sums, axis=1 if share == "topic" else 0)
+
+
+def _written(values: Array) -> str:
+    """Hoyer's sparsity as text; there is none of a single number, nor of zeros."""
+    if values.size == 1 or not values.any():
+        return "-"
+    return f"{hoyer_sparsity(values):.2f}"

@@ -1,0 +1,280 @@
+"""Pictures of topics and of samples: what is drawn, where, and how it is labelled."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast import plotting
+from ssnmf_fast._topics import Topics, make_topics
+from ssnmf_fast.report._missing import MissingPackageError
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.figure import Figure  # noqa: E402
+
+B = np.array([[0.0, 3.0], [2.0, 0.0], [0.0, 0.0], [1.0, 3.0]])
+S = np.array([[1.0, 0.0], [3.0, 1.0], [0.0, 0.0], [0.0, 5.0]])
+LABELS = ["b", "b", "a", None]
+SCORES = {"first": np.array([[0.5, 0.7], [0.8, 0.8]]), "_second": [0.4, 0.6]}
+
+
+def topics(n_topics: int = 3, n_terms: int = 4) -> Topics:
+    A = np.random.default_rng(0).gamma(1.0, size=(n_topics, 6))
+    A[0] = 0
+    A[1, 2:] = 0
+    names = ["$cost", "_hidden", "a very long term indeed, of many words", "x", "a_$b^c", "y"]
+    return make_topics(A, names, n_terms, np.array(["u", "v"]), np.eye(n_topics, 2) * 2)
+
+
+CALLS: dict[str, Callable[..., Figure]] = {
+    "class_map": lambda **more: plotting.class_map(B, **more),
+    "label_map": lambda **more: plotting.label_map(S, LABELS, **more),
+    "representation_map": lambda **more: plotting.representation_map(S, LABELS, **more),
+    "image_grid": lambda **more: plotting.image_grid(
+        B, (1, 2), names=list("pqrs"), weights=[1, 2, 0, 1], sample=[1, 2], **more
+    ),
+    "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
+    "score_curves": lambda **more: plotting.score_curves(
+        [1, 2], SCORES, xlabel="rank", ylabel="accuracy", **more
+    ),
+}
+
+
+def cells(drawn: Figure) -> np.ndarray:
+    return np.asarray(drawn.axes[0].collections[0].get_array())
+
+
+def texts(labels: Any) -> list[str]:
+    return [label.get_text() for label in labels]
+
+
+def test_every_function_is_listed_and_sorted() -> None:
+    assert plotting.__all__ == sorted(plotting.__all__)
+    assert {*CALLS, "term_bars"} <= set(plotting.__all__)
+
+
+@pytest.mark.parametrize("module", ["completion", "curves", "images", "samples", "terms", "topics"])
+def test_examples(module: str) -> None:
+    tried = doctest.testmod(importlib.import_module(f"ssnmf_fast.plotting._{module}"))
+    assert tried.attempted > 2
+    assert tried.failed == 0
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_into_axes_with_title(name: str, tmp_path: Path) -> None:
+    drawn = Figure(layout="constrained")
+    axes = drawn.add_subplot()
+    assert CALLS[name](ax=axes, title="A title") is drawn
+    assert axes.get_title().startswith("A title")
+    drawn.savefig(tmp_path / "drawn.png")
+
+
+@pytest.mark.parametrize("name", [*CALLS, "term_bars"])
+def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingPackageError, match=r"ssnmf-fast\[plot\]"):
+        CALLS.get(name, lambda: plotting.term_bars(topics()))()
+
+
+def test_needs_no_display_and_leaks_no_figure() -> None:
+    code = (
+        "import sys; from ssnmf_fast import plotting as p; p.class_map([[1.0]]); "
+        "p.objective_curve([(0, 1.0)]).canvas.draw(); assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": _path()})
+
+
+def _path() -> str:
+    return str(Path(sf.__file__).parents[1])
+
+
+class TestClassMap:
+    def test_rows_are_shares_and_neighbours_by_class(self) -> None:
+        kept = B.copy()
+        drawn = plotting.class_map(B, ["u", "v"])
+        axes, bar = drawn.axes
+        np.testing.assert_allclose(cells(drawn), [[1, 0], [0, 1], [0.25, 0.75], [0, 0]])
+        assert texts(axes.get_yticklabels()) == ["topic 1", "topic 0", "topic 3", "topic 2"]
+        assert texts(axes.get_xticklabels()) == ["u", "v"]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("class", "topic")
+        assert bar.get_ylabel() == "share of the class\nin the topic"
+        assert texts(axes.texts) == ["100%", "100%", "25%", "75%"]
+        assert axes.get_ylim() == (3.5, -0.5)  # the first row is on top
+        np.testing.assert_array_equal(B, kept)
+
+    def test_order_is_kept(self) -> None:
+        drawn = plotting.class_map(B, sort=False, topics=list("pqrs"))
+        assert texts(drawn.axes[0].get_yticklabels()) == list("pqrs")
+        np.testing.assert_allclose(cells(drawn)[2], 0)
+
+    def test_topics_are_named_by_their_terms(self) -> None:
+        drawn = plotting.class_map(B[:3], topics=topics(), sort=False)
+        names = texts(drawn.axes[0].get_yticklabels())
+        assert names[0] == "0: (no terms)"
+        assert sorted(names[1][3:].split(", ")) == ["$cost", "_hidden"]
+        assert len(names[2]) <= 60
+
+    def test_darkest(self) -> None:
+        for given, wanted in ((None, 0.6), (0.9, 0.9)):
+            drawn = plotting.class_map([[1.0, 1.0]], darkest=given)
+            assert drawn.axes[0].collections[0].norm.vmax == wanted
+        with pytest.raises(ValueError, match="darkest must be above 0 and at most 1; got 0"):
+            plotting.class_map(B, darkest=0)
+
+    @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e300])
+    def test_extreme_numbers(self, scale: float) -> None:
+        np.testing.assert_allclose(
+            cells(plotting.class_map(B * scale, sort=False))[3], [0.25, 0.75], rtol=0.01
+        )
+
+    @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 3), (50, 20)])
+    def test_names_do_not_overlap(self, rows: int, columns: int) -> None:
+        names = [f"class.of.a.long.name.{k}" for k in range(columns)]
+        values = np.random.default_rng(0).random((rows, columns))
+        drawn = plotting.class_map(values, names, topics=["a topic " * 20] * rows)
+        drawn.draw_without_rendering()
+        axes = drawn.axes[0]
+        boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+        assert len(boxes) == rows
+        assert all(low.y1 <= high.y0 for high, low in pairwise(boxes))
+        assert min(box.x0 for box in boxes) >= 0
+        assert cells(drawn).size == rows * columns
+
+
+class TestLabelMap:
+    def test_sums_over_samples_of_a_label(self) -> None:
+        drawn = plotting.label_map(S, LABELS)
+        np.testing.assert_allclose(cells(drawn), [[0, 1], [0, 1]])
+        np.testing.assert_allclose(
+            cells(plotting.label_map(S, LABELS, share="largest"))[1, 1], 0.25
+        )
+        by_label = cells(plotting.label_map(S, LABELS, share="label"))
+        np.testing.assert_allclose(by_label, [[0, 0.8], [0, 0.2]])
+        assert texts(drawn.axes[0].get_xticklabels()) == ["a", "b"]
+        assert drawn.axes[0].get_xlabel() == "label"
+
+    def test_several_labels_of_a_sample(self) -> None:
+        indicators = [[1, 1], [0, 1], [1, 0], [-1, -1]]
+        drawn = plotting.label_map(S, indicators, label_names=["p", "q"], share="largest")
+        np.testing.assert_allclose(cells(drawn), [[0.25, 1], [0, 0.25]])
+        assert texts(drawn.axes[0].get_xticklabels()) == ["p", "q"]
+
+    def test_sparsity_in_the_title(self) -> None:
+        one_each = plotting.label_map(np.eye(4), [0, 1, 2, 3]).axes[0].get_title()
+        assert one_each == "sparsity of S 0.67, between labels 0.67"  # (4 - 2) / (4 - 1)
+        equal = plotting.label_map(np.ones((2, 2)), [0, 1], title="T").axes[0].get_title()
+        assert equal == "T\nsparsity of S 0.00, between labels 0.00"
+        zeros = plotting.label_map(np.zeros((2, 2)), [0, 1]).axes[0].get_title()
+        assert zeros == "sparsity of S -, between labels -"
+
+
+class TestRepresentationMap:
+    def test_sorted_by_class(self) -> None:
+        drawn = plotting.representation_map(S, LABELS, sort=False)
+        axes = drawn.axes[0]
+        assert texts(axes.get_yticklabels()) == ["a (1)", "b (2)", "(no label) (1)"]
+        np.testing.assert_allclose(cells(drawn), [[0, 0], [1, 0], [0.75, 0.25], [0, 1]])
+        assert texts(axes.get_xticklabels()) == ["0", "1"]
+        borders = [path[0][1] for path in axes.collections[1].get_segments()]
+        np.testing.assert_allclose(borders, [0.25, 0.75])
+
+    def test_many_samples_are_averaged(self) -> None:
+        rng = np.random.default_rng(0)
+        y = np.array(["many"] * 4990 + ["few"] * 10)
+        many = rng.random((5000, 3))
+        drawn = plotting.representation_map(many, y, max_rows=100, class_names=["F", "M"])
+        axes = drawn.axes[0]
+        assert texts(axes.get_yticklabels()) == ["F (10)", "M (4,990)"]
+        assert 2 <= len(cells(drawn)) <= 101
+        np.testing.assert_allclose(cells(drawn).sum(axis=1), 1)
+        heights = np.diff([0, *[path[0][1] for path in axes.collections[1].get_segments()], 1])
+        assert heights.min() > 0.02  # the small class can be seen
+        assert axes.collections[0].get_rasterized()
+
+    def test_topics_are_sorted_by_class(self) -> None:
+        drawn = plotting.representation_map([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]], [0, 1, 2])
+        assert texts(drawn.axes[0].get_xticklabels()) == ["1", "0", "2"]
+        np.testing.assert_allclose(cells(drawn), np.eye(3))
+
+    def test_several_labels_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="see label_map"):
+            plotting.representation_map(S, np.ones((4, 2)))
+
+
+class TestTermBars:
+    def test_bars_and_names(self, tmp_path: Path) -> None:
+        drawn = plotting.term_bars(topics(), n_terms=3, title="Terms")
+        assert [len(axes.patches) for axes in drawn.axes] == [0, 2, 3]
+        assert texts(drawn.axes[0].texts) == ["no terms"]
+        widths = [bar.get_width() for bar in drawn.axes[2].patches]
+        assert widths == list(topics()[2].weights[:3])
+        assert widths[0] == drawn.axes[2].get_xlim()[1]
+        low, high = drawn.axes[2].get_ylim()
+        assert low > high  # the largest is on top
+        written = texts(drawn.texts)
+        assert written[:2] == ["topic 0: u 100%", "topic 1: v 100%"]
+        assert {"Terms", "weight of the term in the topic; each chart on its own scale"} <= {
+            *written
+        }
+        drawn.savefig(tmp_path / "terms.png")
+
+    def test_common_scale(self) -> None:
+        drawn = plotting.term_bars(topics(), common_scale=True)
+        assert len({axes.get_xlim() for axes in drawn.axes}) == 1
+
+    def test_long_terms_stay_on_the_page(self) -> None:
+        named = make_topics(np.ones((50, 2)), ["W" * 60, "i" * 60], 2)
+        drawn = plotting.term_bars(named)
+        assert len(drawn.axes) == 50
+        drawn.draw_without_rendering()
+        boxes = [axes.get_tightbbox() for axes in drawn.axes]
+        assert min(box.x0 for box in boxes) >= 0
+        assert all(a.x1 <= b.x0 for a, b in pairwise(boxes[:5]))
+
+    @pytest.mark.parametrize(
+        ("given", "more", "error", "message"),
+        [
+            (["a"], {}, TypeError, "topics must be what topics"),
+            (Topics([]), {}, ValueError, "topics is empty"),
+            (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
+            (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),
+            (make_topics(np.array([[np.nan]])), {}, ValueError, "topic 0 need weights"),
+        ],
+    )
+    def test_errors(self, given: Any, more: dict, error: type, message: str) -> None:
+        with pytest.raises(error, match=message):
+            plotting.term_bars(given, **more)
+
+
+class TestTables:
+    @pytest.mark.parametrize(
+        ("call", "error", "message"),
+        [
+            (lambda: plotting.class_map([1.0]), ValueError, r"label_components has shape \(1,\)"),
+            (lambda: plotting.class_map([[1, -1]]), ValueError, r"label_components\[0, 1\] is -1"),
+            (lambda: plotting.class_map([["a"]]), TypeError, "label_components must be an array"),
+            (lambda: plotting.class_map(B, ["u"]), ValueError, "classes holds 1 names"),
+            (lambda: plotting.class_map(B, "uv"), TypeError, "classes must be a sequence"),
+            (lambda: plotting.class_map(B, topics=topics()), ValueError, "topics holds 3 topics"),
+            (lambda: plotting.label_map(S + np.inf, LABELS), ValueError, r"S\[0, 0\] is inf"),
+            (lambda: plotting.label_map(S, ["b"]), ValueError, "y has 1 rows and S has 4"),
+            (lambda: plotting.label_map(S, [None] * 4), ValueError, "no labelled sample"),
+            (lambda: plotting.label_map(S, LABELS, share="x"), ValueError, "share must be one of"),
+            (lambda: plotting.representation_map(S, 3), TypeError, "y must hold a label"),
+        ],
+    )
+    def test_errors(self, call: Callable[[], Any], error: type, message: str) -> None:
+        with pytest.raises(error, match=message):
+            call()
