@@ -109,6 +109,7 @@ class TestFit:
             "topic_classes.csv",
             "predictions.csv",
             "representation.npy",
+            "metrics.json",
             "report.html",
         }
         assert all(str(out / p.name) in printed for p in out.iterdir())

@@ -16,7 +16,8 @@ from ..report._missing import MissingPackageError
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._fit import make_folder
-from ._outputs import MODEL_NAME, print_files, write_csv
+from ._outputs import MODEL_NAME, print_files
+from ._predictions import write_csv
 from ._ratings import ROLES, Ratings, read_ratings
 from ._read import TABLES, kind, load_matrix
 from ._recommend import recommendations

@@ -12,34 +12,35 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._errors import UsageError
-from ._outputs import Fitted, write_all
-from ._parser import MODELS
-from ._read import TABLES, clean_labels, kind, read_lines, read_matrix, read_table
+from ._fitted import Fitted
+from ._labels import SampleLabels, read_labels
+from ._models import Model, check_labels, chosen
+from ._outputs import write_all
+from ._read import TABLES, kind, read_lines, read_matrix, read_table
 from ._text import Vectorizer, fit_vectorizer, text_column, texts_of
-
-Labels = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)
 class _Data:
     X: Any
-    labels: Labels | None
+    labels: SampleLabels | None
     terms: list[str] | None
     vectorizer: Vectorizer | None = None
 
 
 def run(options: Any) -> None:
     """Run the subcommand."""
-    reconstruction, supervision = _losses(options)
+    model = chosen(options)
+    model.settle(options)
     folder = make_folder(options.out)
     path = Path(options.data)
-    data = _read_text(path, options) if kind(path) in TABLES else _read_numbers(path, options)
-    held_out = np.zeros(data.X.shape[0], dtype=bool)
-    if supervision is not None:
-        assert data.labels is not None
-        held_out = hold_out(data.labels, options.test_size, options.seed)
-    fitted = _train(data, held_out, (reconstruction, supervision), options)
-    write_all(fitted, folder, data.vectorizer, options.terms)
+    if kind(path) in TABLES:
+        data = _read_text(path, options, model.counts)
+    else:
+        data = _read_numbers(path, options)
+    if data.labels is not None:
+        check_labels(model, data.labels)
+    write_all(model, _train(model, data, options), folder, data.vectorizer, options)
 
 
 def make_folder(name: str) -> Path:
@@ -51,47 +52,23 @@ def make_folder(name: str) -> Path:
     return folder
 
 
-def hold_out(labels: Labels, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Choose labelled samples to hide, the same share of every class; each class keeps one."""
-    chosen = np.zeros(len(labels), dtype=bool)
-    rng = np.random.default_rng(seed)
-    known = np.array([label is not None for label in labels])
-    for name in np.unique(labels[known].astype(str)):
-        members = rng.permutation(np.flatnonzero(known & (labels == name)))
-        count = min(round(share * len(members)), len(members) - 1)
-        chosen[members[:count]] = True
-    return chosen
-
-
-def _losses(options: Any) -> tuple[str, str | None]:
-    """Return the losses of the data and, unless the model is plain NMF, of the labels."""
-    model = options.model or ("dd" if options.labels else "nmf")
-    reconstruction, supervision = MODELS[model]
-    reconstruction = options.reconstruction or reconstruction
-    if model == "nmf" and options.supervision:
-        raise UsageError("--supervision needs --labels and another --model than nmf")
-    if model != "nmf" and not options.labels:
-        raise UsageError(f"--model {model} needs --labels; without labels use --model nmf")
-    return str(reconstruction), options.supervision or supervision
-
-
-def _read_text(path: Path, options: Any) -> _Data:
+def _read_text(path: Path, options: Any, as_counts: bool) -> _Data:
     table = read_table(path)
     column = text_column(table, options.text, options.labels)
     labels = None
     if options.labels in table.columns:
-        labels = _as_labels(table.column(options.labels))
+        labels = read_labels(table.column(options.labels), options.label_separator)
     elif options.labels is not None and Path(options.labels).is_file():
-        labels = _labels_file(options.labels, len(table.rows))
+        labels = _labels_file(options, len(table.rows))
     elif options.labels is not None:
         table.column(options.labels)
-    vectorizer, X = fit_vectorizer(texts_of(table, column), column, options)
+    vectorizer, X = fit_vectorizer(texts_of(table, column), column, options, as_counts)
     return _Data(X, labels, vectorizer.terms, vectorizer)
 
 
 def _read_numbers(path: Path, options: Any) -> _Data:
     X = read_matrix(path)
-    labels = _labels_file(options.labels, X.shape[0]) if options.labels else None
+    labels = _labels_file(options, X.shape[0]) if options.labels else None
     if options.features is None:
         return _Data(X, labels, None)
     terms = read_lines(Path(options.features))
@@ -103,60 +80,44 @@ def _read_numbers(path: Path, options: Any) -> _Data:
     return _Data(X, labels, terms)
 
 
-def _labels_file(name: str, n_samples: int) -> Labels:
-    lines = read_lines(Path(name))
+def _labels_file(options: Any, n_samples: int) -> SampleLabels:
+    lines = read_lines(Path(options.labels))
     if len(lines) != n_samples:
         raise UsageError(
-            f"{name} has {len(lines)} lines; needed is one for each of the {n_samples} samples, "
-            "empty for an unlabelled one"
+            f"{options.labels} has {len(lines)} lines; needed is one for each of the {n_samples} "
+            "samples, empty for an unlabelled one"
         )
-    return _as_labels(lines)
+    return read_labels(lines, options.label_separator)
 
 
-def _as_labels(values: list[Any]) -> Labels:
-    labels = np.array(clean_labels(values), dtype=object)
-    if all(label is None for label in labels):
-        raise UsageError("all labels are empty; give at least two classes, or use --model nmf")
-    return labels
-
-
-def _train(
-    data: _Data,
-    held_out: npt.NDArray[np.bool_],
-    losses: tuple[str, str | None],
-    options: Any,
-) -> Fitted:
-    from .. import NMF, SSNMFClassifier
+def _train(model: Model, data: _Data, options: Any) -> Fitted:
     from .._progress import progress_bar
 
-    reconstruction, supervision = losses
-    shared = {
-        "n_components": options.rank,
-        "reconstruction": reconstruction,
-        "max_iter": options.max_iter,
-        "tol": options.tol,
-        "random_state": options.seed,
-        "n_threads": options.threads,
-    }
+    held_out: npt.NDArray[np.bool_] = np.zeros(data.X.shape[0], dtype=bool)
+    visible: SampleLabels | None = None
+    if model.targets is not None:
+        assert data.labels is not None
+        held_out = data.labels.hold_out(options.test_size, options.seed)
+        visible = data.labels.without(held_out)
     begin = time.perf_counter()
     with progress_bar(options.max_iter) as bar:
-        if supervision is None:
-            model: Any = NMF(**shared, callback=bar).fit(data.X)
+        estimator = model.build(options, visible, bar)
+        if model.targets is None or visible is None:
+            estimator.fit(data.X)
         else:
-            assert data.labels is not None
-            visible = data.labels.copy()
-            visible[held_out] = None
-            model = SSNMFClassifier(
-                **shared,
-                supervision=supervision,
-                supervision_weight=options.supervision_weight,
-                unlabelled=None,
-                callback=bar,
-            ).fit(data.X, visible)
-    model.set_params(callback=None)
-    seconds = time.perf_counter() - begin
-    labels = data.labels if supervision is not None else None
-    return Fitted(model, data.X, labels, held_out, data.terms, seconds, _settings(data, options))
+            estimator.fit(data.X, model.targets(visible))
+    estimator.set_params(callback=None)
+    return Fitted(
+        estimator,
+        data.X,
+        data.labels,
+        held_out,
+        data.terms,
+        seconds=time.perf_counter() - begin,
+        settings=_settings(data, options),
+        is_text=data.vectorizer is not None,
+        guided=model.targets is not None,
+    )
 
 
 def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:

@@ -2,143 +2,128 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..report import Confusion, Measure, confusion
 from ..report._missing import PLOT_HINT, MissingPackageError
+from ._fitted import Fitted
+from ._measures import Guess, as_json, coherence_measures, prediction_measures
+from ._models import Model
+from ._predictions import write_csv, write_predictions
+from ._shares import with_shares
 from ._text import FILE_NAME, Vectorizer
 
 MODEL_NAME = "model.npz"
+METRICS_NAME = "metrics.json"
 _NEGLIGIBLE = 1e-6  # relative to the largest weight of the topic
 _TERMS_PRINTED = 8
 _LABEL_WIDTH = 32
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A fitted model and what it was fitted to."""
+class Results:
+    """What is made of a fit: topics, predictions for the held-out samples, measures."""
 
-    model: Any
-    X: Any
-    labels: npt.NDArray[np.object_] | None
-    held_out: npt.NDArray[np.bool_]
-    terms: list[str] | None
-    seconds: float
-    settings: list[tuple[str, str]]
+    def __init__(self, model: Model, fitted: Fitted, n_terms: int) -> None:
+        self.topics, self.shares_note = with_shares(fitted, n_terms)
+        self.guess: Guess | None = None
+        self.measures: list[Measure] = []
+        if model.judge is not None and fitted.held_out.any():
+            self.guess = model.judge(fitted)
+            self.measures += prediction_measures(fitted, self.guess)
+        for measure in (*model.measures, coherence_measures):
+            self.measures += measure(fitted)
+
+    def confusion(self, fitted: Fitted) -> Confusion | None:
+        """Return the table of true and predicted classes, where there is one label a sample."""
+        if self.guess is None or fitted.labels is None or fitted.labels.several:
+            return None
+        truth = fitted.labels.single()[fitted.held_out]
+        return confusion(truth, self.guess.predicted, fitted.labels.without(fitted.held_out).names)
 
 
-def write_all(fitted: Fitted, folder: Path, vectorizer: Vectorizer | None, n_terms: int) -> None:
+def write_all(
+    model: Model, fitted: Fitted, folder: Path, vectorizer: Vectorizer | None, options: Any
+) -> None:
     """Write every file into the folder and print what is where."""
     from .. import save
-    from ..report import confusion
 
-    model = fitted.model
-    save(model, folder / MODEL_NAME)
+    results = Results(model, fitted, options.terms)
+    save(fitted.model, folder / MODEL_NAME)
     files = [(MODEL_NAME, "the model, for `ssnmf-fast predict` and ssnmf_fast.load")]
-    (folder / FILE_NAME).unlink(missing_ok=True)  # that of an earlier run would not fit
+    for name in (FILE_NAME, METRICS_NAME, "topic_classes.csv"):
+        (folder / name).unlink(missing_ok=True)  # that of an earlier run would not fit
     if vectorizer is not None:
         vectorizer.save(folder / FILE_NAME)
         files.append((FILE_NAME, "vocabulary and idf, read by `ssnmf-fast predict`"))
-    topics = model.topics(fitted.terms, n_terms)
-    write_topics(folder / "topics.csv", topics)
+    write_topics(folder / "topics.csv", results.topics)
     files.append(("topics.csv", "top terms of every topic"))
-    if fitted.labels is not None:
-        write_shares(folder / "topic_classes.csv", topics)
+    if results.topics[0].shares:
+        write_shares(folder / "topic_classes.csv", results.topics)
         files.append(("topic_classes.csv", "share of every class in a topic"))
-    predicted = write_predictions(folder / "predictions.csv", model, fitted)
+    separator = getattr(options, "label_separator", None) or ";"
+    write_predictions(folder / "predictions.csv", fitted, separator)
     files.append(("predictions.csv", "one line per sample"))
-    np.save(folder / "representation.npy", model.representation_)
+    np.save(folder / "representation.npy", fitted.model.representation_)
     files.append(("representation.npy", "weights of the topics in every sample"))
-
-    table = None
-    if fitted.labels is not None and fitted.held_out.any():
-        truth = fitted.labels[fitted.held_out].astype(str)
-        table = confusion(truth, predicted[fitted.held_out], model.classes_)
-    left_out = write_fit_report(folder / "report.html", fitted, topics, table)
+    write_metrics(folder / METRICS_NAME, model, fitted, results.measures)
+    files.append((METRICS_NAME, "sizes and measures"))
+    left_out = write_fit_report(folder / "report.html", fitted, results)
     if not left_out:
         files.append(("report.html", "all of it on one page: open this first"))
-    _print_summary(fitted, topics, table)
+    _print_summary(fitted, results)
     print_files(folder, files, left_out)
 
 
+def write_metrics(path: Path, model: Model, fitted: Fitted, measures: list[Measure]) -> None:
+    """Write sizes and measures as JSON."""
+    content = {
+        "model": model.name,
+        "samples": int(fitted.X.shape[0]),
+        "labelled": int(fitted.training.sum()),
+        "held_out": int(fitted.held_out.sum()),
+        "topics": len(fitted.model.components_),
+        "iterations": int(fitted.model.n_iter_),
+        "seconds": round(fitted.seconds, 3),
+        "measures": as_json(measures),
+    }
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
 def write_topics(path: Path, topics: Any) -> None:
-    """Write topic, rank, term and weight."""
+    """Write topic, its name where it has one, rank, term and weight."""
+    named = any(topic.name for topic in topics)
     rows = (
-        (topic.topic, rank, term, weight)
+        (topic.topic, *([topic.name] if named else []), rank, term, weight)
         for topic in topics
         for rank, (term, weight) in enumerate(real_terms(topic), start=1)
     )
-    write_csv(path, ("topic", "rank", "term", "weight"), rows)
+    write_csv(path, ("topic", *(["name"] if named else []), "rank", "term", "weight"), rows)
 
 
 def write_shares(path: Path, topics: Any) -> None:
     """Write the share of every class in every topic."""
-    names = ["topic", *(label for label, _ in topics[0].shares)]
-    write_csv(path, names, ([t.topic, *(share for _, share in t.shares)] for t in topics))
+    named = any(topic.name for topic in topics)
+    names = ["topic", *(["name"] if named else []), *(label for label, _ in topics[0].shares)]
+    rows = (
+        [topic.topic, *([topic.name] if named else []), *(share for _, share in topic.shares)]
+        for topic in topics
+    )
+    write_csv(path, names, rows)
 
 
-def write_predictions(path: Path, model: Any, fitted: Fitted) -> npt.NDArray[Any]:
-    """Write the prediction of every sample (plain NMF: its topic) and return it."""
-    if fitted.labels is None:
-        S = model.representation_
-        topics: npt.NDArray[Any] = S.argmax(axis=1)
-        write_csv(path, ("sample", "topic", "weight"), _topic_rows(S))
-        return topics
-    scores = model.predict_proba(fitted.X)
-    predicted = model.classes_[scores.argmax(axis=1)]
-    known = [label is not None for label in fitted.labels]
-    used = [
-        "held out" if hidden else "training" if labelled else "unlabelled"
-        for labelled, hidden in zip(known, fitted.held_out, strict=True)
-    ]
-    labels = ["" if label is None else label for label in fitted.labels]
-    names = ["sample", "label", "used as", "prediction", *map(_score_name, model.classes_)]
-    columns = zip(labels, used, predicted, scores.tolist(), strict=True)
-    write_csv(path, names, ([i, a, b, c, *d] for i, (a, b, c, d) in enumerate(columns)))
-    return np.asarray(predicted)
-
-
-def write_new_predictions(path: Path, model: Any, X: Any) -> int:
-    """Write predictions for new data; return the number of samples."""
-    if not hasattr(model, "classes_"):
-        write_csv(path, ("sample", "topic", "weight"), _topic_rows(model.transform(X)))
-        return int(X.shape[0])
-    scores = model.predict_proba(X)
-    predicted = model.classes_[scores.argmax(axis=1)]
-    names = ["sample", "prediction", *map(_score_name, model.classes_)]
-    columns = zip(predicted, scores.tolist(), strict=True)
-    write_csv(path, names, ([i, label, *row] for i, (label, row) in enumerate(columns)))
-    return len(predicted)
-
-
-def _topic_rows(S: npt.NDArray[Any]) -> Iterable[list[Any]]:
-    return ([i, int(np.argmax(row)), float(np.max(row))] for i, row in enumerate(S))
-
-
-def _score_name(label: Any) -> str:
-    return f"score {label}"
-
-
-def write_csv(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table; numbers in full precision of six digits."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
-
-
-def write_fit_report(path: Path, fitted: Fitted, topics: Any, table: Any) -> list[str]:
+def write_fit_report(path: Path, fitted: Fitted, results: Results) -> list[str]:
     """Write the report; return the names of the files that had to be left out."""
     from ..report import Report, write_report
 
-    model = fitted.model
+    model, topics = fitted.model, results.topics
+    table = results.confusion(fitted)
+    by = results.guess.by if results.guess is not None else ""
+    accuracies = [(f"{by} on the representation", table.accuracy)] if table and by else []
     report = Report(
         title="Topics and labels" if fitted.labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
@@ -147,6 +132,9 @@ def write_fit_report(path: Path, fitted: Fitted, topics: Any, table: Any) -> lis
         objective=model.objective_,
         topics=topics,
         confusion=table,
+        accuracies=accuracies,
+        measures=results.measures,
+        shares_note=results.shares_note,
     )
     path.unlink(missing_ok=True)
     try:
@@ -161,29 +149,31 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
     model = fitted.model
     pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
     if fitted.labels is not None:
-        labelled = sum(label is not None for label in fitted.labels)
+        kind = "labels" if fitted.labels.several else "classes"
         pairs += [
-            ("classes", str(len(model.classes_))),
-            ("labelled", str(labelled - int(fitted.held_out.sum()))),
-            ("held out", str(int(fitted.held_out.sum()))),
+            (kind, str(len(fitted.labels.names))),
+            ("labelled", str(int(fitted.training.sum()))),
         ]
+        if fitted.guided:
+            pairs.append(("held out", str(int(fitted.held_out.sum()))))
     return [*pairs, ("iterations", str(model.n_iter_)), ("fit", f"{fitted.seconds:.2f} s")]
 
 
-def _print_summary(fitted: Fitted, topics: Any, table: Any) -> None:
+def _print_summary(fitted: Fitted, results: Results) -> None:
     print(", ".join(f"{name} {value}" for name, value in facts(fitted)))
-    if table is not None:
-        print(f"accuracy on {table.total} held-out samples: {table.accuracy:.1%}")
-    print_topics(topics)
+    for measure in results.measures:
+        print(f"{measure.name}: {measure.shown}")
+    print_topics(results.topics)
 
 
 def print_topics(topics: Any) -> None:
-    """Print the class and the first terms of every topic."""
+    """Print the name, or else the class, and the first terms of every topic."""
     print("\nTopics")
     labels = []
     for topic in topics:
         best = sorted(topic.shares, key=lambda pair: -pair[1])[:1]
-        words = [str(topic.topic), *(f"{name} {share:.0%}" for name, share in best)]
+        classes = [f"{name} {share:.0%}" for name, share in best if share > 0]
+        words = [str(topic.topic), *([topic.name] if topic.name else classes)]
         labels.append(" ".join(words))
     width = min(max(map(len, labels)), _LABEL_WIDTH)
     for label, topic in zip(labels, topics, strict=True):

@@ -8,15 +8,10 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 from ..completion._methods import METHODS
+from ._models import DIVERGENCE, FROBENIUS, MODELS
+from ._option_types import fraction, natural, positive, positive_number, separator, weight
 
-MODELS = {
-    "ff": ("frobenius", "frobenius"),
-    "fd": ("frobenius", "kullback-leibler"),
-    "df": ("kullback-leibler", "frobenius"),
-    "dd": ("kullback-leibler", "kullback-leibler"),
-    "nmf": ("frobenius", None),
-}
-LOSSES = ("frobenius", "kullback-leibler")
+_LOSSES = (FROBENIUS, DIVERGENCE)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,7 +50,7 @@ def _add_demo(commands: Any) -> None:
         "$SSNMF_FAST_DATA (default ../shared/data), else downloaded (default: digits)",
     )
     parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=_DEFAULT)
-    parser.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    parser.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
     _add_threads(parser)
     parser.set_defaults(run=_demo)
 
@@ -65,21 +60,33 @@ def _add_fit(commands: Any) -> None:
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.",
+        epilog=_models_text(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument(
         "--labels",
         metavar="LABELS",
-        help="column of the table, or a text file with one label per line; empty = unlabelled",
+        help="column of the table, or a text file with one label per line; empty = unlabelled; in "
+        ".jsonl also lists of labels",
     )
-    parser.add_argument("--rank", type=_positive, required=True, help="number of topics")
+    parser.add_argument(
+        "--label-separator",
+        type=separator,
+        metavar="TEXT",
+        help=f"what stands between the labels of a sample that has several, as ';' in a;b "
+        f"({_users('label_separator')})",
+    )
+    parser.add_argument(
+        "--rank", type=positive, help="number of topics (ts-nmf: one for each label unless given)"
+    )
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the results")
     _add_model(parser.add_argument_group("model"))
     _add_text(parser.add_argument_group("text"))
     parser.add_argument(
         "--features", metavar="FILE", help="names of the features of a matrix, one per line"
     )
-    parser.add_argument("--terms", type=_positive, default=10, help=f"terms a topic; {_DEFAULT}")
+    parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {_DEFAULT}")
     parser.set_defaults(run=_fit)
 
 
@@ -87,39 +94,94 @@ def _add_model(group: Any) -> None:
     group.add_argument(
         "--model",
         choices=tuple(MODELS),
-        help="losses of data and labels, f = Frobenius, d = Kullback-Leibler divergence; nmf "
-        "uses no labels (default: dd, or nmf without --labels)",
+        metavar="MODEL",
+        help="one of the models below (default: dd, or nmf without --labels)",
     )
-    group.add_argument("--reconstruction", choices=LOSSES, help="loss of the data, over --model")
-    group.add_argument("--supervision", choices=LOSSES, help="loss of the labels, over --model")
+    group.add_argument("--reconstruction", choices=_LOSSES, help="loss of the data, over --model")
+    group.add_argument("--supervision", choices=_LOSSES, help="loss of the labels, over --model")
     group.add_argument(
         "--supervision-weight",
-        type=_weight,
-        default="balanced",
+        type=weight("balanced"),
         metavar="NUMBER",
         help="weight of the labels' loss; balanced: both losses count the same at the start "
-        "(default: balanced)",
+        f"(default: balanced; {_users('supervision_weight')})",
     )
-    group.add_argument("--max-iter", type=_natural, default=100, help=_DEFAULT)
-    group.add_argument("--tol", type=_fraction, default=1e-4, help=_DEFAULT)
-    group.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    group.add_argument("--max-iter", type=natural, help="default: 100; Bayesian models 200")
+    group.add_argument(
+        "--tol",
+        type=fraction,
+        metavar="NUMBER",
+        help="stop when the objective falls by less per iteration, relative to its first value "
+        "(default: 1e-4; Bayesian models 1e-5)",
+    )
+    group.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
     _add_threads(group)
     group.add_argument(
         "--test-size",
-        type=_fraction,
-        default=0.2,
-        help=f"share of the labelled samples held out for the score, 0 for none; {_DEFAULT}",
+        type=fraction,
+        help="share of the labelled samples held out for the score, 0 for none (default: 0.2)",
     )
+    _add_special(group)
+
+
+def _add_special(group: Any) -> None:
+    """Add the options of single models."""
+    group.add_argument(
+        "--free-topics",
+        type=natural,
+        metavar="NUMBER",
+        help=f"topics beyond those that labels name (default: 0; {_users('free_topics')})",
+    )
+    group.add_argument(
+        "--labelled-weight",
+        type=weight("inverse-rate"),
+        metavar="NUMBER",
+        help="weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
+        f"labelled ones (default: inverse-rate; {_users('labelled_weight')})",
+    )
+    group.add_argument(
+        "--svm-c",
+        type=positive_number,
+        metavar="NUMBER",
+        help="penalty of the support vector machines on margin violations (default: 1; "
+        f"{_users('svm_c')})",
+    )
+    group.add_argument(
+        "--a-s",
+        type=positive_number,
+        metavar="NUMBER",
+        help="shape of the prior of topics' weights in samples; below 1 for few topics a sample "
+        f"(default: 1; {_users('a_s')})",
+    )
+    group.add_argument(
+        "--a-lambda",
+        type=positive_number,
+        metavar="NUMBER",
+        help="shape of the prior of the rates that a class gives topics: steers how few topics "
+        f"a class uses ({_users('a_lambda')})",
+    )
+
+
+def _users(option: str) -> str:
+    """Return the models that take an option."""
+    return ", ".join(name for name, model in MODELS.items() if option in model.options)
+
+
+def _models_text() -> str:
+    """Return one line for each model."""
+    width = max(map(len, MODELS))
+    lines = [f"  {name:<{width}}  {model.about}" for name, model in MODELS.items()]
+    return "\n".join(["models:", *lines])
 
 
 def _add_text(group: Any) -> None:
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: text)")
-    group.add_argument("--max-features", type=_positive, default=5000, help=_DEFAULT)
+    group.add_argument("--max-features", type=positive, default=5000, help=_DEFAULT)
     group.add_argument(
-        "--min-df", type=_positive, default=2, help=f"documents that a term must be in; {_DEFAULT}"
+        "--min-df", type=positive, default=2, help=f"documents that a term must be in; {_DEFAULT}"
     )
     group.add_argument(
-        "--max-df", type=_fraction, default=0.7, help=f"largest share of documents; {_DEFAULT}"
+        "--max-df", type=fraction, default=0.7, help=f"largest share of documents; {_DEFAULT}"
     )
     group.add_argument(
         "--stop-words", default="english", help=f"english, none, or a file of words; {_DEFAULT}"
@@ -127,7 +189,11 @@ def _add_text(group: Any) -> None:
 
 
 def _add_predict(commands: Any) -> None:
-    parser = commands.add_parser("predict", help="predict labels of new data with a fitted model")
+    parser = commands.add_parser(
+        "predict",
+        help="predict labels or topics of new data with a fitted model",
+        description="Classifiers predict labels; the other models give the weights of the topics.",
+    )
     parser.add_argument("model", metavar="MODEL", help="folder of `fit`, or its model.npz")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     parser.add_argument("--out", metavar="FILE", required=True, help=".csv file for the result")
@@ -155,7 +221,7 @@ def _add_complete(commands: Any) -> None:
         group.add_argument(
             f"--{name}", metavar="COLUMN", help=f"default: {name}, else the column in its place"
         )
-    group.add_argument("--top", type=_positive, help="items recommended to a user (default: 10)")
+    group.add_argument("--top", type=positive, help="items recommended to a user (default: 10)")
     _add_completion(parser.add_argument_group("model"))
     parser.set_defaults(run=_complete)
 
@@ -173,14 +239,14 @@ def _add_completion(group: Any) -> None:
         help="shrink the model as far as held-out entries ask for; for ratings along with means "
         "of users and items (default for ratings)",
     )
-    group.add_argument("--rank", type=_positive, help="default: chosen from the data")
+    group.add_argument("--rank", type=positive, help="default: chosen from the data")
     group.add_argument("--method", choices=METHODS, default="auto", help=_DEFAULT)
-    group.add_argument("--max-iter", type=_positive, help="default: by the method")
-    group.add_argument("--seed", type=_natural, default=0, help=_DEFAULT)
+    group.add_argument("--max-iter", type=positive, help="default: by the method")
+    group.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
     _add_threads(group)
     group.add_argument(
         "--test-size",
-        type=_fraction,
+        type=fraction,
         default=0.1,
         help=f"share of the entries held out to tell the error, 0 for none; {_DEFAULT}",
     )
@@ -188,7 +254,7 @@ def _add_completion(group: Any) -> None:
 
 def _add_threads(parser: Any) -> None:
     parser.add_argument(
-        "--threads", type=_positive, help="number of threads (default: what the machine grants)"
+        "--threads", type=positive, help="number of threads (default: what the machine grants)"
     )
 
 
@@ -198,46 +264,6 @@ _HOLES = (
     "missing in a dense one, what is not stored in a sparse one; .gz too"
 )
 _DATA = "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too"
-
-
-def _positive(text: str) -> int:
-    return _integer(text, 1)
-
-
-def _natural(text: str) -> int:
-    return _integer(text, 0)
-
-
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"needed is a whole number of at least {least}: {text!r}")
-    return value
-
-
-def _fraction(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"needed is a number from 0 to 1: {text!r}")
-    return value
-
-
-def _weight(text: str) -> float | str:
-    if text == "balanced":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"needed is a number >= 0, or balanced: {text!r}")
-    return value
 
 
 def _demo(arguments: argparse.Namespace) -> None:

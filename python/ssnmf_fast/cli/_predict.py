@@ -1,4 +1,4 @@
-"""``ssnmf-fast predict``: labels of new data."""
+"""``ssnmf-fast predict``: labels or topics of new data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import UsageError
-from ._outputs import MODEL_NAME, write_new_predictions
+from ._outputs import MODEL_NAME
+from ._predictions import predicts_labels, write_new_predictions
 from ._read import TABLES, kind, read_matrix, read_table
 from ._text import FILE_NAME, load_vectorizer, texts_of
 
@@ -21,12 +22,15 @@ def run(options: Any) -> None:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; needed is a folder of `ssnmf-fast fit`")
     model = load(path)
-    if not hasattr(model, "transform"):
-        raise UsageError(f"{path} holds a {type(model).__name__}; needed is a fitted estimator")
+    if not hasattr(model, "topics"):  # as all have that represent samples by components
+        raise UsageError(f"{path} holds a {type(model).__name__}; needed is a model with topics")
     model.set_params(n_threads=options.threads)
+    if "features" in model.get_params():  # weights of the topics rather than what a machine needs
+        model.set_params(features="representation")
     X = _read(Path(options.data), path.parent / FILE_NAME, options.text)
     count = write_new_predictions(Path(options.out), model, X)
-    print(f"{count} predictions are in {options.out}")
+    what = "predictions" if predicts_labels(model) else "samples with the weights of their topics"
+    print(f"{count} {what} are in {options.out}")
 
 
 def _read(data: Path, stored: Path, column: str | None) -> Any:

@@ -21,10 +21,11 @@ _DEFAULT_COLUMN = "text"
 
 @dataclass(frozen=True)
 class Vectorizer:
-    """A fitted TF-IDF transformation and the column that it reads."""
+    """A fitted TF-IDF transformation, the column that it reads, and a factor of all values."""
 
     column: str
     tfidf: Any
+    scale: float = 1.0
 
     @property
     def terms(self) -> list[str]:
@@ -33,7 +34,7 @@ class Vectorizer:
 
     def transform(self, texts: list[str]) -> Any:
         """Return the TF-IDF matrix (csr) of texts."""
-        return self.tfidf.transform(texts)
+        return self.tfidf.transform(texts) * self.scale
 
     def save(self, path: Path) -> None:
         """Write vocabulary and idf as JSON."""
@@ -44,11 +45,14 @@ class Vectorizer:
             "token_pattern": self.tfidf.token_pattern,
             "terms": self.terms,
             "idf": self.tfidf.idf_.tolist(),
+            "scale": self.scale,
         }
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
+def fit_vectorizer(
+    texts: list[str], column: str, options: Any, as_counts: bool = False
+) -> tuple[Vectorizer, Any]:
     """Return the vectorizer and the TF-IDF matrix (csr) of the texts.
 
     Parameters
@@ -58,6 +62,9 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
         Where the texts come from.
     options : argparse.Namespace
         With max_features, min_df, max_df and stop_words.
+    as_counts : bool
+        Whether to scale the matrix so that its sum is the number of words.  TF-IDF alone gives a
+        text the length 1, and so the say of a few words in a model of counts.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -76,7 +83,15 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
             f"--min-df {options.min_df}, --max-df {options.max_df} and --stop-words "
             f"{options.stop_words} ({error})"
         ) from error
-    return Vectorizer(column, tfidf), X
+    scale = _words(tfidf, texts) / float(X.sum()) if as_counts else 1.0
+    return Vectorizer(column, tfidf, scale), X * scale
+
+
+def _words(tfidf: Any, texts: list[str]) -> float:
+    """Return the number of words of the vocabulary in the texts."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return float(CountVectorizer.transform(tfidf, texts).sum())
 
 
 def load_vectorizer(path: Path) -> Vectorizer:
@@ -89,7 +104,7 @@ def load_vectorizer(path: Path) -> Vectorizer:
             raise ValueError("another format or version")
         tfidf = TfidfVectorizer(vocabulary=content["terms"], token_pattern=content["token_pattern"])
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        return Vectorizer(str(content["column"]), tfidf)
+        return Vectorizer(str(content["column"]), tfidf, float(content.get("scale", 1.0)))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from ._pictures import parts_picture
-from ._report import Confusion, Picture, Report, confusion, write_report
+from ._report import Confusion, Measure, Picture, Report, confusion, write_report
 
-__all__ = ["Confusion", "Picture", "Report", "confusion", "parts_picture", "write_report"]
+__all__ = [
+    "Confusion",
+    "Measure",
+    "Picture",
+    "Report",
+    "confusion",
+    "parts_picture",
+    "write_report",
+]

@@ -54,6 +54,17 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """How good a fit is in one respect; `meaning` says in a sentence what the value tells."""
+
+    key: str  # in files that programs read
+    name: str
+    value: float
+    shown: str
+    meaning: str
+
+
+@dataclass(frozen=True)
 class Report:
     """What the page shows; parts that are None or empty are left out."""
 
@@ -66,6 +77,8 @@ class Report:
     confusion: Confusion | None = None
     accuracies: Sequence[tuple[str, float]] = ()
     pictures: Sequence[Picture] = field(default=())
+    measures: Sequence[Measure] = field(default=())
+    shares_note: str = "Share of every class in a topic: the rows of B, each divided by its sum."
 
 
 def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
@@ -123,6 +136,10 @@ def _accuracies(report: Report) -> list[tuple[str, float]]:
     return [("this model", report.confusion.accuracy)]
 
 
+def _title(topic: Any) -> str:
+    return f"Topic {topic.topic}: {topic.name}" if topic.name else f"Topic {topic.topic}"
+
+
 def _topic_cards(topics: Any) -> list[dict[str, Any]]:
     """Return terms with the lengths of their bars in percent, topic by topic."""
     cards = []
@@ -135,7 +152,7 @@ def _topic_cards(topics: Any) -> list[dict[str, Any]]:
         ]
         shares = sorted(topic.shares, key=lambda pair: -pair[1])[:2]
         tags = [f"{label} {share:.0%}" for label, share in shares if share >= _WORTH_A_TAG]
-        cards.append({"number": topic.topic, "tags": tags, "bars": bars})
+        cards.append({"title": _title(topic), "tags": tags, "bars": bars})
     return cards
 
 
@@ -152,7 +169,7 @@ def _share_table(topics: Any) -> dict[str, Any] | None:
     order = sorted(range(len(topics)), key=lambda k: (int(np.argmax(values[k])), -max(values[k])))
     rows = [
         {
-            "name": f"topic {topics[k].topic}",
+            "name": topics[k].name or f"topic {topics[k].topic}",
             "cells": [_cell(v, f"{v:.2f}" if v >= 0.005 else "") for v in values[k]],
         }
         for k in order

@@ -1,0 +1,132 @@
+"""Labels of the samples: none, one or several each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import UsageError
+from ._read import clean_labels
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SampleLabels:
+    """Labels of every sample; a sample without any is unlabelled.
+
+    `several` says whether any sample has more than one, also where those are hidden.
+    """
+
+    each: tuple[Names, ...]
+    several: bool
+
+    @property
+    def known(self) -> Mask:
+        """Which samples are labelled."""
+        return np.array([bool(names) for names in self.each], dtype=bool)
+
+    @property
+    def names(self) -> list[str]:
+        """All labels, sorted."""
+        return sorted({name for names in self.each for name in names})
+
+    def single(self) -> npt.NDArray[np.object_]:
+        """Return one label a sample, None where there is none."""
+        first = [names[0] if names else None for names in self.each]
+        return np.array(first, dtype=object)
+
+    def lists(self) -> list[list[str]]:
+        """Return a list of labels a sample, empty where there is none."""
+        return [list(names) for names in self.each]
+
+    def indicators(self, names: Sequence[str] | None = None) -> Array:
+        """Return which labels the samples have, (n, k) of 0 and 1, in the order of `names`."""
+        place = {name: k for k, name in enumerate(self.names if names is None else names)}
+        matrix = np.zeros((len(self.each), len(place)))
+        for i, given in enumerate(self.each):
+            matrix[i, [place[name] for name in given]] = 1
+        return matrix
+
+    def single_or_indicators(self) -> Array:
+        """Return what a model takes that knows both forms; unlabelled rows are None or NaN."""
+        if not self.several:
+            return self.single()
+        matrix = self.indicators()
+        matrix[~self.known] = np.nan
+        return matrix
+
+    def without(self, hidden: Mask) -> SampleLabels:
+        """Return the labels with those of some samples hidden."""
+        each = [() if hide else names for names, hide in zip(self.each, hidden, strict=True)]
+        return SampleLabels(tuple(each), self.several)
+
+    def text(self, separator: str) -> list[str]:
+        """Return the labels as one text a sample."""
+        return [separator.join(names) for names in self.each]
+
+    def hold_out(self, share: float, seed: int) -> Mask:
+        """Choose labelled samples to hide; every label keeps a sample that shows it."""
+        rng = np.random.default_rng(seed)
+        return self._of_any_class(share, rng) if self.several else self._of_each_class(share, rng)
+
+    def _of_each_class(self, share: float, rng: np.random.Generator) -> Mask:
+        """Choose the same share of every class."""
+        labels = self.single()
+        chosen = np.zeros(len(labels), dtype=bool)
+        for name in self.names:
+            members = rng.permutation(np.flatnonzero(labels == name))
+            count = min(round(share * len(members)), len(members) - 1)
+            chosen[members[:count]] = True
+        return chosen
+
+    def _of_any_class(self, share: float, rng: np.random.Generator) -> Mask:
+        known = np.flatnonzero(self.known)
+        left = self.indicators().sum(axis=0)
+        place = {name: k for k, name in enumerate(self.names)}
+        chosen = np.zeros(len(self.each), dtype=bool)
+        wanted = round(share * len(known))
+        for i in rng.permutation(known):
+            columns = [place[name] for name in self.each[i]]
+            if wanted and (left[columns] > 1).all():
+                left[columns] -= 1
+                chosen[i] = True
+                wanted -= 1
+        return chosen
+
+
+def read_labels(values: Sequence[Any], separator: str | None) -> SampleLabels:
+    """Return the labels in a column.
+
+    Parameters
+    ----------
+    values : sequence
+        For each sample a label, a list of labels, or nothing (None, NaN, an empty text or list).
+    separator : str or None
+        What stands between several labels in a text; None takes a text as one label.
+
+    Raises
+    ------
+    UsageError
+        If no sample is labelled.
+    """
+    each = tuple(_names(value, separator) for value in values)
+    if not any(each):
+        raise UsageError("all labels are empty; give at least two classes, or use --model nmf")
+    return SampleLabels(each, any(len(names) > 1 for names in each))
+
+
+def _names(value: Any, separator: str | None) -> Names:
+    if isinstance(value, list):
+        parts = value
+    elif separator is not None and isinstance(value, str):
+        parts = list(value.split(separator))
+    else:
+        parts = [value]
+    return tuple(dict.fromkeys(name for name in clean_labels(parts) if name is not None))

@@ -1,0 +1,314 @@
+"""The models of ``ssnmf-fast fit``: what each takes, is judged by, and writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+from ssnmf_fast.cli._models import MODELS
+
+ANIMALS = ["cat dog pet", "cats dogs pet", "dog cat mat", "pet cat vet", "dog vet pet"] * 2
+MONEY = ["stock bank", "bank price stock", "price market", "market bank", "bank stock"] * 2
+CLASSIFIERS = ("ff", "fd", "df", "dd")
+MODELS_HERE = [name for name, model in MODELS.items() if hasattr(sf, model.estimator)]
+GUIDED = [name for name in MODELS_HERE if MODELS[name].targets is not None]
+REPORTED = ("dd", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
+PAGE = "<i>page</i>"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def measures_of(folder: Path) -> dict[str, float]:
+    content = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    return dict(content["measures"])
+
+
+def error_line(capsys: pytest.CaptureFixture[str]) -> str:
+    err = capsys.readouterr().err
+    assert err.startswith("ssnmf-fast: error: "), err
+    assert err.count("\n") == 1, err
+    return err
+
+
+def fit(data: Path, model: str, out: Path, *more: str, rank: str | None = "2") -> int:
+    size = [] if rank is None or model == "ts-nmf" else ["--rank", rank]
+    given = ["--model", model, "--out", str(out), "--min-df", "1", *size]
+    return main(["fit", str(data), *given, *more])
+
+
+@pytest.fixture
+def single(tmp_path: Path) -> Path:
+    """Texts of two classes, four of them unlabelled."""
+    path = tmp_path / "single.csv"
+    lines = ["text,kind"]
+    for k, (a, b) in enumerate(zip(ANIMALS, MONEY, strict=True)):
+        lines += [f"{a},{PAGE if k < 8 else ''}", f"{b},{'money' if k < 8 else ''}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> tuple[Path, Path]:
+    """The same texts and mixtures of them, labels by a separator and as lists."""
+    texts = [(a, ["pets"]) for a in ANIMALS] + [(b, ["money"]) for b in MONEY]
+    mixed = [(f"{a} {b}", ["money", "pets"]) for a, b in zip(ANIMALS, MONEY, strict=True)]
+    rows = [*texts, *mixed, ("cat bank", [])]
+    table, lines = tmp_path / "several.csv", tmp_path / "several.jsonl"
+    body = [f"{text},{'; '.join(names)}" for text, names in rows]
+    table.write_text("\n".join(["text,kind", *body]) + "\n", encoding="utf-8")
+    written = [json.dumps({"text": text, "kind": names}) for text, names in rows]
+    lines.write_text("\n".join(written) + "\n", encoding="utf-8")
+    return table, lines
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> tuple[Path, Path]:
+    X, y = load_digits(n_class=4, return_X_y=True)
+    np.save(tmp_path / "digits.npy", X / 16)
+    text = "\n".join(str(label) for label in y) + "\n"
+    (tmp_path / "digits.txt").write_text(text, encoding="utf-8")
+    return tmp_path / "digits.npy", tmp_path / "digits.txt"
+
+
+class TestEveryModel:
+    @pytest.mark.parametrize("model", MODELS_HERE)
+    def test_fit_and_predict(
+        self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "out"
+        assert fit(single, model, out, "--labels", "kind", "--tol", "0") == 0
+        printed = capsys.readouterr().out
+        assert "topic coherence (NPMI): " in printed
+        assert type(sf.load(out / "model.npz")).__name__ == MODELS[model].estimator
+        assert (out / "metrics.json").exists() == (model not in CLASSIFIERS)
+        for row in rows_of(out / "topic_classes.csv"):
+            assert float(row[PAGE]) + float(row["money"]) == pytest.approx(1, abs=1e-4)
+        labels = [row["label"] for row in rows_of(out / "predictions.csv")]
+        assert [labels.count(name) for name in (PAGE, "money", "")] == [8, 8, 4]
+
+        new = tmp_path / "new.csv"
+        assert main(["predict", str(out), str(single), "--out", str(new)]) == 0
+        column = "prediction" if model in CLASSIFIERS else "topic"
+        guesses = [row[column] for row in rows_of(new)]
+        assert len(guesses) == 20
+        for kind in (guesses[::2], guesses[1::2]):
+            assert max(map(kind.count, kind)) >= 8
+        assert guesses[0] != guesses[1]
+
+    @pytest.mark.parametrize("model", [name for name in MODELS_HERE if name in REPORTED])
+    def test_report(self, model: str, single: Path, tmp_path: Path) -> None:
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        assert fit(single, model, tmp_path / "out", "--labels", "kind", "--tol", "0") == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        for part in ("measures", "topics", "classes", "objective", "settings"):
+            assert f'<section id="{part}">' in page
+        assert ('<section id="confusion">' in page) == (MODELS[model].judge is not None)
+        assert PAGE not in page
+        assert ("Topic 1: money" in page) == (model == "ts-nmf")
+
+    @pytest.mark.parametrize("model", GUIDED)
+    def test_needs_labels(
+        self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(single, model, tmp_path / "out") == 2
+        assert f"--model {model} needs --labels" in error_line(capsys)
+
+    @pytest.mark.parametrize("model", [name for name in MODELS_HERE if name != "ts-nmf"])
+    def test_needs_rank(
+        self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(single, model, tmp_path / "out", "--labels", "kind", rank=None) == 2
+        assert "needs --rank" in error_line(capsys)
+
+    def test_help_names_them(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["fit", "--help"]) == 0
+        printed = capsys.readouterr().out
+        assert all(f"  {name} " in printed for name in MODELS)
+
+    def test_parameters(self, digits: tuple[Path, Path], tmp_path: Path) -> None:
+        given = {
+            "nmf-alpha": (["--svm-c", "2", "--supervision-weight", "3"], {"C": 2.0}),
+            "ts-nmf": (["--labelled-weight", "2.5"], {"labelled_weight": 2.5}),
+            "cnmf": (["--reconstruction", "kullback-leibler"], {}),
+        }
+        for model, (more, wanted) in given.items():
+            labels = ["--labels", str(digits[1]), "--max-iter", "3", "--tol", "0"]
+            assert fit(digits[0], model, tmp_path / model, *labels, *more) == 0
+            fitted = sf.load(tmp_path / model / "model.npz")
+            assert {name: getattr(fitted, name) for name in wanted} == wanted
+        assert sf.load(tmp_path / "nmf-alpha" / "model.npz").supervision_weight == 3
+        assert fitted.reconstruction == "kullback-leibler"
+
+
+class TestOptionsOfOtherModels:
+    @pytest.mark.parametrize(
+        ("model", "more", "users"),
+        [
+            ("dd", ["--svm-c", "1"], "nmf-alpha"),
+            ("dd", ["--label-separator", ";"], "ts-nmf, nmf-alpha"),
+            ("cnmf", ["--supervision-weight", "1"], "ff, fd, df, dd, nmf-alpha"),
+            ("ts-nmf", ["--supervision", "frobenius"], "ff, fd, df, dd"),
+            ("nmf-alpha", ["--free-topics", "1"], "ts-nmf"),
+            ("nmf-alpha", ["--labelled-weight", "1"], "ts-nmf"),
+            ("nmf", ["--a-s", "1"], "vbnmf"),
+            ("vbnmf", ["--a-lambda", "1"], "supervised-vbnmf"),
+            ("vbnmf", ["--reconstruction", "frobenius"], "ff, fd, df, dd, nmf, ts-nmf"),
+        ],
+    )
+    def test_named_in_one_line(
+        self,
+        model: str,
+        more: list[str],
+        users: str,
+        single: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert fit(single, model, tmp_path / "out", "--labels", "kind", *more) == 2
+        message = error_line(capsys)
+        assert f"--model {model} has no use for {more[0]}; it is for {users}" in message
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            ["--svm-c", "0"],
+            ["--svm-c", "x"],
+            ["--a-s", "inf"],
+            ["--labelled-weight", "balanced"],
+            ["--free-topics", "-1"],
+            ["--label-separator", ""],
+        ],
+    )
+    def test_values(
+        self, more: list[str], single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 2
+        assert f"argument {more[0]}: needed is" in error_line(capsys)
+
+
+class TestTopicSupervised:
+    def test_number_of_topics(
+        self, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        sizes = {(): 2, ("--free-topics", "2"): 4, ("--rank", "3"): 3}
+        for more, size in sizes.items():
+            assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 0
+            assert len(sf.load(tmp_path / "out" / "model.npz").components_) == size
+        names = [row["name"] for row in rows_of(tmp_path / "out" / "topics.csv")]
+        assert list(dict.fromkeys(names)) == [PAGE, "money", "free0"]
+        capsys.readouterr()
+        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", "--rank", "1") == 2
+        assert "--rank 1 is too small: the labels name 2 topics" in error_line(capsys)
+        both = ["--rank", "3", "--free-topics", "1"]
+        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *both) == 2
+        assert "give one" in error_line(capsys)
+
+    def test_measures_and_predictions(
+        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "out"
+        more = ["--labels", "kind", "--label-separator", ";", "--free-topics", "1"]
+        assert fit(several[0], "ts-nmf", out, *more) == 0
+        rows = rows_of(out / "predictions.csv")
+        assert set(rows[0]) == {
+            *("sample", "label", "used as", "topic", "weight"),
+            *("weight money", "weight pets", "weight free0"),
+        }
+        assert rows[20]["label"] == "money;pets"
+        hidden = [row for row in rows if row["used as"] == "held out"]
+        assert len(hidden) == 6
+        right = np.mean([row["topic"] in row["label"].split(";") for row in hidden])
+        S = np.array([[float(r["weight money"]), float(r["weight pets"])] for r in hidden])
+        truth = np.array([["money" in r["label"], "pets" in r["label"]] for r in hidden])
+        matching = sf.metrics.match_topics(S, truth.astype(float))
+        found = measures_of(out)
+        assert found["largest_topic_right"] == pytest.approx(right)
+        assert found["similarity"] == pytest.approx(matching.score, rel=1e-4)
+        assert found["resolved_topics"] == matching.n_resolved == 2
+        printed = capsys.readouterr().out
+        assert f"largest topic among the labels of 6 held-out samples: {right:.1%}" in printed
+        assert "resolved topics: 2 of 2" in printed
+
+        # What explains most of a sample does not depend on the scale of a topic.
+        model = sf.load(out / "model.npz")
+        model.components_[0] *= 100
+        sf.save(model, out / "model.npz")
+        new = tmp_path / "new.csv"
+        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
+        again = rows_of(new)
+        assert [row["topic"] for row in again] == [row["topic"] for row in rows]
+        assert float(again[0]["weight"]) == pytest.approx(float(rows[0]["weight"]), rel=1e-3)
+
+    def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
+        more = ["--labels", "kind", "--test-size", "0"]
+        assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0
+        assert set(measures_of(tmp_path / "out")) == {"coherence"}
+
+
+class TestSeveralLabels:
+    @pytest.mark.parametrize("model", ["ts-nmf", "nmf-alpha"])
+    def test_lists_as_separated(
+        self, model: str, several: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        table, lines = several
+        more = ["--label-separator", ";"]
+        assert fit(table, model, tmp_path / "a", "--labels", "kind", *more) == 0
+        assert fit(lines, model, tmp_path / "b", "--labels", "kind") == 0
+        for name in ("predictions.csv", "topic_classes.csv", "representation.npy"):
+            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+    def test_f_scores(
+        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(several[1], "nmf-alpha", tmp_path / "out", "--labels", "kind") == 0
+        found = measures_of(tmp_path / "out")
+        assert set(found) == {"micro_f", "macro_f", "coherence"}
+        assert found["micro_f"] > 0.8
+        assert "micro F on 6 held-out samples, LinearSVC on" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("model", ["dd", "cnmf"])
+    def test_refused(
+        self,
+        model: str,
+        several: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert fit(several[1], model, tmp_path / "out", "--labels", "kind") == 2
+        message = error_line(capsys)
+        assert "sample 20 has several labels (money, pets)" in message
+        assert "ts-nmf and nmf-alpha take several" in message
+
+
+class TestDigits:
+    @pytest.mark.parametrize("model", ["nmf-alpha", "cnmf"])
+    def test_accuracy(
+        self,
+        model: str,
+        digits: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        out, more = tmp_path / "out", ["--labels", str(digits[1])]
+        assert fit(digits[0], model, out, *more, rank="8") == 0
+        found = measures_of(out)
+        assert set(found) == {"accuracy"}
+        assert found["accuracy"] > 0.95
+        assert "held-out samples, LinearSVC on the representation: " in capsys.readouterr().out
+        new = tmp_path / "new.csv"
+        assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
+        first = rows_of(new)[0]
+        assert set(first) == {"sample", "topic", "weight", *(f"component{k}" for k in range(8))}
+        assert float(first["weight"]) == float(first[f"component{first['topic']}"]) > 0
