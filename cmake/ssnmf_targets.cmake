@@ -11,6 +11,7 @@ set(SSNMF_KERNEL_SOURCES
     cpp/bindings/solvers.cpp
     cpp/bindings/completion.cpp
     cpp/bindings/tall_qr.cpp
+    cpp/bindings/gamma.cpp
     cpp/bindings/module.cpp)
 
 function(ssnmf_compile_options target)

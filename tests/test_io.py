@@ -43,16 +43,24 @@ def _models(X, y):
         "margin": sf.MarginNMF(**_parameters()).fit(X, y),
         "constrained": sf.ConstrainedNMF(**_parameters()).fit(X, names[y]),
         "real": sf.SSNMFRegressor(**_parameters(max_iter=np.int64(10))).fit(X, y),
+        "bayesian": sf.BayesianNMF(**_parameters(a_S="auto")).fit(X),
+        "bayesian text": sf.SupervisedBayesianNMF(**_parameters(a_lambda=2)).fit(X, names[y]),
+        "bayesian some": sf.SupervisedBayesianNMF(**_parameters()).fit(X, y - 1.0),
     }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("NMF", "int", "text", "object", "bool", "several"),
-        *("topics", "margin", "constrained", "real"),
-    ],
-)
+def _intervals(model):
+    if not hasattr(model, "interval_components"):
+        return ()
+    return (*model.interval_components(), *model.interval_representation())
+
+
+NAMES = ["NMF", "int", "text", "object", "bool", "several", "real"]
+NAMES += ["topics", "margin", "constrained"]
+NAMES += ["bayesian", "bayesian text", "bayesian some"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_estimators_come_back(name, data, path):
     X, _ = data
     model = _models(*data)[name]
@@ -63,6 +71,8 @@ def test_estimators_come_back(name, data, path):
     assert set(vars(loaded)) == set(vars(model))
     assert loaded.objective_ == model.objective_
     assert np.array_equal(loaded.transform(X), model.transform(X))
+    for low, high in zip(_intervals(loaded), _intervals(model), strict=True):
+        assert np.array_equal(low, high)
     if hasattr(model, "predict"):
         assert np.array_equal(loaded.predict(X), model.predict(X))
         assert loaded.predict(X).dtype == model.predict(X).dtype
@@ -195,6 +205,43 @@ def _history(header, arrays):
 )
 def test_spoiled_files_are_refused(spoil, data, path):
     sf.save(sf.SSNMFClassifier(**_parameters()).fit(*data), path)
+    header, arrays = _contents(path)
+    spoil(header, arrays)
+    _rewrite(path, header, arrays)
+    with pytest.raises(ValueError, match="is damaged, or is no model"):
+        sf.load(path)
+
+
+def _negative_rate(header, arrays):
+    arrays["array/components_rate_"][1] = -1
+
+
+def _no_rate(header, arrays):
+    arrays["array/label_rates_"][1, 0] = np.nan
+
+
+def _unknown_group(header, arrays):
+    arrays["array/representation_groups_"][5] = 3
+
+
+def _real_groups(header, arrays):
+    arrays["array/representation_groups_"] = arrays["array/representation_groups_"] / 1.0
+
+
+def _no_bound(header, arrays):
+    header["attributes"]["lower_bound_"] = "high"
+
+
+def _no_shape(header, arrays):
+    header["attributes"]["a_A_"] = 0.0
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [_negative, _negative_rate, _no_rate, _unknown_group, _real_groups, _no_bound, _no_shape],
+)
+def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
+    sf.save(sf.SupervisedBayesianNMF(**_parameters()).fit(*data), path)
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)

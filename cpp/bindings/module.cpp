@@ -53,4 +53,5 @@ PYBIND11_MODULE(SSNMF_MODULE, module) {
   ssnmf::register_solvers(module);
   ssnmf::register_completion(module);
   ssnmf::register_tall_qr(module);
+  ssnmf::register_gamma(module);
 }

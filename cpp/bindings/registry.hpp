@@ -14,5 +14,6 @@ void register_factors(pybind11::module_& module);
 void register_solvers(pybind11::module_& module);
 void register_completion(pybind11::module_& module);
 void register_tall_qr(pybind11::module_& module);
+void register_gamma(pybind11::module_& module);
 
 }  // namespace ssnmf

@@ -26,16 +26,21 @@ if TYPE_CHECKING:
     from . import metrics
     from .estimators import (
         NMF,
+        BayesianNMF,
         ConstrainedNMF,
         LowRankImputer,
         MarginNMF,
+        RankChoice,
         SSNMFClassifier,
         SSNMFRegressor,
+        SupervisedBayesianNMF,
         TopicSupervisedNMF,
+        choose_rank,
     )
 
 __all__ = [
     "NMF",
+    "BayesianNMF",
     "Completion",
     "CompletionState",
     "ConstrainedNMF",
@@ -44,10 +49,13 @@ __all__ = [
     "LowRankImputer",
     "LowRankPlusSparse",
     "MarginNMF",
+    "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SupervisedBayesianNMF",
     "TopicSupervisedNMF",
     "__version__",
+    "choose_rank",
     "complete",
     "factorize",
     "load",
@@ -63,12 +71,16 @@ __all__ = [
 
 _ESTIMATORS = (
     "NMF",
+    "BayesianNMF",
     "ConstrainedNMF",
     "LowRankImputer",
     "MarginNMF",
+    "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SupervisedBayesianNMF",
     "TopicSupervisedNMF",
+    "choose_rank",
 )
 
 

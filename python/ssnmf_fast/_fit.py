@@ -15,7 +15,7 @@ from ._validation import check_integer, check_option, check_real
 
 Array = npt.NDArray[Any]
 SOLVERS = ("auto", "mm", "mu", "hals")
-_CHECK_EVERY = 10
+CHECK_EVERY = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,14 @@ class FitLoop:
             self.solver,
             max_iter=self.max_iter,
             tol=self.tol,
-            check_every=_CHECK_EVERY,
-            check=_observer(problem, rank, self.callback, self.verbose, self.max_iter),
+            check_every=CHECK_EVERY,
+            check=reporter(problem.factors, rank, self.callback, self.verbose, self.max_iter),
         )
         return _result(problem.factors, rank, run)
 
 
-def _observer(
-    problem: Problem,
+def reporter(
+    factors: dict[str, Array],
     rank: int,
     callback: Callable[[State], Any] | None,
     verbose: int,
@@ -104,7 +104,7 @@ def _observer(
         return lambda iteration, value: False
 
     def check(iteration: int, value: float) -> bool:
-        views = {name: _view(factor, rank) for name, factor in problem.factors.items()}
+        views = {name: _view(factor, rank) for name, factor in factors.items()}
         state = State(
             iteration,
             value,

@@ -61,6 +61,7 @@ _SCALARS = (str, bool, int, float, type(None))
 # Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
 # `_fitted_attributes`.
 REGISTRY = {
+    "BayesianNMF": "estimators",
     "Completion": "completion",
     "ConstrainedNMF": "estimators",
     "Factorization": "_factorize",
@@ -69,6 +70,7 @@ REGISTRY = {
     "NMF": "estimators",
     "SSNMFClassifier": "estimators",
     "SSNMFRegressor": "estimators",
+    "SupervisedBayesianNMF": "estimators",
     "TopicSupervisedNMF": "estimators",
 }
 

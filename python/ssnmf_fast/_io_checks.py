@@ -50,7 +50,14 @@ ESTIMATOR_SHAPES: Shapes = {
     "multilabel_": (),
     "n_labelled_": (),
     "n_directions_": (),
+    "components_rate_": ("r",),
+    "representation_rates_": ("g", "r"),
+    "representation_groups_": ("n",),
+    "label_rates_": ("r", "k"),
 }
+# What Bayesian models have besides: rates of gamma distributions, and numbers.
+_RATES = ("components_rate_", "representation_rates_", "label_rates_")
+_POSITIVE = ("a_A_", "b_A_", "a_S_", "b_S_", "a_lambda_", "b_lambda_", "new_sample_rate_")
 
 
 def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
@@ -78,6 +85,21 @@ def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
     dictionary = next(name for name in ("A", "right", "components_") if name in shapes)
     if not math.prod(values[dictionary].shape):
         raise ValueError("the dictionary is empty")
+    if "components_rate_" in values:
+        _check_posteriors(values)
+
+
+def _check_posteriors(values: dict[str, Any]) -> None:
+    """Raise ValueError unless all rates and hyperparameters are positive and groups have rates."""
+    check_numbers(values, ("lower_bound_", *(name for name in _POSITIVE if name in values)))
+    numbers = [np.asarray(values[name]) for name in (*_RATES, *_POSITIVE) if name in values]
+    if not all(np.all((number > 0) & np.isfinite(number)) for number in numbers):
+        raise ValueError("a rate or a hyperparameter is not positive")
+    groups = values["representation_groups_"]
+    if groups.dtype.kind != "i" or not np.all(
+        (groups >= 0) & (groups < len(values["representation_rates_"]))
+    ):
+        raise ValueError("representation_groups_ are no rows of representation_rates_")
 
 
 def check_numbers(values: dict[str, Any], names: tuple[str, ...]) -> None:

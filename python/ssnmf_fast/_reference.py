@@ -30,6 +30,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
+from ._reference_bayes import gamma_bound as gamma_bound
+from ._reference_bayes import gamma_update as gamma_update
+from ._reference_bayes import group_sums as group_sums
 from ._reference_completion import _rows
 from ._reference_completion import mapped_product as mapped_product
 from ._reference_completion import mapped_residuals as mapped_residuals

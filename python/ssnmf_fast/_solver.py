@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
@@ -44,6 +44,14 @@ class Run:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+
+
+class Objective(Protocol):
+    """What :func:`minimise` needs: a value, and updates by name that lower it."""
+
+    def objective(self) -> float: ...
+    def update(self, name: str, rule: Solver) -> None: ...
+    def balance(self) -> bool: ...
 
 
 Check = Callable[[int, float], bool]
@@ -95,7 +103,7 @@ class Extrapolation:
 
 
 def minimise(
-    problem: Problem,
+    problem: Objective,
     order: Sequence[str],
     rule: Solver,
     *,
@@ -103,11 +111,13 @@ def minimise(
     tol: float,
     check_every: int,
     check: Check,
+    settling: int = 0,
 ) -> Run:
     """Update the factors in order until the objective falls by less than `tol` per iteration.
 
-    The rule is eq. 3.10 of the thesis: (F_before - F_now) / F_0 < tol, divided by the number of
-    iterations between two checks.  `check` is called after each; it returns True to stop.
+    The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number of
+    iterations between two checks; it is not applied up to iteration `settling`.  `check` is called
+    after each check; it returns True to stop.
     """
     run = Run()
     first = before = problem.objective()
@@ -115,7 +125,7 @@ def minimise(
     if check(0, first):
         return run
     momentum: Extrapolation | None = None
-    if rule == "auto" and problem.extrapolates():
+    if rule == "auto" and isinstance(problem, Problem) and problem.extrapolates():
         momentum = Extrapolation(problem, order, first)
     for iteration in range(1, max_iter + 1):
         if momentum:
@@ -133,7 +143,7 @@ def minimise(
         run.objective.append((iteration, now))
         if check(iteration, now):
             break
-        if tol > 0 and (before - now) < tol * steps * first:
+        if tol > 0 and iteration > settling and (before - now) < tol * steps * abs(first):
             run.converged = True
             break
         before = now

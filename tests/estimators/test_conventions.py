@@ -22,6 +22,7 @@ import ssnmf_fast as sf
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
+BAYESIAN = [sf.BayesianNMF, sf.SupervisedBayesianNMF]  # no weights, no missing entries
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
@@ -38,7 +39,7 @@ _NEGATIVE_DATA = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS],
+    [estimator() for estimator in ESTIMATORS + BAYESIAN],
     expected_failed_checks=lambda e: _NEGATIVE_DATA.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):

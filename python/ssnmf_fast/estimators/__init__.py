@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from ._bayesian import BayesianNMF
+from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
+from ._rank_choice import RankChoice, choose_rank
 from ._regressor import SSNMFRegressor
 from ._topic_supervised import TopicSupervisedNMF
 
 __all__ = [
     "NMF",
+    "BayesianNMF",
     "ConstrainedNMF",
     "LowRankImputer",
     "MarginNMF",
+    "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SupervisedBayesianNMF",
     "TopicSupervisedNMF",
+    "choose_rank",
 ]

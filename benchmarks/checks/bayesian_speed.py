@@ -1,0 +1,87 @@
+"""What does an iteration of variational Bayes cost, beside one of Kullback-Leibler NMF ("mm")?
+
+    python benchmarks/checks/bayesian_speed.py
+
+Text-like data of the size of 20 Newsgroups (11314 x 10000, about 80 nonzeros a row), float64;
+target: at most 1.6 times.  All are timed in turn, again and again, and the least counts; an
+iteration is a fit with `--iterations` of them minus a fit with none, over their number.  All
+hyperparameters are learned from the first iteration on, and bound and objective are evaluated every
+ten, as always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import load_average, markdown, say, seconds, zipf_text
+
+import ssnmf_fast as sf
+
+CLASSES = 20
+
+
+def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
+    """Return functions of the number of iterations, the first that of plain NMF."""
+    common = {"n_components": rank, "tol": 0, "random_state": 0, "n_threads": threads}
+    nmf = sf.NMF(reconstruction="kullback-leibler", solver="mm", **common)
+    labels = np.random.default_rng(0).integers(CLASSES, size=X.shape[0])
+    unsupervised = sf.BayesianNMF(burn_in=0, **common)
+    sparse = sf.BayesianNMF(burn_in=0, a_S="auto", **common)
+    supervised = sf.SupervisedBayesianNMF(burn_in=0, **common)
+
+    def fit(model: Any, y: Any, max_iter: int) -> Any:
+        return model.set_params(max_iter=max_iter).fit(X, y)
+
+    return {
+        "NMF": partial(fit, nmf, None),
+        "Bayesian": partial(fit, unsupervised, None),
+        "Bayesian, a_S learned": partial(fit, sparse, None),
+        "with labels": partial(fit, supervised, labels),
+    }
+
+
+def iteration_times(
+    runs: dict[str, Callable[[int], Any]], count: int, repeats: int
+) -> dict[str, float]:
+    """Seconds of an iteration of every run, the least of several differences of two fits."""
+    least = {(name, n): np.inf for name in runs for n in (0, count)}
+    for _ in range(repeats):
+        for name, n in least:
+            least[name, n] = min(least[name, n], seconds(lambda n=n, name=name: runs[name](n)))
+    return {name: (least[name, count] - least[name, 0]) / count for name in runs}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ranks", type=int, nargs="+", default=[20, 50, 100])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="small data, the first rank only")
+    options = parser.parse_args(arguments)
+    X = zipf_text(1000, 500, 20) if options.quick else zipf_text(11_314, 10_000, 80)
+    ranks = options.ranks[:1] if options.quick else options.ranks
+    table, header = [], []
+    for threads, rank in product(options.threads, ranks):
+        times = iteration_times(fits(X, rank, threads), options.iterations, options.repeats)
+        base, *others = times.values()
+        say(f"{threads} threads, rank {rank}: {base * 1e3:.1f} ms")
+        times_as_long = [f"{other / base:.2f}" for other in others]
+        table.append([str(threads), str(rank), f"{base * 1e3:.1f}", *times_as_long])
+        header = ["threads", "rank", "NMF, ms", *(f"{name}, times" for name in list(times)[1:])]
+    print(f"float64, load {load_average()}\n\n{markdown(header, table)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,269 @@
+"""Poisson-gamma NMF by variational Bayes (Cemgil 2009), also with labels (Ivek 2014, Table A3).
+
+Counts x_ij are sums over the components of Poisson variables of means s_ik a_kj; S and A have gamma
+priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
+the lower bound of the log-evidence is largest, given the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, psi, xlogy
+
+from ._arrays import aligned_zeros, padded, padded_zeros
+from ._dispatch import kernels
+from ._entries import DenseEntries, SparseEntries, Target
+from ._fit import CHECK_EVERY, reporter
+from ._initialise import start
+from ._problem import Solver
+from ._random import generator
+from ._solver import Run, State, minimise
+from ._terms import Term, build_term
+from ._threads import resolve_threads
+from ._validation import check_integer, check_matrix, check_real
+from ._variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
+
+Array = npt.NDArray[Any]
+
+_ORDER = ("A", "S", "lambda", "hyperparameters")
+_ENTRIES_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Classes of samples: a code for each sample, and the number of samples with each code."""
+
+    codes: Array
+    counts: Array
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalFit:
+    """Result of :func:`fit_variational`: expectations, posterior rates, hyperparameters, bound."""
+
+    S: Array
+    A: Array
+    S_rates: Array
+    A_rates: Array
+    label_rates: Array | None
+    hyperparameters: dict[str, float]
+    objective: list[tuple[int, float]]
+    n_iter: int
+    converged: bool
+
+
+class VariationalProblem:
+    """Posteriors of S and A, their priors, and the updates of one of them at a time.
+
+    Every update is a step of exact coordinate ascent: the bound never falls.  During `burn_in`
+    iterations the rates lambda and the hyperparameters stay as they are.
+    """
+
+    def __init__(
+        self,
+        data: Term,
+        posteriors: dict[str, Posterior],
+        priors: dict[str, GammaPrior | LabelPrior],
+        burn_in: int,
+        n_threads: int,
+    ) -> None:
+        self.posteriors, self.priors = posteriors, priors
+        self._sides = {"S": (data, "A"), "A": (data.transposed(n_threads), "S")}
+        self._burn_in = burn_in
+        self._n_threads = n_threads
+        self._n_iter = 0
+        self._constant = _constant(data)
+        longest = max((p.F for p in posteriors.values()), key=len)
+        self._work = aligned_zeros(longest.shape, longest.dtype)
+        posteriors["S"].add_up(n_threads)
+        for name in ("A", "S"):  # from now on every posterior has the form that the bound is for
+            self._update_factor(name)
+
+    @property
+    def factors(self) -> dict[str, Array]:
+        """The expectations, by rows and padded."""
+        return {name: posterior.E for name, posterior in self.posteriors.items()}
+
+    @property
+    def _learning(self) -> bool:
+        return self._n_iter >= self._burn_in
+
+    def update(self, name: str, rule: Solver) -> None:
+        """Update the posteriors of "A", "S" or "lambda", or the "hyperparameters"."""
+        del rule
+        if name in self.posteriors:
+            self._update_factor(name)
+        elif name == "lambda" and self._learning:
+            self.priors["S"].update(self.posteriors["S"])
+        elif name == "hyperparameters":
+            if self._learning:
+                for factor, prior in self.priors.items():
+                    prior.learn(self.posteriors[factor])
+            self._n_iter += 1
+
+    def _update_factor(self, name: str) -> None:
+        term, other = self._sides[name]
+        this, that, prior = self.posteriors[name], self.posteriors[other], self.priors[name]
+        P = self._work[: len(this.F)]
+        term.pull_up(this.F, that.F, Target(P, 1.0, self._n_threads))
+        rates = prior.expectations + that.sums[:, : that.rank].sum(axis=0)
+        logs = self._learning and prior.needs_logs
+        this.update(P, prior.shape, rates, logs, self._n_threads)
+
+    def objective(self) -> float:
+        """Return minus the lower bound of the log-evidence."""
+        S, A = self.posteriors["S"], self.posteriors["A"]
+        data, _ = self._sides["S"]
+        fitted = float(S.sums.sum(axis=0) @ A.sums.sum(axis=0))
+        bound = self._constant - data.entries.kl_loss(S.F, A.F, self._n_threads) - fitted
+        for name, posterior in self.posteriors.items():
+            prior = self.priors[name]
+            bound += posterior.bound(prior.shape, self._n_threads) + prior.bound(posterior)
+        return -bound
+
+    def balance(self) -> bool:
+        """The priors fix the scale of every component."""
+        return False
+
+
+def _constant(data: Term) -> float:
+    """Sum of x log x - x - log Gamma(x + 1): the bound has minus this sum with x log(x / z)."""
+    entries = data.entries
+    assert isinstance(entries, (SparseEntries, DenseEntries))
+    values = entries.matrix.data if isinstance(entries, SparseEntries) else entries.array.ravel()
+    total = 0.0
+    for begin in range(0, len(values), _ENTRIES_AT_ONCE):
+        x = values[begin : begin + _ENTRIES_AT_ONCE].astype(np.float64)
+        total += float(np.sum(xlogy(x, x) - x - gammaln(x + 1)))
+    return total
+
+
+def fit_variational(
+    X: Any,
+    groups: Groups | None,
+    *,
+    n_components: int,
+    burn_in: int,
+    init: Any,
+    max_iter: int,
+    tol: float,
+    random_state: Any,
+    n_threads: int | None,
+    callback: Callable[[State], Any] | None,
+    verbose: int,
+    **hyperparameters: Any,
+) -> VariationalFit:
+    """Fit the model to checked data; with groups, the one with labels.
+
+    Hyperparameters are a_A and b_A; a_S and b_S, or with groups a_lambda and b_lambda.
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    burn_in = check_integer(burn_in, "burn_in", 0)
+    max_iter = check_integer(max_iter, "max_iter", 0)
+    tol = check_real(tol, "tol")
+    threads = resolve_threads(n_threads)
+    given = {name: check_prior(value, name) for name, value in hyperparameters.items()}
+    X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
+    data = build_term(X, None, "kullback-leibler", "X")
+    S, A, _ = start(init, X, data, None, rank, generator(random_state), threads)
+    posteriors = _posteriors(S, A, groups)
+    priors = _priors(given, groups, S, A)
+    problem = VariationalProblem(data, posteriors, priors, burn_in, threads)
+    run = minimise(
+        problem,
+        _ORDER,
+        "mm",
+        max_iter=max_iter,
+        tol=tol,
+        check_every=CHECK_EVERY,
+        check=reporter(problem.factors, rank, callback, verbose, max_iter),
+        settling=burn_in + CHECK_EVERY - 1,
+    )
+    return _result(problem, run)
+
+
+def _posteriors(S: Array, A: Array, groups: Groups | None) -> dict[str, Posterior]:
+    rank = S.shape[1]
+    n_groups, codes = (1, None) if groups is None else (len(groups.counts), groups.codes)
+    return {
+        "S": Posterior(padded(S, S.dtype), rank, n_groups, codes),
+        "A": Posterior(padded(A.T, A.dtype), rank, 1, None),
+    }
+
+
+def _priors(
+    given: dict[str, float | None], groups: Groups | None, S: Array, A: Array
+) -> dict[str, GammaPrior | LabelPrior]:
+    """Priors whose means, where they are learned, are those of the start."""
+    mean_S, mean_A = (float(F.mean(dtype=np.float64)) or 1.0 for F in (S, A))
+    a_A, b_A = given["a_A"], given["b_A"]
+    shape = 1.0 if a_A is None else a_A
+    prior_A = GammaPrior(shape, b_A or mean_A / shape, a_A is None, b_A is None)
+    if groups is None:
+        a_S, b_S = given["a_S"], given["b_S"]
+        prior_S = GammaPrior(a_S or 1.0, b_S or mean_S, a_S is None, b_S is None, by_mean=True)
+        return {"S": prior_S, "A": prior_A}
+    a_lambda = given["a_lambda"]
+    assert a_lambda is not None
+    labels = LabelPrior(a_lambda, given["b_lambda"], groups.counts, 1 / mean_S, S.shape[1])
+    return {"S": labels, "A": prior_A}
+
+
+def _result(problem: VariationalProblem, run: Run) -> VariationalFit:
+    S, A = problem.posteriors["S"], problem.posteriors["A"]
+    rank = S.rank
+    prior_S, prior_A = problem.priors["S"], problem.priors["A"]
+    assert isinstance(prior_A, GammaPrior)
+    hyperparameters = {"a_A": prior_A.shape, "b_A": prior_A.scale}
+    if isinstance(prior_S, GammaPrior):
+        hyperparameters |= {"a_S": prior_S.shape, "b_S": prior_S.scale}
+    else:
+        hyperparameters |= {"a_lambda": prior_S.prior_shape, "b_lambda": prior_S.prior_scale}
+    return VariationalFit(
+        S=np.ascontiguousarray(S.E[:, :rank]),
+        A=np.ascontiguousarray(A.E[:, :rank].T),
+        S_rates=S.rates[:, :rank].copy(),
+        A_rates=A.rates[0, :rank].copy(),
+        label_rates=prior_S.expectations if isinstance(prior_S, LabelPrior) else None,
+        hyperparameters=hyperparameters,
+        objective=run.objective,
+        n_iter=run.n_iter,
+        converged=run.converged,
+    )
+
+
+def infer(
+    X: Any,
+    A: Array,
+    A_rates: Array,
+    prior_shape: float,
+    prior_rates: Array | float,
+    n_iter: int,
+    n_threads: int | None,
+) -> Array:
+    """Return the expectations of S for new samples, the posterior of A being what it is.
+
+    The number of iterations is fixed, so that no row depends on the others.
+    """
+    threads = resolve_threads(n_threads)
+    X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
+    data = build_term(X, None, "kullback-leibler", "X")
+    rank = len(A)
+    logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(A_rates[:, None])
+    G = padded(np.maximum(np.exp(logs), kernels.tiny(X.dtype)).T, X.dtype)
+    F = padded(np.ones((X.shape[0], rank)), X.dtype)
+    new = Posterior(F, rank, 1, None)
+    rates = prior_rates + A.sum(axis=1, dtype=np.float64)
+    P = padded_zeros(X.shape[0], rank, X.dtype)
+    for _ in range(n_iter):
+        data.pull_up(new.F, G, Target(P, 1.0, threads))
+        new.update(P, prior_shape, rates, False, threads)
+    return np.ascontiguousarray(new.E[:, :rank])
+
+
+__all__ = ["Groups", "State", "VariationalFit", "VariationalProblem", "fit_variational", "infer"]

@@ -1,0 +1,183 @@
+"""Estimator :class:`BayesianNMF`: Poisson-gamma NMF by variational Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy.typing as npt
+
+from ._bayesian_base import BayesianBase
+
+Array = npt.NDArray[Any]
+
+
+class BayesianNMF(BayesianBase):
+    """Poisson-gamma NMF by variational Bayes [1]_.
+
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``, and S and A have gamma priors.  The
+    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
+    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    a_A : float or "auto"
+        Shape of the prior of A, 1e-6 to 1e6; below 1 it favours sparse components.  "auto" learns
+        it, between 1e-3 and 1e6.
+    b_A : float or "auto"
+        Scale of the prior of A, 1e-9 to 1e9; its mean is ``a_A * b_A``.
+    a_S : float or "auto"
+        Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
+        value steers sparsity better than a learned one.
+    b_S : float or "auto"
+        Mean of the prior of S, 1e-9 to 1e9.
+    burn_in : int
+        Number of iterations, at least 0, before hyperparameters are learned.
+    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r) and A (r, m).  Zeros of a start do not stay.
+    max_iter : int
+        Largest number of iterations, at least 0.
+    tol : float
+        Stop when the bound rises by less than `tol` times its first value per iteration, once
+        burn-in is over; 0 never stops early.
+    random_state : None, int, Generator or RandomState
+        Seed of the start; give an int for the same result every time.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
+        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
+        fit.
+    verbose : int
+        1 shows progress on standard error.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Posterior expectations of A.
+    components_rate_ : ndarray, shape (r,)
+        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
+        rate ``components_rate_[k]`` and this expectation.
+    representation_ : ndarray, shape (n, r)
+        Posterior expectations of S.
+    representation_rates_ : ndarray, shape (1, r)
+        Rates of the posteriors of S, float64.
+    representation_groups_ : ndarray of int32, shape (n,)
+        Row of `representation_rates_` for every sample; here always 0.
+    lower_bound_ : float
+        Lower bound of the log-evidence, log p(X), after the last iteration: larger is better.
+    objective_ : list of (int, float)
+        Iterations at which the bound was evaluated, and *minus* its values, which fall.
+    a_A_, b_A_, a_S_, b_S_ : float
+        Hyperparameters, given or learned.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    SupervisedBayesianNMF : The same with labels.
+    NMF : Point estimates; with ``reconstruction="kullback-leibler"`` the likelihood is the same.
+
+    Notes
+    -----
+    Data need not be integers: the bound is then one of a continued Poisson likelihood.  NaN,
+    weights and matrices on disk are not supported.
+
+    References
+    ----------
+    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models",
+       Computational Intelligence and Neuroscience, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.poisson(rng.gamma(0.5, 2, (40, 2)) @ rng.gamma(0.5, 2, (2, 12)))
+    >>> model = sf.BayesianNMF(n_components=2, tol=0, random_state=0).fit(X)
+    >>> low, high = model.interval_components(level=0.9)
+    >>> bool((low < model.components_).all() and (low < high).all())
+    True
+    """
+
+    _fitted_attributes = (*BayesianBase._fitted_attributes, "a_S_", "b_S_")
+    _model_parameters = (*BayesianBase._model_parameters, "a_S", "b_S")
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        a_A: float | str = "auto",
+        b_A: float | str = "auto",
+        a_S: float | str = 1.0,
+        b_S: float | str = "auto",
+        burn_in: int = 10,
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.a_A = a_A
+        self.b_A = b_A
+        self.a_S = a_S
+        self.b_S = b_S
+        self.burn_in = burn_in
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> BayesianNMF:
+        """Learn the posteriors.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, without NaN.
+        y : ignored
+            Present for the conventions of scikit-learn.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn_posterior(self._checked(X, reset=True))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Fit, then represent the same samples: the same as ``fit(X).transform(X)``.
+
+        Parameters as in :meth:`fit`.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+            Close to `representation_`, the posterior at the end of the fit.
+        """
+        X = self._checked(X, reset=True)
+        self._learn_posterior(X)
+        return self._represent(X)
+
+    def _prior_of_new_samples(self) -> tuple[float, Any]:
+        return self.a_S_, self.a_S_ / self.b_S_

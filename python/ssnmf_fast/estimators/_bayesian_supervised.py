@@ -1,0 +1,206 @@
+"""Estimator :class:`SupervisedBayesianNMF`: Poisson-gamma NMF with labels by variational Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._bayesian_base import BayesianBase
+from ._targets import ClassLabels, require
+
+Array = npt.NDArray[Any]
+
+
+class SupervisedBayesianNMF(BayesianBase):
+    """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
+
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
+    rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
+    the samples of a class come to share few components.  :meth:`transform` gives representations in
+    which classes are easily told apart, by a classifier of your choice.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1.
+    a_A, b_A : float or "auto"
+        Shape and scale of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
+        sparse and keeps S from being so (section 3.4): by default it is 1.
+    a_lambda : float
+        Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
+        components, up to several times the number of samples of a class; beyond, the prior has the
+        say and the classes are forgotten.  It is never learned.
+    b_lambda : float or "auto"
+        Scale of that prior, 1e-9 to 1e9.
+    burn_in : int
+        Number of iterations, at least 0, during which all rates are equal and hyperparameters are
+        not learned.
+    init, max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`BayesianNMF`.
+    unlabelled : "auto", None or a label
+        What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
+        :class:`SSNMFClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (k,)
+        The classes, sorted.
+    n_labelled_ : int
+        Number of labelled samples.
+    label_rates_ : ndarray, shape (r, k)
+        Expected rates of the components in the classes, float64: where one is small, the samples of
+        the class make much use of the component.
+    new_sample_rate_ : float
+        Rate of the exponential prior of new samples, the same for all components: it gives the mean
+        of `representation_`.  Nothing is known of their classes.
+    components_, components_rate_, lower_bound_, objective_, n_iter_
+        As in :class:`BayesianNMF`.
+    representation_ : ndarray, shape (n, r)
+        Posterior expectations of S, in which the labels had a say.
+    representation_rates_ : ndarray, shape (k or k + 1, r)
+        Rates of the posteriors of S, float64, by class; the last row is of unlabelled samples.
+    representation_groups_ : ndarray of int32, shape (n,)
+        Row of `representation_rates_` for every sample.
+    a_A_, b_A_, a_lambda_, b_lambda_ : float
+        Hyperparameters, given or learned.
+    n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    BayesianNMF : The same without labels.
+    SSNMFClassifier : Labels as a second matrix to be factorised; it predicts classes.
+
+    Notes
+    -----
+    Unlabelled samples are a class of their own with rates of its own, our extension of the model.
+
+    References
+    ----------
+    .. [1] I. Ivek, "Interpretable low-rank document representations with label-dependent sparsity
+       patterns", 2014, Table A3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = ["sport", "sport", "politics", "politics", None]
+    >>> model = sf.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
+    >>> model.label_rates_.shape, model.n_labelled_
+    ((2, 2), 4)
+    """
+
+    _fitted_attributes = (
+        *BayesianBase._fitted_attributes,
+        "classes_",
+        "n_labelled_",
+        "label_rates_",
+        "new_sample_rate_",
+        "a_lambda_",
+        "b_lambda_",
+    )
+    _model_parameters = (*BayesianBase._model_parameters, "a_lambda", "b_lambda")
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        a_A: float | str = 1.0,
+        b_A: float | str = "auto",
+        a_lambda: float = 100.0,
+        b_lambda: float | str = "auto",
+        burn_in: int = 10,
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        unlabelled: Any = "auto",
+    ) -> None:
+        self.n_components = n_components
+        self.a_A = a_A
+        self.b_A = b_A
+        self.a_lambda = a_lambda
+        self.b_lambda = b_lambda
+        self.burn_in = burn_in
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
+        self.unlabelled = unlabelled
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: labels are needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> SupervisedBayesianNMF:
+        """Learn the posteriors from samples and their labels.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, without NaN.
+        y : array_like, shape (n,)
+            Class labels (integers, strings or objects); see `unlabelled`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, labels or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        X = self._checked(X, reset=True)
+        self._learn_posterior(X, self._read_labels(X, y))
+        return self
+
+    def fit_transform(self, X: Any, y: Any) -> Array:
+        """Fit, then represent the same samples over the learned dictionary.
+
+        The same as ``fit(X, y).transform(X)``: the labels have no say in it.  The posterior of the
+        fit itself, in which they do, is `representation_`.  Parameters as in :meth:`fit`.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+        """
+        X = self._checked(X, reset=True)
+        self._learn_posterior(X, self._read_labels(X, y))
+        return self._represent(X)
+
+    def _read_labels(self, X: Any, y: Any) -> ClassLabels:
+        require(self, X, y)
+        labels = ClassLabels(y, self.unlabelled)
+        labels.check_fit()
+        return labels
+
+    def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
+        k = len(labels.classes)
+        self.classes_ = labels.classes
+        self.n_labelled_ = len(labels.known)
+        self.label_rates_ = np.ascontiguousarray(rates[:k].T)
+        self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
+
+    def _prior_of_new_samples(self) -> tuple[float, Any]:
+        return 1.0, self.new_sample_rate_
+
+    def _class_shares(self) -> tuple[Array | None, Array | None]:
+        return self.classes_, 1 / self.label_rates_

@@ -1,0 +1,328 @@
+"""The engine of variational Bayes: against Table A3 in plain NumPy, and its bound."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln, psi
+
+from ssnmf_fast import _variational
+from ssnmf_fast._variational import Groups, fit_variational, infer
+from ssnmf_fast._variational_priors import best_shape
+
+DEFAULTS = {
+    "n_components": 3,
+    "a_A": "auto",
+    "b_A": "auto",
+    "burn_in": 3,
+    "init": "random",
+    "max_iter": 20,
+    "tol": 0,
+    "random_state": 0,
+    "n_threads": 1,
+    "callback": None,
+    "verbose": 0,
+}
+UNSUPERVISED = DEFAULTS | {"a_S": 1.0, "b_S": "auto"}
+SUPERVISED = DEFAULTS | {"a_lambda": 5.0, "b_lambda": "auto"}
+
+
+def problem(seed=0, shape=(30, 20), rank=3):
+    rng = np.random.default_rng(seed)
+    n, m = shape
+    X = rng.poisson(2 * rng.gamma(0.3, 1, (n, rank)) @ rng.gamma(0.3, 3, (rank, m)))
+    codes = np.arange(n, dtype=np.int32) % min(3, n)
+    return X.astype(float), Groups(codes, np.bincount(codes))
+
+
+def every_bound(X, groups, **parameters):
+    """Lower bounds at the start and after every iteration."""
+    defaults = UNSUPERVISED if groups is None else SUPERVISED
+    with mock.patch.object(_variational, "CHECK_EVERY", 1):
+        fit = fit_variational(X, groups, **defaults | parameters)
+    return fit, -np.array([value for _, value in fit.objective])
+
+
+# ------------------------------------------------------------------------- Table A3, word for word
+
+
+def shape_with(difference):
+    """The a at which log a - psi(a) is `difference`."""
+    return scipy.optimize.brentq(lambda a: np.log(a) - psi(a) - difference, 1e-3, 1e6, xtol=1e-14)
+
+
+def table_a3(X, S, A, groups, n_iter, burn_in):
+    """The algorithm of the paper, transposed (samples in rows), with Cemgil's model of S if there
+    are no groups, and maximisation of the bound in the hyperparameters; dense, by the formulas."""
+    E_S, L_S, E_A, L_A = S, np.log(S), A, np.log(A)
+    a_A, b_A, b_S = 1.0, A.mean(), S.mean()
+    if groups is not None:
+        delta = np.eye(len(groups.counts))[groups.codes]  # samples x classes
+        a_lambda, b_lambda = 5.0, 1 / (5.0 * S.mean())
+        E_lambda = np.full((S.shape[1], len(groups.counts)), 1 / S.mean())
+
+    def sources():
+        Xi = X / (np.exp(L_S) @ np.exp(L_A))
+        return np.exp(L_S) * (Xi @ np.exp(L_A).T), np.exp(L_A) * (np.exp(L_S).T @ Xi)
+
+    for iteration in range(n_iter + 1):  # the first has no lambda: it is the start
+        shape = a_A + sources()[1]
+        scale = 1 / (1 / b_A + E_S.sum(axis=0)[:, None] * np.ones_like(A))
+        E_A, L_A = shape * scale, psi(shape) + np.log(scale)
+        shape = 1 + sources()[0]
+        rate_S = 1 / b_S if groups is None else (E_lambda @ delta.T).T
+        scale = 1 / (rate_S + E_A.sum(axis=1) * np.ones_like(S))
+        E_S, L_S = shape * scale, psi(shape) + np.log(scale)
+        if iteration == 0 or iteration <= burn_in:
+            continue
+        if groups is not None:
+            shape = a_lambda + groups.counts * np.ones_like(E_lambda)
+            E_lambda = shape / (1 / b_lambda + E_S.T @ delta)
+            b_lambda = E_lambda.mean() / a_lambda
+        else:
+            b_S = E_S.mean()
+        a_A = shape_with(np.log(E_A.mean()) - L_A.mean())
+        b_A = E_A.mean() / a_A
+    return E_S, E_A, a_A, b_A
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+@pytest.mark.parametrize("burn_in", [0, 4])
+def test_updates_are_those_of_table_a3(supervised, burn_in):
+    X, groups = problem()
+    groups = groups if supervised else None
+    rng = np.random.default_rng(1)
+    S, A = rng.random((30, 3)) + 0.1, rng.random((3, 20)) + 0.1
+    defaults = SUPERVISED if supervised else UNSUPERVISED
+    parameters = {"init": (S, A), "burn_in": burn_in, "max_iter": 15}
+    fit = fit_variational(X, groups, **defaults | parameters)
+    E_S, E_A, a_A, b_A = table_a3(X, S, A, groups, 15, burn_in)
+    np.testing.assert_allclose(fit.S, E_S, rtol=1e-8)
+    np.testing.assert_allclose(fit.A, E_A, rtol=1e-8)
+    assert fit.hyperparameters["a_A"] == pytest.approx(a_A, rel=1e-8)
+    assert fit.hyperparameters["b_A"] == pytest.approx(b_A, rel=1e-8)
+
+
+# ------------------------------------------------------------------------------------- the bound
+
+
+def gamma_part(E, rate, prior_shape, prior_rate, log_prior_rate=None):
+    """Expected log-prior and entropy of gamma variables."""
+    shape = E * rate
+    Lg = psi(shape) - np.log(rate)
+    log_rate = np.log(prior_rate) if log_prior_rate is None else log_prior_rate
+    prior = (prior_shape - 1) * Lg - prior_rate * E + prior_shape * log_rate - gammaln(prior_shape)
+    entropy = scipy.stats.gamma(shape, scale=1 / rate).entropy()
+    return float(np.sum(prior) + np.sum(entropy))
+
+
+def written_out(X, fit, groups):
+    """The bound from the posteriors of all variables, the sources included."""
+    h = fit.hyperparameters
+    rates_S = fit.S_rates[np.zeros(len(X), int) if groups is None else groups.codes]
+    rates_A = fit.A_rates[:, None]
+    L_S = psi(fit.S * rates_S) - np.log(rates_S)
+    L_A = psi(fit.A * rates_A) - np.log(rates_A)
+    joint = L_S[:, :, None] + L_A[None]
+    shares = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
+    logs = np.log(np.maximum(shares, 1e-300))
+    total = np.sum(X[:, None] * shares * (joint - logs)) - np.sum(fit.S @ fit.A + gammaln(X + 1))
+    total += gamma_part(fit.A, rates_A, h["a_A"], 1 / h["b_A"])
+    if groups is None:
+        return total + gamma_part(fit.S, rates_S, h["a_S"], h["a_S"] / h["b_S"])
+    shape = h["a_lambda"] + groups.counts[:, None]
+    E = fit.label_rates
+    Lg = psi(shape) - np.log(shape / E)
+    total += gamma_part(fit.S, rates_S, 1.0, E[groups.codes], Lg[groups.codes])
+    return total + gamma_part(E, shape / E, h["a_lambda"], 1 / h["b_lambda"])
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+@pytest.mark.parametrize("max_iter", [0, 2, 30])
+@pytest.mark.parametrize("a_A", ["auto", 0.05])
+def test_bound_equals_the_formula_written_out(supervised, max_iter, a_A):
+    X, groups = problem(1)
+    groups = groups if supervised else None
+    fit, bounds = every_bound(X, groups, max_iter=max_iter, a_A=a_A)
+    assert bounds[-1] == pytest.approx(written_out(X, fit, groups), rel=1e-9)
+
+
+@pytest.mark.parametrize("x", [0, 1, 7])
+def test_bound_is_below_the_evidence_and_near_it(x):
+    a_A, b_A, a_S, b_S = 1.5, 2.0, 1.0, 1.5
+
+    def joint(a):  # s integrated out: a negative binomial distribution
+        chance = (a_S / b_S) / (a_S / b_S + a)
+        prior = scipy.stats.gamma.pdf(a, a_A, scale=b_A)
+        return scipy.stats.nbinom.pmf(x, a_S, chance) * prior
+
+    evidence, _ = scipy.integrate.quad(joint, 0, np.inf)
+    given = {"a_A": a_A, "b_A": b_A, "a_S": a_S, "b_S": b_S, "n_components": 1, "max_iter": 300}
+    fit = fit_variational(np.array([[float(x)]]), None, **UNSUPERVISED | given)
+    bound = -fit.objective[-1][1]
+    assert np.log(evidence) - 0.7 < bound < np.log(evidence)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    dtype=st.sampled_from([np.float32, np.float64]),
+    supervised=st.booleans(),
+    a_A=st.sampled_from(["auto", 0.01, 0.3, 5.0]),
+    b_A=st.sampled_from(["auto", 0.2]),
+    a_S=st.sampled_from(["auto", 0.2, 1.0]),
+    b_S=st.sampled_from(["auto", 3.0]),
+    a_lambda=st.sampled_from([0.01, 1.0, 100.0]),
+    burn_in=st.integers(0, 5),
+    seed=st.integers(0, 10_000),
+)
+def test_bound_never_falls(dtype, supervised, a_A, b_A, a_S, b_S, a_lambda, burn_in, seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(int(side) for side in rng.integers(1, 25, size=2))
+    X, groups = problem(seed, shape, int(rng.integers(1, 5)))
+    if seed % 3 == 0:
+        X = X * rng.random(shape) * 10.0 ** rng.integers(-3, 4)
+    given = {"a_A": a_A, "b_A": b_A, "burn_in": burn_in, "n_components": 1 + seed % 6}
+    given |= {"a_lambda": a_lambda, "b_lambda": b_S} if supervised else {"a_S": a_S, "b_S": b_S}
+    fit, bounds = every_bound(
+        X.astype(dtype), groups if supervised else None, random_state=seed, **given
+    )
+    scale = np.abs(bounds).max() + float(np.sum(X * np.log1p(X))) + 10 * (fit.S.size + fit.A.size)
+    assert np.isfinite(bounds).all()
+    assert np.isfinite(fit.S).all()
+    assert np.isfinite(fit.A).all()
+    assert np.diff(bounds).min() >= -50 * np.finfo(dtype).eps * scale
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_burn_in_holds_hyperparameters_and_rates(supervised):
+    X, groups = problem()
+    groups = groups if supervised else None
+    held, _ = every_bound(X, groups, burn_in=6, max_iter=6)
+    start, _ = every_bound(X, groups, burn_in=6, max_iter=0)
+    after, _ = every_bound(X, groups, burn_in=6, max_iter=7)
+    assert held.hyperparameters == start.hyperparameters
+    changed = {k for k, v in after.hyperparameters.items() if v != held.hyperparameters[k]}
+    assert changed == ({"a_A", "b_A", "b_lambda"} if supervised else {"a_A", "b_A", "b_S"})
+    if supervised:
+        assert np.ptp(held.label_rates) < 1e-12 * held.label_rates.max()
+        assert np.ptp(after.label_rates) > 0.01 * after.label_rates.max()
+
+
+def test_learned_hyperparameters_are_where_the_bound_is_largest():
+    X, groups = problem()
+    for of_fit in (None, groups):
+        fit, _ = (
+            every_bound(X, of_fit, max_iter=3000, a_S="auto")
+            if of_fit is None
+            else (every_bound(X, of_fit, max_iter=3000))
+        )
+        here = written_out(X, fit, of_fit)
+        for name in fit.hyperparameters.keys() - {"a_lambda"}:
+            for factor in (0.9, 1.1):
+                moved = fit.hyperparameters | {name: factor * fit.hyperparameters[name]}
+                with mock.patch.dict(fit.hyperparameters, moved):
+                    assert written_out(X, fit, of_fit) < here
+
+
+def test_no_stop_before_the_end_of_burn_in():
+    X, _ = problem()
+    fit = fit_variational(X, None, **UNSUPERVISED | {"burn_in": 35, "tol": 1e3, "max_iter": 200})
+    assert fit.n_iter == 50
+    assert fit.converged
+
+
+@pytest.mark.parametrize("difference", [1e-9, 1e-3, 0.5, 10.0, 500.0, 1e4])
+def test_best_shape(difference):
+    a = best_shape(lambda a: np.log(a) - psi(a) - difference)
+    assert 1e-3 <= a <= 1e6
+    if 1e-3 < a < 1e6:
+        assert np.log(a) - psi(a) == pytest.approx(difference, rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------- arrays
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_sparse_equals_dense(supervised):
+    X, groups = problem(shape=(80, 50))
+    groups = groups if supervised else None
+    defaults = (SUPERVISED if supervised else UNSUPERVISED) | {"max_iter": 30}
+    dense = fit_variational(X, groups, **defaults)
+    for container in (sp.csr_array, sp.csc_array, sp.coo_array):
+        sparse = fit_variational(container(X), groups, **defaults)
+        np.testing.assert_allclose(sparse.S, dense.S, rtol=1e-10)
+        np.testing.assert_allclose(sparse.A, dense.A, rtol=1e-10)
+        assert sparse.objective[-1][1] == pytest.approx(dense.objective[-1][1], rel=1e-12)
+    transposed = fit_variational(np.asfortranarray(X), groups, **defaults)
+    np.testing.assert_allclose(transposed.S, dense.S, rtol=1e-10)
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_threads_give_the_same_bits(supervised):
+    X, groups = problem(shape=(3000, 300))
+    defaults = (SUPERVISED if supervised else UNSUPERVISED) | {"max_iter": 8}
+    results = set()
+    for n_threads in (1, 2, 3):
+        parameters = defaults | {"n_threads": n_threads}
+        fit = fit_variational(sp.csr_array(X), groups if supervised else None, **parameters)
+        new = infer(X[:50], fit.A, fit.A_rates, 1.0, 1.0, 5, n_threads)
+        results.add((fit.S.tobytes(), fit.A.tobytes(), fit.objective[-1][1], new.tobytes()))
+    assert len(results) == 1
+
+
+DEGENERATE = {
+    "all zero": np.zeros((6, 5)),
+    "empty row and column": np.pad(np.ones((4, 4)), ((0, 1), (1, 0))),
+    "one entry": np.ones((1, 1)),
+    "one sample": np.ones((1, 5)),
+    "one feature": np.ones((6, 1)),
+    "empty sparse": sp.csr_array((4, 3)),
+    "tiny values": np.full((4, 4), 1e-300),
+    "large values": np.full((4, 4), 1e80),
+    "large and small": np.outer([1e-30, 1, 1e30], [1, 1e20, 1e-20]),
+}
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("supervised", [False, True])
+@pytest.mark.parametrize("shapes", ["auto", 1e-6, 1e6])
+def test_degenerate_data_gives_finite_posteriors(name, supervised, shapes):
+    X = DEGENERATE[name]
+    codes = np.arange(X.shape[0], dtype=np.int32) % 2
+    groups = Groups(codes, np.bincount(codes)) if supervised else None
+    given = {"a_A": shapes, "max_iter": 30, "n_components": 4}
+    given |= {"a_lambda": 1.0 if shapes == "auto" else shapes} if supervised else {"a_S": shapes}
+    fit = fit_variational(X, groups, **(SUPERVISED if supervised else UNSUPERVISED) | given)
+    new = infer(X, fit.A, fit.A_rates, 1.0, 1.0, 10, 1)
+    for array in (fit.S, fit.A, fit.S_rates, fit.A_rates, new, [v for _, v in fit.objective]):
+        assert np.isfinite(array).all()
+    assert np.isfinite(list(fit.hyperparameters.values())).all()
+
+
+def test_rows_of_new_samples_do_not_depend_on_each_other():
+    X, _ = problem(shape=(60, 20))
+    fit = fit_variational(X, None, **UNSUPERVISED)
+    together = infer(X, fit.A, fit.A_rates, 1.0, 0.5, 50, 1)
+    alone = [infer(X[i : i + 1], fit.A, fit.A_rates, 1.0, 0.5, 50, 1)[0] for i in range(60)]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+def test_given_start_is_not_modified():
+    X, _ = problem()
+    S, A = np.ones((30, 3)), np.random.default_rng(0).random((3, 20))
+    S[:, 0] = 0
+    copies = X.copy(), S.copy(), A.copy()
+    for array in (X, S, A):
+        array.flags.writeable = False
+    fit = fit_variational(X, None, **UNSUPERVISED | {"init": (S, A)})
+    assert (fit.S > 0).all()
+    for array, copy in zip((X, S, A), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
