@@ -26,19 +26,17 @@ _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 
 
 def check_prior(value: Any, name: str) -> float | None:
-    """Return a hyperparameter, or None for "auto"; a_lambda is never learned."""
-    learned = name != "a_lambda"
-    if learned and isinstance(value, str) and value == "auto":
+    """Return a hyperparameter, or None for "auto"."""
+    if isinstance(value, str) and value == "auto":
         return None
     least, most = SHAPES if name.startswith("a_") else SCALES
-    auto = "'auto' or " if learned else ""
     if isinstance(value, str):
         raise ValueError(
-            f"{name} must be {auto}a number from {least:g} to {most:g}; got {value!r}."
+            f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {value!r}."
         )
     number = check_real(value, name)
     if not least <= number <= most:
-        raise ValueError(f"{name} must be {auto}from {least:g} to {most:g}; got {value!r}.")
+        raise ValueError(f"{name} must be 'auto' or from {least:g} to {most:g}; got {value!r}.")
     return number
 
 

@@ -146,8 +146,8 @@ def test_parameters_of_one_model_are_refused_too(digits):
     for name in ("a_S", "b_S"):
         with pytest.raises(ValueError, match=f"{name} must be 'auto' or"):
             _fitted(sf.BayesianNMF, X, **{name: 1e-12})
-    with pytest.raises(ValueError, match="a_lambda must be a number from"):
-        _fitted(sf.SupervisedBayesianNMF, X, y, a_lambda="auto")
+    with pytest.raises(ValueError, match="a_lambda must be 'auto' or a number from"):
+        _fitted(sf.SupervisedBayesianNMF, X, y, a_lambda="learn")
     with pytest.raises(ValueError, match="b_lambda must be 'auto' or"):
         _fitted(sf.SupervisedBayesianNMF, X, y, b_lambda=0)
 
@@ -283,6 +283,7 @@ def test_unlabelled_samples_are_a_class_of_their_own(labelled):
     assert np.array_equal(again.components_, model.components_)
     whole = _fitted(sf.SupervisedBayesianNMF, X, y)
     assert whole.representation_rates_.shape == (3, 6)
+    assert (model.a_lambda_, whole.a_lambda_) == (15, 20)  # half of 30 and of 40 a class
     assert 1 / whole.new_sample_rate_ == pytest.approx(whole.representation_.mean(), rel=1e-12)
 
 

@@ -23,6 +23,8 @@ _TRANSFORM_ITERATIONS = 100
 class BayesianBase(FactorizationBase):
     """Poisson-gamma NMF with gamma posteriors; subclasses say what is known of S beforehand."""
 
+    a_lambda: float | str
+
     _fitted_attributes: ClassVar[tuple[str, ...]] = (
         *FactorizationBase._fitted_attributes,
         "components_rate_",
@@ -63,7 +65,10 @@ class BayesianBase(FactorizationBase):
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data; set the attributes only once it has succeeded."""
         groups = None if labels is None else _groups(labels)
-        result: Any = fit_variational(X, groups, **self._arguments(self._model_parameters))
+        arguments = self._arguments(self._model_parameters)
+        if labels is not None and isinstance(self.a_lambda, str) and self.a_lambda == "auto":
+            arguments["a_lambda"] = len(labels.known) / (2 * len(labels.classes))
+        result: Any = fit_variational(X, groups, **arguments)
         self.components_ = result.A
         self.components_rate_ = result.A_rates
         self.representation_ = result.S

@@ -29,10 +29,11 @@ class SupervisedBayesianNMF(BayesianBase):
     a_A, b_A : float or "auto"
         Shape and scale of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
         sparse and keeps S from being so (section 3.4): by default it is 1.
-    a_lambda : float
+    a_lambda : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
-        components, up to several times the number of samples of a class; beyond, the prior has the
-        say and the classes are forgotten.  It is never learned.
+        components.  It steers up to about twice the number of samples of a class; beyond, the prior
+        has the say and the classes are forgotten.  It is never learned: "auto" takes half the mean
+        number of labelled samples of a class.
     b_lambda : float or "auto"
         Scale of that prior, 1e-9 to 1e9.
     burn_in : int
@@ -111,7 +112,7 @@ class SupervisedBayesianNMF(BayesianBase):
         n_components: int = 10,
         a_A: float | str = 1.0,
         b_A: float | str = "auto",
-        a_lambda: float = 100.0,
+        a_lambda: float | str = "auto",
         b_lambda: float | str = "auto",
         burn_in: int = 10,
         init: Any = "random",
