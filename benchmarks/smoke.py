@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), *(str(HERE / part) for part in ("kernels", "peers", "papers"))]
+sys.path[:0] = [str(HERE), *(str(HERE / part) for part in ("kernels", "peers", "papers", "checks"))]
 
 
 def kl_pass() -> None:
@@ -48,6 +48,15 @@ def convergence() -> None:
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
+
+
+def family() -> None:
+    """Models that labels guide, and Bayesian ones."""
+    for name in ("topic_supervised", "nmf_alpha", "vbnmf"):
+        importlib.import_module(name).main(["--quick"])
+    import bayesian_speed as speed
+
+    speed.main(["--quick", "--repeats", "1", "--iterations", "2", "--threads", "1"])
 
 
 def threads() -> None:
@@ -87,7 +96,17 @@ def run_class(cls: Any) -> int:
 
 
 def main() -> None:
-    for part in (kl_pass, iterations, memory, convergence, papers, threads, completion, suite):
+    for part in (
+        kl_pass,
+        iterations,
+        memory,
+        convergence,
+        papers,
+        family,
+        threads,
+        completion,
+        suite,
+    ):
         output = io.StringIO()
         with redirect_stdout(output):
             part()

@@ -16,7 +16,7 @@ from ._problem import Problem, Relation
 from ._random import generator
 from ._terms import Loss, build_term
 from ._threads import resolve_threads
-from ._validation import check_integer, check_matrix
+from ._validation import check_integer, check_matrix, check_option
 
 Array = npt.NDArray[Any]
 
@@ -39,20 +39,25 @@ def factorize_preserving(
     tol: float,
     callback: Any,
     verbose: int,
-) -> Factorization:
+) -> tuple[Factorization, float]:
     """Minimise ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
     `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
-    The other parameters are those of :func:`ssnmf_fast.factorize`.
+    The other parameters are those of :func:`ssnmf_fast.factorize`, and the weight may be "auto":
+    then the weighted combinations sum to as much as the data.  Returned is the weight, too.
     """
     rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    weight = check_weight(supervision_weight)
+    automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
+    weight = None if automatic else _weight(supervision_weight)
     X, data, _ = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
     mixing = _mixing(alpha, X)
     preserved = build_term(_combined(mixing, X), None, cast(Loss, reconstruction), "X")
+    if automatic:
+        total = preserved.entries.total()
+        weight = data.entries.total() / total if total > 0 else 1.0
 
     factors = stored(*start(init, X, data, None, rank, rng, threads))
     related = [
@@ -60,7 +65,14 @@ def factorize_preserving(
         Relation("S", "A", preserved, image=Image.by(mixing, threads)),
     ]
     related = balance_weight(related, weight, factors, threads)
-    return loop.run(Problem(factors, related, threads), rank)
+    return loop.run(Problem(factors, related, threads), rank), related[1].coefficient
+
+
+def _weight(given: Any) -> float | None:
+    """Return lambda, or None for "balanced"."""
+    if isinstance(given, str):
+        check_option(given, "supervision_weight", ("auto", "balanced"))
+    return check_weight(given)
 
 
 def _mixing(alpha: Any, X: Any) -> sp.csr_array:

@@ -305,7 +305,7 @@ class TestDigits:
         assert fit(digits[0], model, out, *more, rank="8") == 0
         found = measures_of(out)
         assert set(found) == {"accuracy"}
-        assert found["accuracy"] > 0.95
+        assert found["accuracy"] > 0.9
         assert "held-out samples, LinearSVC on the representation: " in capsys.readouterr().out
         new = tmp_path / "new.csv"
         assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0

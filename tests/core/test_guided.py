@@ -39,7 +39,7 @@ def _preserving(X, alpha, S, A, weight=0.7, X_weights=None, **more):
         "callback": None,
         "verbose": 0,
     }
-    return factorize_preserving(X, alpha, X_weights, **(arguments | more))
+    return factorize_preserving(X, alpha, X_weights, **(arguments | more))[0]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

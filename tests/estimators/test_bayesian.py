@@ -283,7 +283,7 @@ def test_unlabelled_samples_are_a_class_of_their_own(labelled):
     assert np.array_equal(again.components_, model.components_)
     whole = _fitted(sf.SupervisedBayesianNMF, X, y)
     assert whole.representation_rates_.shape == (3, 6)
-    assert (model.a_lambda_, whole.a_lambda_) == (15, 20)  # half of 30 and of 40 a class
+    assert (model.a_lambda_, whole.a_lambda_) == (30, 40)  # samples of a class
     assert 1 / whole.new_sample_rate_ == pytest.approx(whole.representation_.mean(), rel=1e-12)
 
 

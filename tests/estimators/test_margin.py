@@ -99,6 +99,16 @@ def test_given_coefficients_take_the_place_of_machines(digits):
     assert np.array_equal(_model().fit(X, y[::-1], alpha=alpha).components_, expected.components_)
 
 
+def test_weight_of_the_fit(digits):
+    X, y = digits
+    model = _model().fit(X, y)
+    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0)
+    assert model.supervision_weight_ == pytest.approx(X.sum() / (alpha.T @ X).sum())
+    assert _model(supervision_weight=2.5).fit(X, y).supervision_weight_ == 2.5
+    same = _model(supervision_weight=model.supervision_weight_).fit(X, y)
+    assert np.array_equal(same.components_, model.components_)
+
+
 def test_in_a_pipeline_and_a_search(digits):
     X, y = digits
     pipeline = make_pipeline(_model(), LinearSVC())

@@ -145,7 +145,7 @@ _ALL = (
         "topics that keep what separates the classes for a support vector machine",
         options={
             "reconstruction": DIVERGENCE,
-            "supervision_weight": "balanced",
+            "supervision_weight": None,
             "svm_c": 1.0,
             "label_separator": None,
             "test_size": _TEST_SIZE,

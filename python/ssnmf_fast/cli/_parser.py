@@ -104,7 +104,7 @@ def _add_model(group: Any) -> None:
         type=weight("balanced"),
         metavar="NUMBER",
         help="weight of the labels' loss; balanced: both losses count the same at the start "
-        f"(default: balanced; {_users('supervision_weight')})",
+        f"(default: balanced, for nmf-alpha less; {_users('supervision_weight')})",
     )
     group.add_argument("--max-iter", type=natural, help="default: 100; Bayesian models 200")
     group.add_argument(

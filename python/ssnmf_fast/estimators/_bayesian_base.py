@@ -67,7 +67,7 @@ class BayesianBase(FactorizationBase):
         groups = None if labels is None else _groups(labels)
         arguments = self._arguments(self._model_parameters)
         if labels is not None and isinstance(self.a_lambda, str) and self.a_lambda == "auto":
-            arguments["a_lambda"] = len(labels.known) / (2 * len(labels.classes))
+            arguments["a_lambda"] = len(labels.known) / len(labels.classes)
         result: Any = fit_variational(X, groups, **arguments)
         self.components_ = result.A
         self.components_rate_ = result.A_rates

@@ -32,7 +32,7 @@ class SupervisedBayesianNMF(BayesianBase):
     a_lambda : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
         components.  It steers up to about twice the number of samples of a class; beyond, the prior
-        has the say and the classes are forgotten.  It is never learned: "auto" takes half the mean
+        has the say and the classes are forgotten.  It is never learned: "auto" takes the mean
         number of labelled samples of a class.
     b_lambda : float or "auto"
         Scale of that prior, 1e-9 to 1e9.

@@ -33,9 +33,11 @@ class MarginNMF(GuidedBase):
     ----------
     n_components : int
         Rank r, at least 1.
-    supervision_weight : float or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "balanced" takes the ratio of
-        the two losses at the start.
+    supervision_weight : float, "auto" or "balanced"
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes them sum to as much
+        as the data: try 0.1 to 100 times that number (on text with few labels less, at ranks below
+        the number of classes more).  "balanced" takes the ratio of the two losses at the start,
+        about twice as much.
     C : float
         Penalty of the machines on margin violations, above 0.
     features : {"inner-product", "representation"}
@@ -57,6 +59,8 @@ class MarginNMF(GuidedBase):
         Dictionary A.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit, in which the labels had a say.
+    supervision_weight_ : float
+        Weight (lambda) of the fit.
     n_directions_ : int
         Number of columns of alpha: 2p with p machines.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -91,13 +95,13 @@ class MarginNMF(GuidedBase):
     True
     """
 
-    _fitted_attributes = (*GuidedBase._fitted_attributes, "n_directions_")
+    _fitted_attributes = (*GuidedBase._fitted_attributes, "n_directions_", "supervision_weight_")
 
     def __init__(
         self,
         *,
         n_components: int = 10,
-        supervision_weight: float | str = "balanced",
+        supervision_weight: float | str = "auto",
         C: float = 1.0,
         features: str = "inner-product",
         reconstruction: str = "kullback-leibler",
@@ -192,10 +196,11 @@ class MarginNMF(GuidedBase):
         if alpha is None:
             alpha = self._alpha(X, y)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
-        result = factorize_preserving(
+        result, weight = factorize_preserving(
             X, alpha, X_weights, supervision_weight=self.supervision_weight, **arguments
         )
-        self._keep(result, {"n_directions_": int(np.shape(alpha)[1])})
+        facts = {"n_directions_": int(np.shape(alpha)[1]), "supervision_weight_": weight}
+        self._keep(result, facts)
 
     def _alpha(self, X: Any, y: Any) -> Any:
         require(self, X, y)
