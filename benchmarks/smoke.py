@@ -54,7 +54,7 @@ def family() -> None:
     """Models that labels guide, and Bayesian ones."""
     for name in ("topic_supervised", "nmf_alpha", "vbnmf"):
         importlib.import_module(name).main(["--quick"])
-    import bayesian_speed as speed
+    import family_speed as speed
 
     speed.main(["--quick", "--repeats", "1", "--iterations", "2", "--threads", "1"])
 

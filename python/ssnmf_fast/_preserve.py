@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
@@ -19,8 +18,6 @@ from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix, check_option
 
 Array = npt.NDArray[Any]
-
-_DENSE = 0.2  # a larger share of nonzero entries is faster as an array
 
 
 def factorize_preserving(
@@ -54,7 +51,7 @@ def factorize_preserving(
     weight = None if automatic else _weight(supervision_weight)
     X, data, _ = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
     mixing = _mixing(alpha, X)
-    preserved = build_term(_combined(mixing, X), None, cast(Loss, reconstruction), "X")
+    preserved = build_term(mixing @ X, None, cast(Loss, reconstruction), "X")
     if automatic:
         total = preserved.entries.total()
         weight = data.entries.total() / total if total > 0 else 1.0
@@ -84,11 +81,3 @@ def _mixing(alpha: Any, X: Any) -> sp.csr_array:
             "alpha for each sample of X, and at least one column."
         )
     return sp.csr_array(checked.T)
-
-
-def _combined(mixing: sp.csr_array, X: Any) -> Any:
-    """Return alpha^T X, (q, m)."""
-    U = mixing @ X
-    if sp.issparse(U) and U.nnz > _DENSE * np.prod(U.shape):
-        return U.toarray()
-    return U
