@@ -1,0 +1,21 @@
+"""The examples run, and draw."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(path, tmp_path):
+    picture = tmp_path / "picture.png"
+    command = [sys.executable, "-W", "error", str(path), str(picture)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") >= 2
+    assert picture.read_bytes().startswith(b"\x89PNG")
