@@ -13,6 +13,7 @@
 #include "kernels/csr.hpp"
 #include "kernels/dense_pass.hpp"
 #include "kernels/factor_ops.hpp"
+#include "kernels/gamma_posterior.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
 #include "kernels/ridge_rows.hpp"
@@ -309,6 +310,41 @@ void test_structure(Size p, Size q) {
   check(inspect_csr(rows, outside, 2, 5, 5, 1) == kUnsound, "a column outside");
 }
 
+// Expectations of S add up to shapes over rates, and exp(Lg) lies below E, for every group of rows.
+template <class T>
+void test_gamma(Size p, Size width) {
+  Problem<T> problem(p, 1, width, 12);
+  const Size rank = problem.rank;
+  std::vector<double> rates(std::size_t(2 * rank), 2.0), sums(std::size_t(2 * rank));
+  std::vector<std::int32_t> groups(std::size_t(p), 0);
+  groups.back() = 1;
+  std::vector<T> E(problem.F.size());
+  const std::vector<T> before = problem.F;
+  const Rows<T> f{problem.F.data(), p, rank};
+  const Rows<T> e{E.data(), p, rank};
+  const GammaRates posterior{{rates.data(), 2, rank}, groups.data()};
+  const double logs =
+      gamma_update<T>(f, {problem.out.data(), p, rank}, 0.5, posterior, e, width, true, 2);
+  bool right = std::isfinite(logs);
+  double total = 0.0;
+  for (Size i = 0; i < p; ++i) {
+    for (Size k = 0; k < rank; ++k) {
+      const auto at = std::size_t(i * rank + k);
+      const double shape = 0.5 + double(before[at]) * double(problem.out[at]);
+      const double wanted = k < width ? shape / 2.0 : 0.0;
+      right = right && std::abs(double(E[at]) - wanted) < 1e-6 && problem.F[at] <= E[at];
+      total += double(E[at]);
+    }
+  }
+  check(right, "gamma posteriors");
+  group_sums<T>({E.data(), p, rank}, groups.data(), {sums.data(), 2, rank}, 2);
+  for (const double sum : sums) {
+    total -= sum;
+  }
+  check(std::abs(total) < 1e-9 * double(p * rank), "sums by group");
+  check(std::isfinite(gamma_bound<T>({E.data(), p, rank}, 0.5, posterior, width, 2)), "bound");
+}
+
 template <class T>
 void test_type() {
   for (const Size rank : {1, 8, 13, 40, 64, 65, 130}) {
@@ -333,6 +369,10 @@ void test_type() {
     test_descent<T>(1, 5, rank);
     test_descent<T>(150, 30, rank);
   }
+  for (const Size rank : {1, 13, 70}) {
+    test_gamma<T>(1, rank);
+    test_gamma<T>(700, rank);
+  }
   test_structure<T>(1, 1);
   test_structure<T>(40, 3000);
 }
@@ -354,8 +394,7 @@ void test_failures_reach_the_caller() {
 }  // namespace
 
 int main() {
-  test_type<double>();
-  test_type<float>();
+  test_type<SSNMF_TEST_TYPE>();
   test_failures_reach_the_caller();
   std::printf(failures == 0 ? "all kernels passed\n" : "%d failures\n", failures);
   return failures == 0 ? 0 : 1;
