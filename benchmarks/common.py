@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -290,6 +290,23 @@ def mean_and_deviation(values: list[float], scale: float = 1.0, digits: int = 2)
     """Return "mean (standard deviation)", both times `scale`."""
     deviation = np.std(values, ddof=1) if len(values) > 1 else 0.0
     return f"{scale * np.mean(values):.{digits}f} ({scale * deviation:.{digits}f})"
+
+
+def read_records(path: Path | None) -> list[dict[str, Any]]:
+    """Return the fits of earlier runs; a last line that was cut off is removed from the file."""
+    if path is None or not path.exists():
+        return []
+    whole, newline, rest = path.read_text().rpartition("\n")
+    if rest:
+        path.write_text(whole + newline)
+    return [json.loads(line) for line in whole.splitlines()]
+
+
+def append_records(path: Path | None, records: Iterable[dict[str, Any]]) -> None:
+    """Write records at once, a line each, for :func:`read_records`; nowhere without a path."""
+    if path is not None:
+        with path.open("a") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
 
 
 def say(text: str) -> None:

@@ -18,7 +18,6 @@ matrices, methods and cells.  Remove that file to measure anew.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -32,21 +31,11 @@ from completion_cases import EXPERIMENTS, METHODS, Cell, Experiment, measure, ra
 from completion_summary import Results, pictures, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, say
+from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 Task = tuple[Experiment, Cell, list[str]]
 QUICK = ["2.3", "2.6", "2.7"]
-
-
-def read(path: Path | None) -> list[Record]:
-    """Return the fits of earlier runs; a last line that was cut off is removed from the file."""
-    if path is None or not path.exists():
-        return []
-    whole, newline, rest = path.read_text().rpartition("\n")
-    if rest:
-        path.write_text(whole + newline)
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 def tasks(
@@ -93,14 +82,12 @@ def one_figure(name: str, options: argparse.Namespace) -> str:
     step = options.step or experiment.step
     stem = f"completion-{name}" + options.quick * "-quick"
     path = options.out / f"{stem}.jsonl" if options.out else None
-    records = read(path)
+    records = read_records(path)
     todo = tasks(experiment, step, options.matrices, methods, records)
     begin = said = perf_counter()
     for number, new in enumerate(run(todo, options.jobs), 1):
         records += new
-        if path is not None:
-            with path.open("a") as file:
-                file.writelines(json.dumps(r) + "\n" for r in new)
+        append_records(path, new)
         if perf_counter() - said > 20 or number == len(todo):
             said = perf_counter()
             left = (said - begin) * (len(todo) / number - 1)

@@ -18,20 +18,18 @@ and three ranks of MNIST take about 25 minutes, two ranks of 20 Newsgroups 12.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from completion import read
 from nmf_alpha_data import DATA, RATES, Data, made_up, split
 from nmf_alpha_methods import METHODS, RAW, Case, measure, possible
 from nmf_alpha_summary import basis_images, curves, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, say
+from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 Task = tuple[int, int, float, str]  # split, rank, rate, method
@@ -53,7 +51,7 @@ def tasks(data: Data, options: argparse.Namespace) -> list[Task]:
 def run(data: Data, options: argparse.Namespace, path: Path | None) -> list[Record]:
     """Measure what is missing, write it, and return all records of the run."""
     chosen = tasks(data, options)
-    records = [r for r in read(path) if r["updates"] == options.updates]
+    records = [r for r in read_records(path) if r["updates"] == options.updates]
     done = {tuple(record[name] for name in KEY) for record in records}
     todo = [task for task in chosen if task not in done]
     splits = [split(data, number) for number in range(options.splits)]
@@ -64,9 +62,7 @@ def run(data: Data, options: argparse.Namespace, path: Path | None) -> list[Reco
         record = dict(zip(KEY, task, strict=True)) | measure(case, rank, method)
         record["updates"] = options.updates
         records.append(record)
-        if path is not None:
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+        append_records(path, [record])
         if perf_counter() - said > 20 or count == len(todo):
             said = perf_counter()
             say(f"{data.name}: {count} of {len(todo)}, {said - begin:.0f} s")

@@ -17,7 +17,6 @@ earlier one was interrupted, or adds draws, rates and methods.  Remove that file
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -30,22 +29,12 @@ from topic_supervised_stories import Stories, random_stories, reuters_stories
 from topic_supervised_summary import Results, picture, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, say
+from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 Task = tuple[str, float, int]
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 QUICK_RATES = (0.1, 0.5)
-
-
-def read(path: Path | None) -> list[Record]:
-    """Return the fits of earlier runs; a last line that was cut off is removed from the file."""
-    if path is None or not path.exists():
-        return []
-    whole, newline, rest = path.read_text().rpartition("\n")
-    if rest:
-        path.write_text(whole + newline)
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 def tasks(options: argparse.Namespace) -> list[Task]:
@@ -63,9 +52,7 @@ def run(stories: Stories, todo: list[Task], path: Path | None) -> Iterator[Recor
     begin = said = perf_counter()
     for number, task in enumerate(todo, 1):
         record = measure(stories, *task)
-        if path is not None:
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+        append_records(path, [record])
         yield record
         if perf_counter() - said > 20 or number == len(todo):
             said = perf_counter()
@@ -100,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     stories = random_stories() if options.quick else reuters_stories()
     print(f"one thread, load {load_average()}\n")
     wanted = tasks(options)
-    records = {key(record): record for record in read(path)}
+    records = {key(record): record for record in read_records(path)}
     with blas_threads(1):
         for record in run(stories, [task for task in wanted if task not in records], path):
             records[key(record)] = record

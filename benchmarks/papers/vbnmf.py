@@ -17,7 +17,6 @@ ranks, shapes and starts.  Remove that file to measure anew.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -30,21 +29,11 @@ from vbnmf_fits import PCA, SUPERVISED, UNSUPERVISED, Task, measure
 from vbnmf_summary import pictures, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, say
+from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 A_LAMBDA = (1.0, 10.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 1e5)
 A_S = (1.0, 0.5, 0.2)
-
-
-def read(path: Path | None) -> list[Record]:
-    """Return the fits of earlier runs; a last line that was cut off is removed from the file."""
-    if path is None or not path.exists():
-        return []
-    whole, newline, rest = path.read_text().rpartition("\n")
-    if rest:
-        path.write_text(whole + newline)
-    return [json.loads(line) for line in whole.splitlines()]
 
 
 def wanted(options: argparse.Namespace) -> Iterator[Task]:
@@ -62,7 +51,7 @@ def run(options: argparse.Namespace, stem: str) -> list[Record]:
     """Return the records of all fits, those that are missing measured now."""
     path = options.out / f"{stem}.jsonl" if options.out else None
     tasks = list(wanted(options))
-    done = {key(record): record for record in read(path)}
+    done = {key(record): record for record in read_records(path)}
     todo = [task for task in tasks if task.key not in done]
     if todo:
         documents = made_up_documents() if options.quick else newsgroup_documents()
@@ -70,9 +59,7 @@ def run(options: argparse.Namespace, stem: str) -> list[Record]:
     for number, task in enumerate(todo, 1):
         with blas_threads(1):
             record = done[task.key] = measure(task, documents)
-        if path is not None:
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+        append_records(path, [record])
         if perf_counter() - said > 20 or number == len(todo):
             said = perf_counter()
             left = (said - begin) * (len(todo) / number - 1)

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from . import weights
 from ._csr import entry_rows, sample, with_values
-from ._terms import Loss
-from ._validation import check_matrix, check_shape, check_vector
+from ._terms import Loss, checked_pattern, checked_sides
+from ._validation import check_matrix, check_shape
 
 Array = npt.NDArray[Any]
 
@@ -55,12 +55,8 @@ def collapse(X: Any, groups: Array, n_groups: int, X_weights: Any, loss: Loss) -
 def _by_rows(X: Any, G: sp.csr_array, given: Any, loss: Loss) -> Collapsed:
     """Weights a b^T: those of the groups are the sums of a."""
     n, m = X.shape
-    a = np.ones(n, dtype=X.dtype)
-    b = None
-    if given is not None:
-        a = a if given.rows is None else check_vector(given.rows, "X_weights.rows", n, X.dtype)
-        if given.columns is not None:
-            b = check_vector(given.columns, "X_weights.columns", m, X.dtype)
+    rows, b = (None, None) if given is None else checked_sides(given, X, "X_weights")
+    a = np.ones(n, dtype=X.dtype) if rows is None else rows
     total = G @ a
     share = G.copy()
     of_group = total[entry_rows(G.indptr)]
@@ -80,15 +76,8 @@ def _dense(X: Any, G: sp.csr_array, given: Any, loss: Loss) -> Collapsed:
     if given is None:
         W = np.ones(X.shape, dtype=X.dtype)
     elif isinstance(given, weights.Outer):
-        n, m = X.shape
-        sides = ((given.rows, "rows", n), (given.columns, "columns", m))
-        a, b = (
-            np.ones(size, dtype=X.dtype)
-            if side is None
-            else check_vector(side, f"X_weights.{name}", size, X.dtype)
-            for side, name, size in sides
-        )
-        W = np.outer(a, b)
+        vectors = zip(checked_sides(given, X, "X_weights"), X.shape, strict=True)
+        W = np.outer(*(np.ones(k, dtype=X.dtype) if v is None else v for v, k in vectors))
     else:
         W = check_matrix(given, "X_weights", dtype=X.dtype, allow_nan=False)
         check_shape(W, X.shape, "X_weights", "the shape of X")
@@ -102,8 +91,7 @@ def _dense(X: Any, G: sp.csr_array, given: Any, loss: Loss) -> Collapsed:
 
 def _observed(X: Any, G: sp.csr_array, pattern: Any, loss: Loss) -> Collapsed:
     """Weights of a sparse pattern, all other entries 0."""
-    pattern = check_matrix(sp.csr_array(pattern), "X_weights", dtype=X.dtype, allow_nan=False)
-    check_shape(pattern, X.shape, "X_weights", "the shape of the data")
+    pattern = checked_pattern(pattern, X, "X_weights")
     X = sample(X, pattern)
     total = sp.csr_array(G @ pattern)
     sums = sp.csr_array(G @ with_values(pattern, pattern.data * X.data))

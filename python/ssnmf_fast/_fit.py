@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ._problem import Problem, Solver
-from ._solver import Run, State, minimise
+from ._solver import Objective, Run, State, minimise
 from ._validation import check_integer, check_option, check_real
 
 Array = npt.NDArray[Any]
@@ -46,6 +46,13 @@ class Factorization:
     converged: bool = False
 
 
+class Reported(Objective, Protocol):
+    """A problem whose factors a callback may see."""
+
+    @property
+    def factors(self) -> dict[str, Array]: ...
+
+
 @dataclass(frozen=True)
 class FitLoop:
     """What every model says of its loop."""
@@ -73,19 +80,25 @@ class FitLoop:
     def run(self, problem: Problem, rank: int) -> Factorization:
         """Update A, then B where there is one, then S, until the loop stops."""
         order = ("A", "B", "S") if "B" in problem.factors else ("A", "S")
-        run = minimise(
+        return _result(problem.factors, rank, self.minimise(problem, order, rank))
+
+    def minimise(
+        self, problem: Reported, order: Sequence[str], rank: int, burn_in: int | None = None
+    ) -> Run:
+        """Run the loop; with a burn-in the stopping rule applies to what comes after it."""
+        return minimise(
             problem,
             order,
             self.solver,
             max_iter=self.max_iter,
             tol=self.tol,
             check_every=CHECK_EVERY,
-            check=reporter(problem.factors, rank, self.callback, self.verbose, self.max_iter),
+            check=_reporter(problem.factors, rank, self.callback, self.verbose, self.max_iter),
+            settling=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
         )
-        return _result(problem.factors, rank, run)
 
 
-def reporter(
+def _reporter(
     factors: dict[str, Array],
     rank: int,
     callback: Callable[[State], Any] | None,

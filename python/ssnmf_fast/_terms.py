@@ -135,9 +135,9 @@ def build_term(Z: Any, weights: Any, loss: Loss, name: str) -> Term:
     if isinstance(weights, public_weights.Outer):
         return _separable(Z, weights, loss, title, has_nan)
     if isinstance(weights, public_weights.Observed):
-        return _observed(Z, _pattern(weights.pattern, Z, title), loss, title)
+        return _observed(Z, checked_pattern(weights.pattern, Z, title), loss, title)
     if isinstance(weights, public_weights.Missing):
-        return _missing(Z, _pattern(weights.pattern, Z, title), loss)
+        return _missing(Z, checked_pattern(weights.pattern, Z, title), loss)
     if sp.issparse(weights):
         raise TypeError(
             f"{title} is a sparse matrix, which can be read in two ways: give "
@@ -159,7 +159,7 @@ def _on_disk(Z: CsrFile, weights: Any, loss: Loss, title: str) -> Term:
     return Term(loss, StreamedEntries(Z), Separable(), Z.shape, constant)
 
 
-def _pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
+def checked_pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
     if not sp.issparse(pattern):
         dense = np.asarray(pattern)
         if dense.dtype.kind in "fiub" and dense.ndim == 2:
@@ -219,7 +219,8 @@ def _weighted(Z: Any, product: Any, weights: Array, loss: Loss, form: WeightForm
     return Term(loss, entries, form, Z.shape, constant)
 
 
-def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> Term:
+def checked_sides(weights: Any, Z: Any, title: str) -> tuple[Array | None, Array | None]:
+    """Return the two vectors of separable weights of Z, checked; None stands for ones."""
     a, b = (
         None if vector is None else check_vector(vector, f"{title}.{side}", length, Z.dtype)
         for vector, side, length in (
@@ -227,6 +228,11 @@ def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> T
             (weights.columns, "columns", Z.shape[1]),
         )
     )
+    return a, b
+
+
+def _separable(Z: Any, weights: Any, loss: Loss, title: str, has_nan: bool) -> Term:
+    a, b = checked_sides(weights, Z, title)
     if a is None and b is None:
         return _unweighted(Z, loss, has_nan)
     rows = np.ones(Z.shape[0], dtype=Z.dtype) if a is None else a

@@ -18,14 +18,14 @@ from scipy.special import gammaln, psi, xlogy
 from ._arrays import aligned_zeros, padded, padded_zeros
 from ._dispatch import kernels
 from ._entries import DenseEntries, SparseEntries, Target
-from ._fit import CHECK_EVERY, reporter
+from ._fit import FitLoop
 from ._initialise import start
 from ._problem import Solver
 from ._random import generator
-from ._solver import Run, State, minimise
+from ._solver import Run, State
 from ._terms import Term, build_term
 from ._threads import resolve_threads
-from ._validation import check_integer, check_matrix, check_real
+from ._validation import check_integer, check_matrix
 from ._variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
 
 Array = npt.NDArray[Any]
@@ -164,8 +164,7 @@ def fit_variational(
     """
     rank = check_integer(n_components, "n_components", 1)
     burn_in = check_integer(burn_in, "burn_in", 0)
-    max_iter = check_integer(max_iter, "max_iter", 0)
-    tol = check_real(tol, "tol")
+    loop = FitLoop.checked("mm", max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     given = {name: check_prior(value, name) for name, value in hyperparameters.items()}
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
@@ -174,16 +173,7 @@ def fit_variational(
     posteriors = _posteriors(S, A, groups)
     priors = _priors(given, groups, S, A)
     problem = VariationalProblem(data, posteriors, priors, burn_in, threads)
-    run = minimise(
-        problem,
-        _ORDER,
-        "mm",
-        max_iter=max_iter,
-        tol=tol,
-        check_every=CHECK_EVERY,
-        check=reporter(problem.factors, rank, callback, verbose, max_iter),
-        settling=burn_in + CHECK_EVERY - 1,
-    )
+    run = loop.minimise(problem, _ORDER, rank, burn_in)
     return _result(problem, run)
 
 

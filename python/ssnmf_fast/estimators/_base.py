@@ -24,7 +24,7 @@ from .._topics import Topics, make_topics
 
 Array = npt.NDArray[Any]
 
-DTYPES = [np.float64, np.float32]
+_DTYPES = [np.float64, np.float32]
 
 
 class FactorizationBase(
@@ -81,16 +81,14 @@ class FactorizationBase(
         if isinstance(X, CsrFile):
             _check_n_features(self, X, reset=reset)
             return X
-        return self._validated(X, reset=reset, ensure_all_finite="allow-nan")
-
-    def _validated(self, X: Any, *, reset: bool, ensure_all_finite: bool | str) -> Any:
+        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         return validate_data(
             self,
             X,
             reset=reset,
-            dtype=DTYPES,
+            dtype=_DTYPES,
             accept_sparse="csr",
-            ensure_all_finite=ensure_all_finite,
+            ensure_all_finite="allow-nan" if allow_nan else True,
         )
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
@@ -220,14 +218,19 @@ class FactorizationBase(
         -------
         ndarray, shape (n, m)
         """
+        S = self._checked_features(X)
+        return np.asarray(S @ self.components_.astype(S.dtype, copy=False))
+
+    def _checked_features(self, X: Any) -> Array:
+        """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        S = check_array(X, dtype=DTYPES)
+        S: Array = check_array(X, dtype=_DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; needed is one column for each of the "
                 f"{self._n_features_out} components, as transform returns."
             )
-        return np.asarray(S @ self.components_.astype(S.dtype, copy=False))
+        return S
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
         """Return the features of the largest weight of every component.

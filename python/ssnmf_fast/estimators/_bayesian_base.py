@@ -60,7 +60,7 @@ class BayesianBase(FactorizationBase):
                 f"{type(self).__name__} needs X in memory, and it is on disk (CsrFile). Give "
                 "X.rows(slice(0, n)) of as many rows n as memory holds, or use NMF."
             )
-        return self._validated(X, reset=reset, ensure_all_finite=True)
+        return super()._checked(X, reset=reset)
 
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data; set the attributes only once it has succeeded."""

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 
 from ._batches import batch_classes, running_prior
 from ._supervised import SupervisedBase
-from ._targets import ClassLabels, Indicators, is_indicator
+from ._targets import ClassLabels, Indicators, labels_of
 
 Array = npt.NDArray[Any]
 
@@ -150,11 +150,10 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
     score = SupervisedBase.score  # that of ClassifierMixin counts unlabelled samples
 
     def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        several = is_indicator(y)
-        targets = Indicators(y) if several else ClassLabels(y, self.unlabelled)
+        targets = labels_of(y, self.unlabelled)
         targets.check_fit()
         facts = {
-            "multilabel_": several,
+            "multilabel_": isinstance(targets, Indicators),
             "classes_": targets.classes,
             "class_prior_": targets.prior(),
             "n_labelled_": int(targets.labelled.sum()),

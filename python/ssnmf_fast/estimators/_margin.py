@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
 from .._preserve import factorize_preserving
 from .._validation import check_option, check_real
-from ._base import DTYPES
 from ._dual_coefficients import dual_coefficients
 from ._guided import GuidedBase
-from ._targets import ClassLabels, Indicators, is_indicator, require
+from ._targets import labels_of, require
 
 Array = npt.NDArray[Any]
 FEATURES = ("inner-product", "representation")
@@ -142,7 +141,7 @@ class MarginNMF(GuidedBase):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
-        return self._validated(X, reset=reset, ensure_all_finite=True)
+        return super()._checked(X, reset=reset)
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.
@@ -207,7 +206,7 @@ class MarginNMF(GuidedBase):
         C = check_real(self.C, "C")
         if C == 0:
             raise ValueError("C must be above 0; got 0.")
-        targets = Indicators(y) if is_indicator(y) else ClassLabels(y, self.unlabelled)
+        targets = labels_of(y, self.unlabelled)
         targets.check_fit()
         return dual_coefficients(X, targets, C)
 
@@ -249,13 +248,7 @@ class MarginNMF(GuidedBase):
         """
         if self.features == "representation":
             return super().inverse_transform(X)
-        check_is_fitted(self)
-        Z = check_array(X, dtype=DTYPES)
-        if Z.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has shape {Z.shape}; needed is one column for each of the "
-                f"{self._n_features_out} components, as transform returns."
-            )
+        Z = self._checked_features(X)
         return np.asarray(Z @ (self._root(-0.5) @ self.components_).astype(Z.dtype))
 
     def _root(self, power: float) -> Array:

@@ -20,9 +20,10 @@ def with_row_weights(given: Any, rows: Array) -> Any:
     if given is None:
         return weights.outer(rows=rows)
     if isinstance(given, weights.Outer):
-        if given.rows is None or np.shape(given.rows) != rows.shape:
-            return weights.outer(rows if given.rows is None else given.rows, given.columns)
-        return weights.outer(rows * given.rows, given.columns)
+        if given.rows is None:
+            return weights.outer(rows, given.columns)
+        fits = np.shape(given.rows) == rows.shape  # else refused where all shapes are checked
+        return weights.outer(rows * given.rows, given.columns) if fits else given
     if isinstance(given, weights.Missing):
         raise ValueError(
             "X_weights are weights.missing(...), which weights of samples cannot be combined with. "
@@ -32,7 +33,7 @@ def with_row_weights(given: Any, rows: Array) -> Any:
     if isinstance(given, weights.Observed):
         pattern = sp.csr_array(given.pattern)
         if pattern.shape[0] != len(rows):
-            return given  # its shape is refused where all shapes are checked
+            return given
         return weights.observed(sp.csr_array(sp.diags_array(rows) @ pattern))
     if sp.issparse(given):
         return given

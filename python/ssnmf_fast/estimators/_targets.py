@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from .._missing import is_missing, missing
+
 Array = npt.NDArray[Any]
 
 
@@ -48,27 +50,10 @@ def _no_labels() -> ValueError:
     )
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # the truth of pandas.NA is not defined
-        return True
-
-
-def _missing(y: Array) -> Array:
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    if y.dtype.kind == "O":
-        return np.fromiter(map(_is_missing, y), dtype=bool, count=len(y))
-    return np.zeros(len(y), dtype=bool)
-
-
 def _equal(y: Array, marker: Any) -> Array:
     """Entrywise ``y == marker``; what cannot be compared differs."""
     if y.dtype.kind == "O":
-        same = (not _is_missing(v) and bool(v == marker) for v in y)
+        same = (not is_missing(v) and bool(v == marker) for v in y)
         return np.fromiter(same, dtype=bool, count=len(y))
     is_text = y.dtype.kind in "US"
     if is_text != isinstance(marker, str) or y.dtype.kind == "b":
@@ -103,13 +88,13 @@ class ClassLabels:
 
     def __init__(self, y: Any, marker: Any, known_classes: Array | None = None) -> None:
         y = column_or_1d(_as_labels(y), warn=True)
-        missing = _missing(y)
+        absent = missing(y)
         automatic = isinstance(marker, str) and marker == "auto"
         if marker is not None:
-            marked = _equal(y, -1 if automatic else marker) & ~missing
-            if not (automatic and _is_class(y, marked, missing, known_classes)):
-                missing |= marked
-        self.labelled = ~missing
+            marked = _equal(y, -1 if automatic else marker) & ~absent
+            if not (automatic and _is_class(y, marked, absent, known_classes)):
+                absent |= marked
+        self.labelled = ~absent
         self.known = _without_object(y[self.labelled])
         if known_classes is None and len(self.known):
             if self.known.dtype.kind == "f" and np.isinf(self.known).any():
@@ -232,6 +217,11 @@ class Indicators:
         """Return Y, sparse unless entries are missing; unlabelled rows are zeros."""
         Y: Any = self._matrix.astype(dtype)
         return Y
+
+
+def labels_of(y: Any, marker: Any) -> ClassLabels | Indicators:
+    """Return classes or several labels, whichever `y` holds."""
+    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
 
 
 def _check_indicator(values: Array, *, allow_nan: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._missing import is_missing
 from ._targets import ClassLabels, Indicators
 
 Array = npt.NDArray[Any]
@@ -72,9 +73,9 @@ class TopicLists:
     def _read_lists(self, y: list[Any]) -> None:
         rows, lists = [], []
         for i, entry in enumerate(y):
-            if entry is None or (isinstance(entry, float) and np.isnan(entry)):
-                continue
             if not isinstance(entry, _LISTS):
+                if is_missing(entry):
+                    continue
                 raise ValueError(
                     f"y[{i}] is {entry!r} beside lists of topics; needed is a list of topics, or "
                     "an empty one or None for an unlabelled document."
@@ -104,13 +105,13 @@ class TopicLists:
         self.allowed = sp.csr_array((np.ones(len(columns)), pairs), shape=shape) != 0
 
     def support(self, rank: int, free_in_labelled: bool) -> Array:
-        """Return T, (n, rank): 1 where a document may have a topic.
+        """Return T, (n, rank): whether a document may have a topic.
 
         Topics beyond the named ones are free: unlabelled documents may have them, and labelled
         ones if asked for.
         """
         n, k = self.allowed.shape
-        T = np.ones((n, rank), dtype=np.float32)
+        T = np.ones((n, rank), dtype=bool)
         T[self.labelled, :k] = self.allowed[self.labelled].toarray()
         if not free_in_labelled:
             T[self.labelled, k:] = 0

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._labels import Labels, as_vector, is_text, missing, plain, read_labels
+from .._missing import missing
+from ._labels import Labels, as_vector, is_text, plain, read_labels
 
 Array = npt.NDArray[Any]
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._missing import missing
 from .._validation import check_shape
 from ._matrices import as_array, read_matrix
 
@@ -78,24 +79,6 @@ def as_vector(labels: Any, name: str) -> Array:
             f"Give a column as {name}.ravel()."
         )
     return array
-
-
-def missing(array: Array) -> Array:
-    """Return where labels are None, NaN or pandas.NA."""
-    if array.dtype.kind == "f":
-        return np.isnan(array)
-    if array.dtype.kind == "O":
-        return np.fromiter(map(_is_missing, array), dtype=bool, count=len(array))
-    return np.zeros(len(array), dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
-        return not isinstance(value, np.ndarray)
 
 
 def plain(known: Array, name: str) -> Array:

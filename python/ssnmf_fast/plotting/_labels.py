@@ -40,9 +40,9 @@ def read_labels(y: Any, unlabelled: Any) -> Labels:
         If no sample has a label, or `y` cannot be read.
     """
     # scikit-learn is imported when labels are read, not with the package.
-    from ..estimators._targets import ClassLabels, Indicators, is_indicator
+    from ..estimators._targets import labels_of
 
-    targets = Indicators(y) if is_indicator(y) else ClassLabels(y, unlabelled)
+    targets = labels_of(y, unlabelled)
     if not targets.labelled.any():
         raise ValueError("y has no labelled sample; give labels of some samples.")
     matrix = targets.matrix(np.float64)
