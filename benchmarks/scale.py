@@ -92,6 +92,7 @@ def main() -> None:
             X,
             n_components=options.rank,
             reconstruction=options.loss,
+            init="random",
             random_state=0,
             max_iter=k,
             tol=0,

@@ -9,6 +9,7 @@ import importlib
 import io
 import itertools
 import sys
+import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,21 @@ def threads() -> None:
     script.main(["--quick"])
 
 
+def contention() -> None:
+    import contention as script
+
+    script.main(["--quick"])
+
+
+def few_labels() -> None:
+    import few_labels as script
+
+    with tempfile.TemporaryDirectory() as folder:
+        given = ["--data", "digits", "--shares", "0.02", "1", "--draws", "1"]
+        script.main(["--out", folder, *given])
+        assert (Path(folder) / "few_labels.png").exists()
+
+
 def completion() -> None:
     import completion as papers
     import completion_speed as speed
@@ -104,6 +120,8 @@ def main() -> None:
         papers,
         family,
         threads,
+        contention,
+        few_labels,
         completion,
         suite,
     ):

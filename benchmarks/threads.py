@@ -34,6 +34,7 @@ def iteration(X: Any, rank: int, loss: str, threads: int, count: int) -> float:
                 X,
                 n_components=rank,
                 reconstruction=loss,
+                init="random",
                 random_state=0,
                 max_iter=max_iter,
                 tol=0,

@@ -1,6 +1,7 @@
 # How the modules are compiled and linked.
 
 set(SSNMF_KERNEL_SOURCES
+    cpp/core/thread_pool.cpp
     cpp/kernels/gemm.cpp
     cpp/bindings/csr.cpp
     cpp/bindings/scatter_passes.cpp
@@ -27,7 +28,7 @@ endfunction()
 
 # Eigen must not start threads of its own, and memory layouts must not depend on the level.
 function(ssnmf_use_eigen target)
-  target_link_libraries(${target} PRIVATE Eigen3::Eigen OpenMP::OpenMP_CXX)
+  target_link_libraries(${target} PRIVATE Eigen3::Eigen)
   target_compile_definitions(${target} PRIVATE EIGEN_DONT_PARALLELIZE EIGEN_MAX_ALIGN_BYTES=64
                                                EIGEN_MPL2_ONLY)
 endfunction()
@@ -50,6 +51,8 @@ function(ssnmf_add_kernels level flags)
   pybind11_add_module(${target} MODULE NO_EXTRAS ${SSNMF_KERNEL_SOURCES})
   ssnmf_compile_options(${target})
   ssnmf_use_eigen(${target})
+  # Threads are our own (cpp/core/thread_pool.cpp); OpenMP is asked how many there may be.
+  target_link_libraries(${target} PRIVATE Threads::Threads OpenMP::OpenMP_CXX)
   ssnmf_hide_symbols(${target})
   target_compile_options(${target} PRIVATE -O3 ${flags})
   target_compile_definitions(

@@ -5,4 +5,5 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "core"))
+for folder in ("core", "estimators"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -111,7 +111,7 @@ def test_what_cannot_be_text_is_left_at_its_default(data, path):
     model = sf.NMF(**_parameters(init=start, random_state=rng, callback=lambda state: None))
     sf.save(model.fit(X), path)
     loaded = sf.load(path)
-    assert (loaded.init, loaded.random_state, loaded.callback) == ("random", None, None)
+    assert (loaded.init, loaded.random_state, loaded.callback) == ("auto", None, None)
     assert np.array_equal(loaded.components_, model.components_)
 
 

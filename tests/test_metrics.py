@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import subprocess
 import sys
 from itertools import combinations, permutations
@@ -132,13 +130,6 @@ def test_import_is_lazy_and_needs_no_scikit_learn() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'metric'"):
         _ = sf.metric
-
-
-@pytest.mark.parametrize("name", ["accuracy", "clustering", "coherence", "matching", "sparsity"])
-def test_docstring_examples(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(f"ssnmf_fast.metrics._{name}"))
-    assert result.attempted
-    assert not result.failed
 
 
 class TestClusteringScore:

@@ -35,10 +35,12 @@ def drawn_bytes(drawn: Figure, path: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_import_needs_no_matplotlib() -> None:
+def test_import_is_lazy_and_needs_no_matplotlib() -> None:
     code = (
-        "import sys, ssnmf_fast; assert 'ssnmf_fast.plotting' not in sys.modules; "
-        "import ssnmf_fast.plotting; assert 'matplotlib' not in sys.modules"
+        "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.plotting' not in sys.modules; "
+        "assert 'plotting' in dir(sf); assert sf.plotting.class_map; "
+        "from ssnmf_fast import plotting; assert plotting is sf.plotting; "
+        "assert not {'matplotlib', 'sklearn', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -58,6 +60,14 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestRecoveryGrid:
+    @pytest.mark.parametrize(
+        ("kind", "label"),
+        [("error", "error"), ("ratio", "ratio of errors"), ("binned", "ratio of errors")],
+    )
+    def test_colour_bar_says_what_it_is(self, kind: str, label: str) -> None:
+        drawn = plotting.recovery_grid(errors(), RATES, RATES, kind=kind)
+        assert drawn.axes[1].get_ylabel() == label
+
     def test_errors(self, tmp_path: Path) -> None:
         values = errors()
         values[0, 1] = np.nan

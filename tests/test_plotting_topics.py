@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -61,13 +59,6 @@ def texts(labels: Any) -> list[str]:
 def test_every_function_is_listed_and_sorted() -> None:
     assert plotting.__all__ == sorted(plotting.__all__)
     assert {*CALLS, "term_bars"} <= set(plotting.__all__)
-
-
-@pytest.mark.parametrize("module", ["completion", "curves", "images", "samples", "terms", "topics"])
-def test_examples(module: str) -> None:
-    tried = doctest.testmod(importlib.import_module(f"ssnmf_fast.plotting._{module}"))
-    assert tried.attempted > 2
-    assert tried.failed == 0
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -132,6 +123,46 @@ class TestClassMap:
             assert drawn.axes[0].collections[0].norm.vmax == wanted
         with pytest.raises(ValueError, match="darkest must be above 0 and at most 1; got 0"):
             plotting.class_map(B, darkest=0)
+
+    def test_of_data(self) -> None:
+        """B that is 0 or 1 everywhere does not hide that a topic occurs in all classes."""
+        rng = np.random.default_rng(0)
+        X = rng.random((60, 8)) * np.kron([[1, 0.1], [0.1, 1]], np.ones((30, 4)))
+        y = np.repeat(["u", "v"], 30)
+        model = sf.SSNMFClassifier(n_components=3, random_state=0, max_iter=200).fit(X, y)
+        unseen = rng.random((40, 8))  # of no class
+        drawn = plotting.class_map(model, X=unseen, y=["v"] * 30 + ["u"] * 10, sort=False)
+        explained = model.transform(unseen) * model.components_.sum(axis=1)
+        explained /= explained.sum(axis=1, keepdims=True)
+        means = np.array([explained[30:].mean(axis=0), explained[:30].mean(axis=0)]).T
+        np.testing.assert_allclose(cells(drawn), means / means.sum(axis=1, keepdims=True))
+        assert cells(drawn).max() < 0.7
+        assert texts(drawn.axes[0].get_xticklabels()) == ["u", "v"]
+        # Without data it is what the labelled samples of the fit show without their labels.
+        own = plotting.class_map(model, sort=False)
+        same = plotting.class_map(model, X=X, y=y, sort=False)
+        np.testing.assert_allclose(cells(own), cells(same), atol=0.02)
+        assert cells(own).max() < 0.999
+        B = plotting.class_map(model.label_components_, model.classes_, sort=False)
+        assert cells(B).max() == 1  # components belong to classes
+        assert texts(own.axes[0].get_xticklabels()) == ["u", "v"]
+
+    def test_of_a_model_without_classes(self) -> None:
+        X = np.random.default_rng(0).random((9, 5))
+        model = sf.NMF(n_components=2, random_state=0).fit(X)
+        labels = ["a", None] * 4 + ["b"]
+        assert cells(plotting.class_map(model, X=X, y=labels)).shape == (2, 2)
+        indicators = np.eye(3)[np.arange(9) % 3]
+        drawn = plotting.class_map(model, ["p", "q", "r"], X=X, y=indicators)
+        assert texts(drawn.axes[0].get_xticklabels()) == ["p", "q", "r"]
+        with pytest.raises(ValueError, match="NMF has no matrix of topics over classes"):
+            plotting.class_map(model)
+        with pytest.raises(ValueError, match="X is given without y"):
+            plotting.class_map(model, X=X)
+        with pytest.raises(ValueError, match="y has 2 rows and S has 9"):
+            plotting.class_map(model, X=X, y=["a", "b"])
+        with pytest.raises(TypeError, match="model must be a fitted estimator"):
+            plotting.class_map(B, X=X, y=labels)
 
     @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e300])
     def test_extreme_numbers(self, scale: float) -> None:
@@ -229,6 +260,11 @@ class TestTermBars:
             *written
         }
         drawn.savefig(tmp_path / "terms.png")
+
+    def test_a_class_is_named_if_it_stands_out(self) -> None:
+        even = make_topics(np.eye(2), None, 2, np.array(["u", "v"]), np.array([[5.0, 6], [1, 6]]))
+        written = texts(plotting.term_bars(even).texts)
+        assert written[:2] == ["topic 0", "topic 1: v 86%"]
 
     def test_common_scale(self) -> None:
         drawn = plotting.term_bars(topics(), common_scale=True)

@@ -130,6 +130,7 @@ def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
     """Return what all factorisations are given: the same start and number of updates."""
     return {
         "n_components": rank,
+        "init": "random",
         "max_iter": case.updates,
         "tol": 0,
         "random_state": 1000 * start + case.seed,
@@ -190,13 +191,18 @@ def lee(case: Case, rank: int) -> Iterator[Candidate]:
     scale = float(case.X.multiply(case.X).sum() / ones)
     for weight in WEIGHTS[LEE]:
         model = sf.SSNMFClassifier(
-            supervision_weight=weight * scale, unlabelled=-1, **common_arguments(case, rank)
+            reconstruction="frobenius",
+            supervision="frobenius",
+            supervision_weight=weight * scale,
+            readout="joint",
+            unlabelled=-1,
+            **common_arguments(case, rank),
         )
         yield weight, corrected(case, model.fit(case.X, case.y))
 
 
 def constrained(case: Case, rank: int) -> Iterator[Candidate]:
-    model = sf.ConstrainedNMF(unlabelled=-1, **common_arguments(case, rank))
+    model = sf.ConstrainedNMF(unlabelled=-1, readout=None, **common_arguments(case, rank))
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 

@@ -7,11 +7,11 @@ k-NN with cosine similarity, k = sqrt(n_train), classifies the test documents in
 
 As in the paper settings are compared on the test documents, so that the best of them flatters.
 Departures, since other settings do worse or the paper is silent (see vbnmf_documents.py and
-vbnmf_fits.py): TF-IDF is multiplied by 2, the shape of A is fixed at 1, fits have 60 iterations.
-Training documents are represented by the fit itself, which knew their labels; test documents by
-updates of S alone, under one exponential prior.  The paper has 10 random starts.  Every fit is
-written at once to vbnmf.jsonl; a later run goes on where an earlier one was interrupted, or adds
-ranks, shapes and starts.  Remove that file to measure anew.
+vbnmf_fits.py): TF-IDF counts twice (count_scale=2), the shape of A is fixed at 1, fits have 60
+iterations.  Training documents are represented by the fit itself, which knew their labels; test
+documents by updates of S alone, under one exponential prior.  The paper has 10 random starts.
+Every fit is written at once to vbnmf.jsonl; a later run goes on where an earlier one was
+interrupted, or adds ranks, shapes and starts.  Remove that file to measure anew.
 """
 
 from __future__ import annotations

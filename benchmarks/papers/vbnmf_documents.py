@@ -25,8 +25,6 @@ from common import Array
 
 TERMS = 10_000
 LEAST_DOCUMENTS = 5
-# The paper has no such factor.  Where documents carry little mass the priors outweigh them.
-SCALE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +61,10 @@ def made_up_documents(per_class: int = 60, classes: int = 5, seed: int = 0) -> D
 
 
 def tfidf(counts: Any, counts_test: Any) -> tuple[Any, Any]:
-    """Return SCALE * TF-IDF (equations 1 to 3), all choices made on the training documents."""
+    """Return TF-IDF (equations 1 to 3), all choices made on the training documents."""
     documents = np.bincount(counts.indices, minlength=counts.shape[1])
     frequent = np.flatnonzero(documents >= LEAST_DOCUMENTS)
-    weights = SCALE * np.log(counts.shape[0] / documents[frequent])
+    weights = np.log(counts.shape[0] / documents[frequent])
     train, test = (_weighted(part[:, frequent], weights) for part in (counts, counts_test))
     largest = train.max(axis=0).toarray().ravel()
     # Many rare terms tie at tf = 1: the more frequent of them come first.

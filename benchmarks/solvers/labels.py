@@ -36,6 +36,8 @@ def outcomes(losses: tuple[str, str], solver: str, iterations: int, splits: int)
             reconstruction=losses[0],
             supervision=losses[1],
             supervision_weight="balanced",
+            init="random",
+            readout="joint",
             solver=solver,
             max_iter=iterations,
             tol=0,

@@ -1,8 +1,9 @@
+#include <omp.h>
+
 #include <Eigen/Core>
 #include <string>
 
 #include "../core/numbers.hpp"
-#include "../core/parallel.hpp"
 #include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
@@ -22,11 +23,7 @@ py::dict build_info() {
   info["flags"] = SSNMF_FLAGS;
   info["eigen"] = std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) +
                   "." + std::to_string(EIGEN_MINOR_VERSION);
-#ifdef _OPENMP
   info["openmp"] = std::to_string(_OPENMP);
-#else
-  info["openmp"] = "none";
-#endif
   return info;
 }
 
@@ -42,7 +39,8 @@ PYBIND11_MODULE(SSNMF_MODULE, module) {
              "Floor of divisors and positive entries.");
   module.def("padded_rank", &ssnmf::padded_rank, py::arg("rank"), py::arg("itemsize"),
              "Number of columns in which factors of this rank are stored.");
-  module.def("max_threads", &ssnmf::max_threads, "Number of threads OpenMP would start.");
+  // OpenMP runs nothing here; it is what users, joblib and threadpoolctl set limits on.
+  module.def("max_threads", &omp_get_max_threads, "Number of threads OpenMP would start.");
   module.def("build_info", &ssnmf::build_info, "How this module was built.");
   ssnmf::register_csr(module);
   ssnmf::register_sparse_passes(module);

@@ -5,15 +5,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <vector>
 
+#include "thread_pool.hpp"
 #include "views.hpp"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 namespace ssnmf {
 
@@ -73,34 +71,60 @@ class EqualWorkBlocks {
   Size step_;
 };
 
-// Calls body(workspace, block) for every block; each thread makes one workspace.  The first
-// exception of a worker is rethrown on the caller's thread.
-template <class MakeWorkspace, class Body>
-void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace, const Body& body) {
-  std::exception_ptr failure = nullptr;
-  const int team =
-      static_cast<int>(std::min<Size>(std::max(threads, 1), std::max<Size>(blocks, 1)));
-#pragma omp parallel num_threads(team) if (team > 1)
-  {
-    try {
-      auto workspace = make_workspace();
-#pragma omp for schedule(dynamic) nowait
-      for (Size block = 0; block < blocks; ++block) {
-        try {
-          body(workspace, block);
-        } catch (...) {
-#pragma omp critical(ssnmf_failure)
-          failure = std::current_exception();
-        }
-      }
-    } catch (...) {
-#pragma omp critical(ssnmf_failure)
-      failure = std::current_exception();
+// Blocks that threads take one after the other, until none is left or one has failed.
+class BlockQueue {
+ public:
+  explicit BlockQueue(Size blocks) : blocks_(blocks) {}
+
+  // Whether there was a block to take.
+  bool take(Size& block) {
+    block = next_.fetch_add(1, std::memory_order_relaxed);
+    return block < blocks_;
+  }
+
+  // Keeps the first exception, to be called where it was caught; no further block is begun.
+  void fail() {
+    if (!failed_.exchange(true)) {
+      failure_ = std::current_exception();
+    }
+    next_.store(blocks_, std::memory_order_relaxed);
+  }
+
+  void rethrow_failure() const {
+    if (failure_) {
+      std::rethrow_exception(failure_);
     }
   }
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
+
+ private:
+  alignas(64) std::atomic<Size> next_{0};
+  const Size blocks_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;
+};
+
+// Calls body(workspace, block) for every block; each thread that takes one makes a workspace first.
+// The first exception is rethrown on the caller's thread.
+template <class MakeWorkspace, class Body>
+void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace, const Body& body) {
+  BlockQueue queue(blocks);
+  const auto work = [&] {
+    Size block;
+    if (!queue.take(block)) {
+      return;
+    }
+    try {
+      auto workspace = make_workspace();
+      do {
+        body(workspace, block);
+      } while (queue.take(block));
+    } catch (...) {
+      queue.fail();
+    }
+  };
+  const Size most = std::min<Size>(threads, blocks);
+  run_with_helpers(TaskRef(work), static_cast<int>(std::max<Size>(most, 1)) - 1);
+  queue.rethrow_failure();
 }
 
 // Threads worth starting for an amount of work, in multiplications or the like: waking a team takes
@@ -132,14 +156,6 @@ double ordered_sum(Size blocks, int threads, const MakeWorkspace& make_workspace
     sum += part;
   }
   return sum;
-}
-
-inline int max_threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
 }
 
 }  // namespace ssnmf

@@ -3,7 +3,7 @@
 Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
 the estimators (:class:`NMF`, :class:`SSNMFClassifier` and others) follow scikit-learn, which is
 imported only when one of them is first used.  Measures of topics and predictions are in
-:mod:`ssnmf_fast.metrics`, imported on first use as well.
+:mod:`ssnmf_fast.metrics` and pictures in :mod:`ssnmf_fast.plotting`, imported on first use as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._version import __version__
 from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
-    from . import metrics
+    from . import metrics, plotting
     from .estimators import (
         NMF,
         BayesianNMF,
@@ -62,6 +62,7 @@ __all__ = [
     "metrics",
     "objective",
     "open_csr",
+    "plotting",
     "randomized_svd",
     "represent",
     "save",
@@ -69,26 +70,14 @@ __all__ = [
     "weights",
 ]
 
-_ESTIMATORS = (
-    "NMF",
-    "BayesianNMF",
-    "ConstrainedNMF",
-    "LowRankImputer",
-    "MarginNMF",
-    "RankChoice",
-    "SSNMFClassifier",
-    "SSNMFRegressor",
-    "SupervisedBayesianNMF",
-    "TopicSupervisedNMF",
-    "choose_rank",
-)
+_SUBMODULES = ("metrics", "plotting")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ESTIMATORS:
+    if name in _SUBMODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in __all__:  # what is not imported above is an estimator
         return getattr(importlib.import_module(".estimators", __name__), name)
-    if name == "metrics":
-        return importlib.import_module(".metrics", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -178,12 +178,12 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
 
     Examples
     --------
+    >>> import numpy as np
     >>> import scipy.sparse as sp
     >>> import ssnmf_fast as sf
-    >>> X = sp.random_array((1000, 200), density=0.05, rng=0, format="csr")
-    >>> path = getfixture("tmp_path") / "X.npz"
-    >>> sp.save_npz(path, X, compressed=False)
-    >>> fit = sf.factorize(sf.open_csr(path, memory=100_000), n_components=5, random_state=0)
+    >>> X = sp.csr_array(np.random.default_rng(0).poisson(0.05, (1000, 200)))
+    >>> sp.save_npz("X.npz", X, compressed=False)
+    >>> fit = sf.factorize(sf.open_csr("X.npz", memory=100_000), n_components=5, random_state=0)
     >>> fit.S.shape
     (1000, 5)
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +33,7 @@ def factorize(
     X_weights: Any = None,
     Y_weights: Any = None,
     solver: str = "auto",
-    init: Any = "random",
+    init: Any = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
     random_state: Any = None,
@@ -68,9 +69,13 @@ def factorize(
         losses only, "mm" for the others, and never raises the objective either.  "auto" does not
         either and is the fastest: "hals" where all losses are Frobenius losses without weights or
         with separable ones (with momentum if there are no labels), over-relaxed "mm" elsewhere.
-    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
+    init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
-        a given start stay zero.
+        a given start stay zero.  "least-squares" has the squares of factors that 10
+        iterations of the Frobenius loss, from a random start, fit to the square roots of X;
+        "random-acol" takes means of a few random rows of X for A, "nndsvda" the singular vectors
+        of X.  "auto" is "least-squares" where `reconstruction` is "kullback-leibler", whose topics
+        are more coherent then; it is "random" for "frobenius", and where X is on disk.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -84,7 +89,7 @@ def factorize(
         Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
         every check; returning True stops the fit.
     verbose : int
-        1 shows progress on standard error.
+        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
     S_support : array_like of 0 and 1 or bool, shape (n, r), optional
         Where S may be positive: entries that are 0 here stay 0, in random starts too.  For example
         the topics that each document may have [2]_.
@@ -122,12 +127,15 @@ def factorize(
     weight = check_weight(supervision_weight)
     support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
 
-    factors = stored(*start(init, X, data, labels, rank, rng, threads, support))
+    factors = stored(*start(init, X, data, labels, rank, rng, threads, support, X_weights))
     related = relations(data, labels, weight, factors, threads)
     allowed = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
     if support is not None:
         allowed["S"] = padded(support, X.dtype)
-    return loop.run(Problem(factors, related, threads, allowed), rank)
+    result = loop.run(Problem(factors, related, threads, allowed), rank)
+    if labels is None:
+        return result
+    return replace(result, supervision_weight=float(related[1].coefficient))
 
 
 def objective(
@@ -156,6 +164,12 @@ def objective(
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> sf.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
+    1.0
     """
     weight = check_real(supervision_weight, "supervision_weight")
     threads = resolve_threads(n_threads)

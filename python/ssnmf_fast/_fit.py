@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._problem import Problem, Solver
+from ._progress import verbose_progress
 from ._solver import Objective, Run, State, minimise
 from ._validation import check_integer, check_option, check_real
 
@@ -36,6 +37,9 @@ class Factorization:
         Number of iterations (updates of every factor).
     converged : bool
         Whether the stopping rule was met before `max_iter`.
+    supervision_weight : float or None
+        Weight (lambda) of the loss of the labels, as a number also where it was "balanced"; None
+        without labels.
     """
 
     S: Array
@@ -44,6 +48,16 @@ class Factorization:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+    supervision_weight: float | None = None
+
+    def __repr__(self) -> str:
+        factors = {"S": self.S, "A": self.A, "B": self.B}
+        shapes = [f"{name}: {M.shape}" for name, M in factors.items() if M is not None]
+        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
+        return (
+            f"Factorization({', '.join(shapes)}, {last}n_iter={self.n_iter}, "
+            f"converged={self.converged})"
+        )
 
 
 class Reported(Objective, Protocol):
@@ -86,33 +100,26 @@ class FitLoop:
         self, problem: Reported, order: Sequence[str], rank: int, burn_in: int | None = None
     ) -> Run:
         """Run the loop; with a burn-in the stopping rule applies to what comes after it."""
-        return minimise(
-            problem,
-            order,
-            self.solver,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            check_every=CHECK_EVERY,
-            check=_reporter(problem.factors, rank, self.callback, self.verbose, self.max_iter),
-            settling=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
-        )
+        with verbose_progress(self.verbose, self.max_iter) as progress:
+            return minimise(
+                problem,
+                order,
+                self.solver,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                check_every=CHECK_EVERY,
+                check=_reporter(problem.factors, rank, self.callback, progress),
+                settling=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
+            )
 
 
 def _reporter(
     factors: dict[str, Array],
     rank: int,
-    callback: Callable[[State], Any] | None,
-    verbose: int,
-    max_iter: int,
+    *callbacks: Callable[[State], Any] | None,
 ) -> Callable[[int, float], bool]:
     """Return what the loop calls after every evaluation of the objective."""
-    observers: list[Callable[[State], Any]] = []
-    if callback is not None:
-        observers.append(callback)
-    if verbose:
-        from ._progress import progress_bar
-
-        observers.append(progress_bar(max_iter))
+    observers = [callback for callback in callbacks if callback is not None]
     if not observers:
         return lambda iteration, value: False
 

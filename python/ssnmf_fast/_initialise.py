@@ -1,4 +1,4 @@
-"""Starts: random, nndsvda, random-acol, or given factors."""
+"""Starts: random, least-squares, nndsvda, random-acol, or given factors."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._arrays import padded
+from ._csr import with_values
 from ._csr_file import CsrFile
 from ._operators import MatrixOperator
+from ._problem import Problem, Relation
 from ._randomized_svd import truncated_svd
-from ._terms import Term, weight_total
+from ._solver import minimise
+from ._terms import Term, build_term, weight_total
 from ._validation import check_factor, check_option
 
 Array = npt.NDArray[Any]
-INITS = ("random", "nndsvda", "random-acol")
+INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 _OVERSAMPLING = 10
 _POWER_STEPS = 4
 _ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
+_LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
+_FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
 def _mean(term: Term) -> float:
@@ -38,12 +44,16 @@ def start(
     rng: np.random.Generator,
     n_threads: int,
     support: Array | None = None,
+    X_weights: Any = None,
 ) -> tuple[Array, Array, Array | None]:
     """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
 
+    `data` is the term of X and its weights.
+
     Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
     the stopping rule measures progress against the objective of the start.  S is 0 outside of its
-    support.
+    support.  "auto" is "least-squares" for the Kullback-Leibler loss of data in memory, else
+    "random".
     """
     n, m = data.shape
     dtype = X.dtype
@@ -51,40 +61,107 @@ def start(
     if isinstance(init, (tuple, list)):
         S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
         return S if support is None else S * support, A, B
-    S, A = _drawn(init, X, data, rank, rng, n_threads)
-    if support is not None:
-        S *= support * (support.size / max(1.0, float(support.sum())))
+    name = _chosen(init, X, data)
+    if name == "least-squares":
+        S, A = _least_squares(X, X_weights, rank, rng, support, n_threads)
+        S *= _ratio(_mean(data), float(S.mean(axis=0) @ A.mean(axis=1)))
+    else:
+        S, A = _drawn(name, X, data, rank, rng, n_threads)
+        S = _within(S, support)
     B = None if labels is None else _start_B(S, labels, rng)
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+
+
+def _chosen(init: str, X: Any, data: Term) -> str:
+    """Return the name of the start that is meant, and can be had."""
+    check_option(init, "init", INITS)
+    on_disk = isinstance(X, CsrFile)
+    if init == "auto":
+        return "random" if data.loss == "frobenius" or on_disk else "least-squares"
+    if init in ("nndsvda", "least-squares") and on_disk:
+        raise ValueError(
+            f"init={init!r} needs X in memory, and it is on disk; use 'random' or 'random-acol', "
+            "or give a start."
+        )
+    return init
 
 
 def _drawn(
     init: str, X: Any, data: Term, rank: int, rng: np.random.Generator, n_threads: int
 ) -> tuple[Array, Array]:
     """Return S and A of a start by name, float64."""
-    check_option(init, "init", INITS)
     mean = _mean(data)
-    n, m = data.shape
     if init == "nndsvda":
-        if isinstance(X, CsrFile):
-            raise ValueError(
-                "init='nndsvda' needs X in memory, and it is on disk; use 'random' or "
-                "'random-acol', or give a start."
-            )
         return _nndsvda(X, rank, mean, rng, n_threads)
     if init == "random-acol":
         A = _random_rows(X, rank, rng) + 0.01 * mean
-        S = rng.random((n, rank))
+        S = rng.random((data.shape[0], rank))
         return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
-    scale = 2 * np.sqrt(mean / rank)
+    return _uniform(data, rank, rng)
+
+
+def _uniform(data: Term, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    n, m = data.shape
+    scale = 2 * np.sqrt(_mean(data) / rank)
     return scale * rng.random((n, rank)), scale * rng.random((rank, m))
+
+
+def _within(S: Array, support: Array | None) -> Array:
+    """Return S with zeros outside of its support, and the mean that it had."""
+    if support is None:
+        return S
+    kept: Array = S * support * (support.size / max(1.0, float(support.sum())))
+    return kept
+
+
+def _least_squares(
+    X: Any,
+    X_weights: Any,
+    rank: int,
+    rng: np.random.Generator,
+    support: Array | None,
+    n_threads: int,
+) -> tuple[Array, Array]:
+    """Return the squares of factors that were fitted to the square roots of X, float64.
+
+    Errors of the roots of counts are all of about one size, so that least squares suit them.  They
+    soon find coherent topics, and a Kullback-Leibler loss ends in topics near those of its start.
+    """
+    data = build_term(_roots(X), X_weights, "frobenius", "X")
+    S, A = _uniform(data, rank, rng)
+    S = _within(S, support)
+    factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
+    allowed = {} if support is None else {"S": padded(support, X.dtype)}
+    problem = Problem(factors, [Relation("S", "A", data)], n_threads, allowed)
+    minimise(
+        problem,
+        ("A", "S"),
+        "auto",
+        max_iter=_LEAST_SQUARES_STEPS,
+        tol=0,
+        check_every=_LEAST_SQUARES_STEPS,
+        check=lambda iteration, value: False,
+    )
+    squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
+    if not all(F.mean() > 0 for F in squares):
+        return S**2, A**2  # there was nothing to fit
+    S, A = (np.maximum(F, _FILLER * F.mean()) for F in squares)
+    return (S if support is None else S * support), A.T
+
+
+def _roots(X: Any) -> Any:
+    return with_values(X, np.sqrt(X.data)) if sp.issparse(X) else np.sqrt(X)
 
 
 def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
     """Uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
-    mean_now = float(S.mean(axis=0) @ B.mean(axis=1))
-    return B * (_mean(labels) / mean_now if mean_now > 0 else 1.0)
+    return B * _ratio(_mean(labels), float(S.mean(axis=0) @ B.mean(axis=1)))
+
+
+def _ratio(wanted: float, found: float) -> float:
+    """Return what brings a mean to the wanted one; 1 for factors of zeros."""
+    return wanted / found if found > 0 else 1.0
 
 
 def _given(

@@ -39,7 +39,7 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 
-_FACTORIZATION = ("S", "A", "B", "objective", "n_iter", "converged")
+_FACTORIZATION = ("S", "A", "B", "objective", "n_iter", "converged", "supervision_weight")
 _COMPLETION = (
     "left",
     "right",
@@ -55,7 +55,31 @@ _COMPLETION = (
 )
 _RESULTS: dict[Any, tuple[str, ...]] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
 _UNSAVED = ("callback",)
-_OPTIONAL = ("feature_names_in_", "representation_")  # the latter: not after partial_fit
+# What a fitted estimator may lack: after partial_fit, without a readout, in files of version 0.1.
+_OPTIONAL = (
+    "feature_names_in_",
+    "representation_",
+    "refitted_label_components_",
+    "class_prior_",
+    "multilabel_",
+    "classes_",
+    "supervision_weight_",
+    "self_training_",
+    "readout_coef_",
+    "readout_intercept_",
+    "readout_directions_",
+    "readout_row_scale_",
+    "readout_slope_",
+    "readout_offset_",
+    "thresholds_",
+    "class_shares_",
+    "validation_scores_",
+    "validation_accuracy_",
+    "validation_interval_",
+    "validation_folds_",
+    "validation_proba_",
+)
+_ADDED = {"count_scale_": 1.0}  # attributes that older files lack, and what they were then
 _SCALARS = (str, bool, int, float, type(None))
 
 # Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
@@ -99,12 +123,11 @@ def save(model: Any, path: Names) -> None:
 
     Examples
     --------
-    >>> import numpy as np, os, tempfile
+    >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> model = sf.factorize(np.eye(4), n_components=2, random_state=0)
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
-    >>> sf.save(model, path)
-    >>> bool((sf.load(path).A == model.A).all())
+    >>> sf.save(model, "model.npz")
+    >>> bool((sf.load("model.npz").A == model.A).all())
     True
     """
     name = type(model).__name__
@@ -147,6 +170,14 @@ def load(path: Names) -> Any:
         If the file is damaged, of another kind or made by a newer version.
     FileNotFoundError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> sf.save(sf.NMF(n_components=2, random_state=0).fit(np.eye(4)), "model.npz")
+    >>> sf.load("model.npz").transform(np.eye(4)).shape
+    (4, 2)
     """
     path = Path(path)
     arrays = _read(path)
@@ -224,6 +255,8 @@ def _packed(value: Any, key: str) -> Any:
         value = value.item()
     if isinstance(value, CompletionState):
         return [value.iteration, value.change, value.residual, value.gamma, value.rank]
+    if isinstance(value, dict):
+        return {"kind": "dict", "values": {str(name): _packed(v, key) for name, v in value.items()}}
     if isinstance(value, (list, tuple)):
         return [_packed(entry, key) for entry in value]
     if isinstance(value, _SCALARS):
@@ -237,6 +270,10 @@ def _packed(value: Any, key: str) -> Any:
 def _unpacked(value: Any) -> Any:
     if isinstance(value, dict):
         labels = value["values"]
+        if value["kind"] == "dict":
+            if not all(isinstance(entry, _SCALARS) for entry in labels.values()):
+                raise ValueError("scores are not numbers")
+            return dict(labels)
         if not isinstance(labels, list) or not all(isinstance(v, _SCALARS) for v in labels):
             raise ValueError("labels are neither text nor numbers")
         return np.array(labels, dtype=object if value["kind"] == "O" else str)
@@ -298,6 +335,7 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     if not all(isinstance(value, _SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
     check_parts(values, IMPUTER_SHAPES if "ridge_" in _attributes(kind) else ESTIMATOR_SHAPES)
+    values = {key: _ADDED[key] for key in _ADDED if key in _attributes(kind)} | values
     missing = set(_attributes(kind)) - set(values) - set(_OPTIONAL)
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")

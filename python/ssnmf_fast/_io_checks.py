@@ -39,6 +39,15 @@ ESTIMATOR_SHAPES: Shapes = {
     "components_": ("r", "m"),
     "representation_": ("n", "r"),
     "label_components_": ("r", "k"),
+    "refitted_label_components_": ("r", "k"),
+    "class_shares_": ("r", "k"),
+    "readout_coef_": ("k", "p"),
+    "readout_intercept_": ("k",),
+    "readout_directions_": ("d", "m"),
+    "readout_slope_": ("k",),
+    "readout_offset_": ("k",),
+    "thresholds_": ("k",),
+    "self_training_": (),
     "classes_": ("k",),
     "class_prior_": ("k",),
     "class_representation_": ("k", "r"),
@@ -57,7 +66,10 @@ ESTIMATOR_SHAPES: Shapes = {
 }
 # What Bayesian models have besides: rates of gamma distributions, and numbers.
 _RATES = ("components_rate_", "representation_rates_", "label_rates_")
-_POSITIVE = ("a_A_", "b_A_", "a_S_", "b_S_", "a_lambda_", "b_lambda_", "new_sample_rate_")
+_POSITIVE = (
+    *("a_A_", "b_A_", "a_S_", "b_S_", "a_lambda_", "b_lambda_"),
+    *("new_sample_rate_", "count_scale_"),
+)
 
 
 def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
@@ -79,7 +91,8 @@ def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
         for axis, size in zip(axes, value.shape, strict=True):
             if sizes.setdefault(axis, size) != size:
                 raise ValueError(f"{key} has shape {value.shape}, which other arrays contradict")
-        if len(axes) == 2 and not (value.dtype.kind == "f" and _sound(value, signed)):
+        either = signed or key.startswith("readout_")
+        if len(axes) == 2 and not (value.dtype.kind == "f" and _sound(value, either)):
             kind = "finite" if signed else "nonnegative"
             raise ValueError(f"{key} holds other than {kind} numbers")
     dictionary = next(name for name in ("A", "right", "components_") if name in shapes)
@@ -87,6 +100,8 @@ def check_parts(values: dict[str, Any], shapes: Shapes) -> None:
         raise ValueError("the dictionary is empty")
     if "components_rate_" in values:
         _check_posteriors(values)
+    if "readout_coef_" in values:
+        _check_readout(values, sizes)
 
 
 def _check_posteriors(values: dict[str, Any]) -> None:
@@ -100,6 +115,29 @@ def _check_posteriors(values: dict[str, Any]) -> None:
         (groups >= 0) & (groups < len(values["representation_rates_"]))
     ):
         raise ValueError("representation_groups_ are no rows of representation_rates_")
+
+
+def _check_readout(values: dict[str, Any], sizes: dict[str, int]) -> None:
+    """Raise ValueError unless the parts of a readout are there and fit together."""
+    parts = ("directions", "intercept", "slope", "offset", "row_scale")
+    needed = [f"readout_{name}_" for name in parts]
+    needed += ["thresholds_", "classes_", "class_prior_", "multilabel_"]
+    missing = [name for name in needed if name not in values]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
+    check_numbers(values, ("readout_row_scale_",))
+    for name in ("intercept", "slope", "offset", "row_scale"):
+        _check_finite(values, f"readout_{name}_")
+    for name in ("thresholds_", "class_prior_"):
+        _check_finite(values, name)
+    whole = sizes["d"] + sizes["m"] if sizes["d"] else 0
+    if sizes["p"] != sizes["r"] + whole:
+        raise ValueError(f"readout_coef_ has {sizes['p']} columns, which other arrays contradict")
+
+
+def _check_finite(values: dict[str, Any], name: str) -> None:
+    if not np.all(np.isfinite(np.asarray(values[name], dtype=np.float64))):
+        raise ValueError(f"{name} holds other than finite numbers")
 
 
 def check_numbers(values: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -191,7 +191,8 @@ def learn_batch(
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     if online is None:
-        _, A, B = start(init, X, data, labels, rank, generator(random_state), threads)
+        rng = generator(random_state)
+        _, A, B = start(init, X, data, labels, rank, rng, threads, X_weights=X_weights)
         online = Online.resumed(A, B)
     if online.rank != rank:
         raise ValueError(

@@ -56,7 +56,7 @@ def factorize_preserving(
         total = preserved.entries.total()
         weight = data.entries.total() / total if total > 0 else 1.0
 
-    factors = stored(*start(init, X, data, None, rank, rng, threads))
+    factors = stored(*start(init, X, data, None, rank, rng, threads, X_weights=X_weights))
     related = [
         Relation("S", "A", data),
         Relation("S", "A", preserved, image=Image.by(mixing, threads)),

@@ -212,14 +212,14 @@ class Problem:
         self._pulled = None
         self._seen.changed()
 
-    def balance(self) -> bool:
+    def balance(self, earlier: dict[str, Array] | None = None) -> None:
         """Bring components that drifted apart in scale together, by powers of two: no rounding.
 
-        Returns whether any had drifted.
+        What the factors were `earlier` is scaled with them.
         """
         hubs = {relation.rows for relation in self.relations}
         if len(hubs) > 1:
-            return False
+            return
         hub = hubs.pop()
         others = [factor for name, factor in self.factors.items() if name != hub]
         here = self.factors[hub].max(axis=0, initial=0.0)
@@ -231,10 +231,9 @@ class Problem:
         if exponents.any():
             self._pulled = None
             self._seen.changed()
-            np.ldexp(self.factors[hub], exponents, out=self.factors[hub])
-            for factor in others:
-                np.ldexp(factor, -exponents, out=factor)
-        return bool(exponents.any())
+            for factors in (self.factors, earlier or {}):
+                for name, factor in factors.items():
+                    np.ldexp(factor, exponents if name == hub else -exponents, out=factor)
 
     def quadratic(self, name: str) -> tuple[Array, list[Part]]:
         """Return P of a factor whose terms are all Frobenius terms, and the parts of its K_i.

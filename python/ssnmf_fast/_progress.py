@@ -1,11 +1,16 @@
-"""A progress bar, used as the callback of a fit."""
+"""Progress of a fit on standard error, used as its callback: a bar, or lines."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._solver import State
+
+_SECONDS_BETWEEN_LINES = 0.5
 
 
 class ProgressBar:
@@ -35,6 +40,11 @@ class ProgressBar:
             return
         self._bar = tqdm(total=max_iter, desc=label, unit="it", file=sys.stderr, leave=False)
 
+    @property
+    def shown(self) -> bool:
+        """Whether there is a bar to see."""
+        return self._bar is not None
+
     def __call__(self, state: State) -> bool:
         """Move the bar to the iteration of `state`; never stops the fit."""
         if self._bar is not None:
@@ -57,6 +67,56 @@ class ProgressBar:
         self.close()
 
 
+class ProgressLines:
+    """Write iterations and objective to standard error, one line a check.
+
+    Of checks that follow each other within half a second only one is written, and always the first
+    and the last.  The parameters are those of :class:`ProgressBar`.
+    """
+
+    def __init__(self, max_iter: int | None, label: str = "fit", value: str = "objective") -> None:
+        self._total = "" if max_iter is None else f"/{max_iter}"
+        self._label = label
+        self._value = value
+        self._begin = time.monotonic()
+        self._written = -float("inf")
+        self._waiting: str | None = None
+
+    def __call__(self, state: State) -> bool:
+        """Write a line, or keep it until the end of the fit; never stops the fit."""
+        now = time.monotonic()
+        self._waiting = (
+            f"{self._label}: iteration {state.iteration}{self._total}, "
+            f"{self._value} {state.objective:.6g}, {now - self._begin:.1f} s"
+        )
+        if now - self._written >= _SECONDS_BETWEEN_LINES:
+            self._written = now
+            self.close()
+        return False
+
+    def close(self) -> None:
+        """Write the line that is still waiting."""
+        if self._waiting is not None:
+            print(self._waiting, file=sys.stderr, flush=True)
+            self._waiting = None
+
+
 def progress_bar(max_iter: int, label: str = "fit") -> ProgressBar:
     """Return a callback for :func:`ssnmf_fast.factorize` that shows a progress bar."""
     return ProgressBar(max_iter, label)
+
+
+@contextmanager
+def verbose_progress(
+    verbose: int, max_iter: int | None, label: str = "fit", value: str = "objective"
+) -> Iterator[ProgressBar | ProgressLines | None]:
+    """Give the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
+    if not verbose:
+        yield None
+        return
+    bar = ProgressBar(max_iter, label, value)
+    observer = bar if bar.shown else ProgressLines(max_iter, label, value)
+    try:
+        yield observer
+    finally:
+        observer.close()

@@ -84,8 +84,10 @@ def represent(
     if rank < 1:
         raise ValueError("A has no rows; needed is at least one component.")
     term = build_term(X, X_weights, cast(Loss, loss), "X")
-    G = padded(A.T, X.dtype)
+    exponents = _exponents(A)
+    G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
     F = _start(init, (X.shape[0], rank), X.dtype)
+    F[:, :rank] = np.ldexp(F[:, :rank], exponents)
     tol = max(tol, _FINEST_TOL[X.dtype])
     solve = _solve_frobenius if loss == "frobenius" else _solve_kl
     unsolved = solve(term, F, G, tol, threads)
@@ -96,7 +98,16 @@ def represent(
             RuntimeWarning,
             stacklevel=2,
         )
-    return np.ascontiguousarray(F[:, :rank])
+    return np.ascontiguousarray(np.ldexp(F[:, :rank], -exponents))
+
+
+def _exponents(A: Array) -> Array:
+    """Return the binary orders of magnitude of the components, (r,).
+
+    Components are brought to one size, which rounds nothing: one residual of the optimality
+    conditions stands for all of them, and it would say little of those that are small.
+    """
+    return np.asarray(np.frexp(A.max(axis=1))[1])
 
 
 def _start(init: Any, shape: tuple[int, int], dtype: Any) -> Array:

@@ -51,7 +51,7 @@ class Objective(Protocol):
 
     def objective(self) -> float: ...
     def update(self, name: str, rule: Solver) -> None: ...
-    def balance(self) -> bool: ...
+    def balance(self, earlier: dict[str, Array] | None = None) -> None: ...
 
 
 Check = Callable[[int, float], bool]
@@ -63,7 +63,7 @@ class Extrapolation:
     Every factor sets out from beyond its last update, in the direction in which it has been moving,
     further and further while the objective falls.  An iteration that raises the objective is undone
     and the next one goes without momentum, which coordinate descent lets it fall.  `value` is the
-    objective of the factors as they are.
+    objective of the factors as they are, and `before` what they were an iteration ago.
     """
 
     def __init__(self, problem: Problem, order: Sequence[str], value: float) -> None:
@@ -72,16 +72,12 @@ class Extrapolation:
         self.value = value
         self._step = self._step_before = 0.25
         self._largest = 1.0
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget where the factors came from."""
-        self._before = {name: factor.copy() for name, factor in self._problem.factors.items()}
+        self.before = {name: factor.copy() for name, factor in problem.factors.items()}
         self._momentum = False
 
     def iterate(self) -> None:
         """Update every factor once; afterwards the objective is no larger than before."""
-        problem, before = self._problem, self._before
+        problem, before = self._problem, self.before
         *others, last = self._order
         accepted = {name: problem.factors[name].copy() for name in others}
         step = self._step if self._momentum else 0.0
@@ -136,8 +132,8 @@ def minimise(
         run.n_iter = iteration
         if iteration % check_every and iteration != max_iter:
             continue
-        if rule in ("auto", "hals") and problem.balance() and momentum:
-            momentum.restart()
+        if rule in ("auto", "hals"):
+            problem.balance(momentum.before if momentum else None)
         steps = iteration - run.objective[-1][0]
         now = momentum.value if momentum else problem.objective()
         run.objective.append((iteration, now))

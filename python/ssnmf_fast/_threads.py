@@ -18,7 +18,8 @@ def _mark_forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # libgomp cannot be restarted in a forked child: a parallel region there would hang.
+    # Threads stay behind in the parent; the kernels start no others in a child, which most often
+    # has siblings to share the cores with.
     os.register_at_fork(after_in_child=_mark_forked)
 
 

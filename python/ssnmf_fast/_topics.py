@@ -8,12 +8,16 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from ._validation import check_integer
 
 Array = npt.NDArray[Any]
 
-__all__ = ["Topic", "Topics", "make_topics"]
+__all__ = ["Topic", "Topics", "amounts", "class_means", "make_topics"]
+
+# Share of a class that stands out: at least the first, and the second or twice that of chance.
+_STANDS_OUT = (0.2, 0.6)
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,16 @@ class Topic:
     topic : int
         Number of the component.
     terms : tuple of str
-        Features of the largest weight, in falling order.
+        Features of the largest weight, in falling order; none for a component of a Bayesian model
+        that explains nothing.
     weights : tuple of float
         Their weights in the dictionary.
     shares : tuple of (label, float)
         Share of every class in the topic, summing to 1; empty for a model without classes.
     name : str
         What the topic is called; empty for a model whose topics have no names.
+    size : float or None
+        Share of the data that the topic explains; None where there are no data to tell.
     """
 
     topic: int
@@ -39,8 +46,23 @@ class Topic:
     weights: tuple[float, ...]
     shares: tuple[tuple[Any, float], ...] = ()
     name: str = ""
+    size: float | None = None
+
+    @property
+    def leading(self) -> tuple[tuple[Any, float], ...]:
+        """At most two classes, with their shares, that the topic stands for.
+
+        Their shares are at least 0.6 or, of four classes and more, twice what each would have by
+        chance, but never below 0.2.
+        """
+        low, high = _STANDS_OUT
+        least = min(high, max(low, 2 / max(len(self.shares), 1)))
+        largest = sorted(self.shares, key=lambda pair: -pair[1])[:2]
+        return tuple(pair for pair in largest if pair[1] >= least)
 
     def __str__(self) -> str:
+        if not self.terms:
+            return f"topic {self.topic}{f' ({self.name})' if self.name else ''}: not used"
         words = ", ".join(f"{t} {w:.3g}" for t, w in zip(self.terms, self.weights, strict=True))
         largest = sorted(self.shares, key=lambda pair: -pair[1])[:3]
         shares = ", ".join(f"{label} {share:.0%}" for label, share in largest if share > 0)
@@ -80,6 +102,19 @@ class Topics(Sequence[Topic]):
         pairs = zip(self._topics, names, strict=True)
         return Topics([replace(topic, name=name) for topic, name in pairs])
 
+    def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
+        """Return the topics with shares of these classes: rows of (r, k), divided by their sums."""
+        rows = zip(self._topics, _shares(class_components).tolist(), strict=True)
+        return Topics(
+            [replace(topic, shares=tuple(zip(classes, row, strict=True))) for topic, row in rows]
+        )
+
+    def with_sizes(self, weights: Array) -> Topics:
+        """Return the topics with their sizes: the weights, (r,), divided by their sum."""
+        sizes = _shares(weights[None, :])[0].tolist()
+        pairs = zip(self._topics, sizes, strict=True)
+        return Topics([replace(topic, size=size) for topic, size in pairs])
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""
         return [
@@ -113,6 +148,7 @@ def make_topics(
     n_terms: int = 10,
     classes: Array | None = None,
     class_components: Array | None = None,
+    active: Array | None = None,
 ) -> Topics:
     """Return the topics of a dictionary.
 
@@ -126,6 +162,8 @@ def make_topics(
         Number of terms per topic, at least 1.
     classes, class_components : ndarray, shapes (k,) and (r, k), optional
         Classes, and the components over them.
+    active : ndarray of bool, shape (r,), optional
+        Which components explain anything; the others get no terms, which would be arbitrary.
 
     Returns
     -------
@@ -139,18 +177,53 @@ def make_topics(
     count = min(check_integer(n_terms, "n_terms", 1), components.shape[1])
     names = _names(feature_names, components.shape[1])
     order = np.argsort(-components, axis=1, kind="stable")[:, :count]
-    shares = _shares(len(components), classes, class_components)
-    return Topics(
+    used = np.full(len(components), True) if active is None else active
+    kept = [best if use else best[:0] for best, use in zip(order, used, strict=True)]
+    topics = Topics(
         [
-            Topic(
-                topic,
-                tuple(names[i] for i in best),
-                tuple(float(row[i]) for i in best),
-                shares[topic],
-            )
-            for topic, (row, best) in enumerate(zip(components, order, strict=True))
+            Topic(topic, tuple(names[i] for i in best), tuple(float(row[i]) for i in best))
+            for topic, (row, best) in enumerate(zip(components, kept, strict=True))
         ]
     )
+    if classes is None or class_components is None:
+        return topics
+    return topics.with_shares(classes.tolist(), class_components)
+
+
+def amounts(model: Any, S: Array) -> Array:
+    """Return how much of each sample every topic explains: S times the sums of the topics.
+
+    A factorisation leaves the scales of its topics open: a weight in S may be large only because
+    its topic is small.
+    """
+    return np.asarray(S * model.components_.sum(axis=1))
+
+
+def class_means(explained: Array, indicators: Any) -> Array:
+    """Return the mean share of every topic in the samples of each class.
+
+    Parameters
+    ----------
+    explained : ndarray, shape (n, r)
+        How much of each sample every topic explains, as from :func:`amounts`.  Every sample is
+        divided by its sum, so that long ones count like short ones.
+    indicators : array or sparse array, shape (n, k)
+        1 where a sample is of a class.  A sample of several classes counts for each in equal
+        parts, one of none not at all.
+
+    Returns
+    -------
+    ndarray, shape (r, k)
+        Means, not sums: classes of many samples count like those of few.  Zeros for a class
+        without samples.
+    """
+    parts = _shares(explained)
+    members = sp.csr_array(indicators, dtype=np.float64, copy=True)
+    members.eliminate_zeros()
+    members.data /= np.repeat(members.sum(axis=1), np.diff(members.indptr))
+    sums = np.asarray((members.T @ parts).T)
+    counts = members.sum(axis=0)
+    return np.asarray(np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0))
 
 
 def _names(feature_names: Any, n_features: int) -> list[str]:
@@ -165,14 +238,8 @@ def _names(feature_names: Any, n_features: int) -> list[str]:
     return names
 
 
-def _shares(
-    n_topics: int, classes: Array | None, class_components: Array | None
-) -> list[tuple[tuple[Any, float], ...]]:
-    if classes is None or class_components is None:
-        return [()] * n_topics
-    totals = class_components.sum(axis=1, keepdims=True)
-    shares = np.divide(
-        class_components, totals, out=np.zeros_like(class_components), where=totals > 0
-    )
-    labels = classes.tolist()
-    return [tuple(zip(labels, row, strict=True)) for row in shares.tolist()]
+def _shares(values: Array) -> Array:
+    """Divide rows by their sums; rows of zeros stay zeros."""
+    values = np.asarray(values, dtype=np.float64)
+    totals = values.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(values, totals, out=np.zeros_like(values), where=totals > 0))

@@ -3,12 +3,15 @@
 Counts x_ij are sums over the components of Poisson variables of means s_ik a_kj; S and A have gamma
 priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
 the lower bound of the log-evidence is largest, given the others.
+
+Counts are a multiple of the data, ``count_scale * X``.  Within the fit A is that of the counts;
+outside of it A, its rates and b_A are in the units of X.  S is the same for any units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, psi, xlogy
 
 from ._arrays import aligned_zeros, padded, padded_zeros
+from ._count_scale import check_count_scale, find_count_scale, scaled
 from ._dispatch import kernels
 from ._entries import DenseEntries, SparseEntries, Target
 from ._fit import FitLoop
@@ -51,6 +55,7 @@ class VariationalFit:
     S_rates: Array
     A_rates: Array
     label_rates: Array | None
+    count_scale: float
     hyperparameters: dict[str, float]
     objective: list[tuple[int, float]]
     n_iter: int
@@ -126,9 +131,8 @@ class VariationalProblem:
             bound += posterior.bound(prior.shape, self._n_threads) + prior.bound(posterior)
         return -bound
 
-    def balance(self) -> bool:
-        """The priors fix the scale of every component."""
-        return False
+    def balance(self, earlier: dict[str, Array] | None = None) -> None:
+        """Do nothing: the priors fix the scale of every component."""
 
 
 def _constant(data: Term) -> float:
@@ -156,6 +160,7 @@ def fit_variational(
     n_threads: int | None,
     callback: Callable[[State], Any] | None,
     verbose: int,
+    count_scale: Any = 1.0,
     **hyperparameters: Any,
 ) -> VariationalFit:
     """Fit the model to checked data; with groups, the one with labels.
@@ -164,17 +169,41 @@ def fit_variational(
     """
     rank = check_integer(n_components, "n_components", 1)
     burn_in = check_integer(burn_in, "burn_in", 0)
-    loop = FitLoop.checked("mm", max_iter, tol, callback, verbose)
-    threads = resolve_threads(n_threads)
     given = {name: check_prior(value, name) for name, value in hyperparameters.items()}
+    chosen = check_count_scale(count_scale)
+    threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
-    data = build_term(X, None, "kullback-leibler", "X")
-    S, A, _ = start(init, X, data, None, rank, generator(random_state), threads)
+    scale = find_count_scale(X) if chosen is None else chosen
+    seen = callback if callback is None or scale == 1 else _in_units(callback, scale)
+    loop = FitLoop.checked("mm", max_iter, tol, seen, verbose)
+    counts = _counts(X, scale)
+    data = build_term(counts, None, "kullback-leibler", "X")
+    S, A, _ = start(init, counts, data, None, rank, generator(random_state), threads)
+    if not isinstance(init, str):
+        A = scaled(A, scale)
+    if given["b_A"] is not None:
+        given["b_A"] *= scale
     posteriors = _posteriors(S, A, groups)
     priors = _priors(given, groups, S, A)
     problem = VariationalProblem(data, posteriors, priors, burn_in, threads)
     run = loop.minimise(problem, _ORDER, rank, burn_in)
-    return _result(problem, run)
+    return _result(problem, run, scale)
+
+
+def _counts(X: Any, scale: float) -> Any:
+    """Return scale * X, which must be in the range of the dtype as well."""
+    return X if scale == 1 else check_matrix(scaled(X, scale), "count_scale * X")
+
+
+def _in_units(callback: Callable[[State], Any], scale: float) -> Callable[[State], Any]:
+    """Return the callback, to which A is shown in the units of X."""
+
+    def shown(state: State) -> Any:
+        A = state.A / scale
+        A.flags.writeable = False
+        return callback(replace(state, A=A))
+
+    return shown
 
 
 def _posteriors(S: Array, A: Array, groups: Groups | None) -> dict[str, Posterior]:
@@ -204,22 +233,23 @@ def _priors(
     return {"S": labels, "A": prior_A}
 
 
-def _result(problem: VariationalProblem, run: Run) -> VariationalFit:
+def _result(problem: VariationalProblem, run: Run, scale: float) -> VariationalFit:
     S, A = problem.posteriors["S"], problem.posteriors["A"]
     rank = S.rank
     prior_S, prior_A = problem.priors["S"], problem.priors["A"]
     assert isinstance(prior_A, GammaPrior)
-    hyperparameters = {"a_A": prior_A.shape, "b_A": prior_A.scale}
+    hyperparameters = {"a_A": prior_A.shape, "b_A": prior_A.scale / scale}
     if isinstance(prior_S, GammaPrior):
         hyperparameters |= {"a_S": prior_S.shape, "b_S": prior_S.scale}
     else:
         hyperparameters |= {"a_lambda": prior_S.prior_shape, "b_lambda": prior_S.prior_scale}
     return VariationalFit(
         S=np.ascontiguousarray(S.E[:, :rank]),
-        A=np.ascontiguousarray(A.E[:, :rank].T),
+        A=scaled(np.ascontiguousarray(A.E[:, :rank].T), 1 / scale),
         S_rates=S.rates[:, :rank].copy(),
-        A_rates=A.rates[0, :rank].copy(),
+        A_rates=A.rates[0, :rank] * scale,
         label_rates=prior_S.expectations if isinstance(prior_S, LabelPrior) else None,
+        count_scale=scale,
         hyperparameters=hyperparameters,
         objective=run.objective,
         n_iter=run.n_iter,
@@ -235,20 +265,23 @@ def infer(
     prior_rates: Array | float,
     n_iter: int,
     n_threads: int | None,
+    count_scale: float = 1.0,
 ) -> Array:
     """Return the expectations of S for new samples, the posterior of A being what it is.
 
-    The number of iterations is fixed, so that no row depends on the others.
+    A and its rates are in the units of X.  The number of iterations is fixed, so that no row
+    depends on the others.
     """
     threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
-    data = build_term(X, None, "kullback-leibler", "X")
+    data = build_term(_counts(X, count_scale), None, "kullback-leibler", "X")
     rank = len(A)
-    logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(A_rates[:, None])
+    rates_of_A = A_rates[:, None] / count_scale
+    logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(rates_of_A)
     G = padded(np.maximum(np.exp(logs), kernels.tiny(X.dtype)).T, X.dtype)
     F = padded(np.ones((X.shape[0], rank)), X.dtype)
     new = Posterior(F, rank, 1, None)
-    rates = prior_rates + A.sum(axis=1, dtype=np.float64)
+    rates = prior_rates + count_scale * A.sum(axis=1, dtype=np.float64)
     P = padded_zeros(X.shape[0], rank, X.dtype)
     for _ in range(n_iter):
         data.pull_up(new.F, G, Target(P, 1.0, threads))

@@ -57,8 +57,8 @@ def observed(pattern: Any) -> Observed:
     --------
     >>> import scipy.sparse as sp
     >>> import ssnmf_fast as sf
-    >>> ratings = sp.random_array((6, 5), density=0.5, format="csr", rng=0)
-    >>> fit = sf.factorize(ratings, n_components=2, X_weights=sf.weights.observed(ratings != 0))
+    >>> ratings = sp.csr_array([[5, 0, 3], [4, 2, 0], [0, 1, 4]])  # 0: not rated
+    >>> fit = sf.factorize(ratings, n_components=1, X_weights=sf.weights.observed(ratings != 0))
     """
     return Observed(pattern)
 
@@ -74,6 +74,16 @@ def missing(pattern: Any) -> Missing:
     Returns
     -------
     Missing
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.outer([1, 2, 3], [1, 2, 3, 4])
+    >>> X[1, 2] = 100  # a wrong value, which is 6 in truth
+    >>> fit = sf.factorize(X, n_components=1, X_weights=sf.weights.missing(X == 100))
+    >>> round((fit.S @ fit.A)[1, 2])
+    6
     """
     return Missing(pattern)
 
@@ -91,6 +101,14 @@ def outer(rows: Any = None, columns: Any = None) -> Outer:
     Returns
     -------
     Outer
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((4, 5))
+    >>> weights = sf.weights.outer(rows=[10, 1, 1, 1])  # the first sample counts ten times
+    >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
     return Outer(
         None if rows is None else np.asarray(rows),

@@ -107,6 +107,7 @@ class TestFit:
             "vectorizer.json",
             "topics.csv",
             "topic_classes.csv",
+            "topic_examples.csv",
             "predictions.csv",
             "representation.npy",
             "metrics.json",
@@ -129,7 +130,7 @@ class TestFit:
         assert [used.count(u) for u in ("training", "held out", "unlabelled")] == [6, 2, 4]
         assert [row["label"] == "" for row in rows] == [u == "unlabelled" for u in used]
         assert [row["prediction"] for row in rows] == [EVIL, "money, bonds"] * 6
-        assert float(rows[0][f"score {EVIL}"]) > 0.5
+        assert float(rows[0][f"probability {EVIL}"]) > 0.5
 
     def test_report_is_self_contained_and_escaped(self, table: Path, tmp_path: Path) -> None:
         pytest.importorskip("jinja2")

@@ -267,7 +267,7 @@ class TestErrors:
             ("a.csv", "user,item,rating\na,b,1\n\na,c,good\n", "line 4: the rating in column"),
             ("a.csv", "user,item,rating\na,b,good\n", "'good', not a number"),
             ("a.csv", "user,item,rating\na,b,nan\n", "'nan', not a number"),
-            ("a.csv", "user,item,rating\na,b\n", "line 2: the rating in column 'rating' is empty"),
+            ("a.csv", "user,item,rating\na,b\n", "line 2: 2 cells between delimiters ','"),
             ("a.csv", "user,item,rating\na, ,3\n", "line 2: no value in column 'item'"),
             ("a.jsonl", '{"user":1,"item":2,"rating":3}\n{"user":1}\n', "line 2: no value in"),
             ("a.jsonl", '{"user":1,"item":2,"rating":3}\n\nbad\n', "line 3: not JSON"),

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
+from ssnmf_fast._topics import make_topics
 from ssnmf_fast.cli import _labels, _measures
+from ssnmf_fast.cli._examples import examples, excerpt
 from ssnmf_fast.cli._fitted import Fitted
-from ssnmf_fast.cli._text import fit_vectorizer, load_vectorizer
+from ssnmf_fast.cli._shares import data_topics
+from ssnmf_fast.cli._text import TOKENS, fit_vectorizer, load_vectorizer
 
 
 class TestLabels:
@@ -44,29 +47,6 @@ def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> Fitted
 
 
 class TestMeasures:
-    def test_neighbours(self) -> None:
-        rng = np.random.default_rng(0)
-        S = np.kron(np.eye(2), np.ones((10, 1))) + 0.1 * rng.random((20, 2))
-        held_out = np.arange(20) % 5 == 0
-        fitted = fitted_like(S, ["a"] * 10 + ["b"] * 10, held_out)
-        guess = _measures.neighbours_guess(fitted)
-        assert guess.by == "4 nearest neighbours"
-        (accuracy,) = _measures.prediction_measures(fitted, guess)
-        assert (accuracy.value, accuracy.shown) == (1.0, "100.0%")
-        assert "the largest class, a, for all of them would reach 50.0%" in accuracy.meaning
-
-    def test_machine_does_not_depend_on_scale(self) -> None:
-        rng = np.random.default_rng(0)
-        S, labels = rng.random((40, 3)), ["a", "b"] * 20
-        S[::2, 0] += 0.7
-        held_out = np.arange(40) >= 30
-        guesses = [
-            _measures.svc_guess(fitted_like(factor * S, labels, held_out)).predicted
-            for factor in (1.0, 1e-6, 1e6)
-        ]
-        assert (guesses[0] == guesses[1]).all()
-        assert (guesses[0] == guesses[2]).all()
-
     def test_bound_and_sparsities(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
         hidden = np.array([False, False, False, True])
@@ -90,17 +70,126 @@ class TestMeasures:
         assert _measures.coherence_measures(fitted) == []
 
 
-def test_texts_as_counts(tmp_path: Path) -> None:
-    """For models of counts TF-IDF has the sum of the words, also for new texts."""
+def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> Fitted:
+    """Return a fit whose transform is S, and whose B says that every topic has one class."""
+    A = np.eye(S.shape[1]) * np.arange(1, S.shape[1] + 1)  # scales that must not matter
+    model = SimpleNamespace(
+        transform=lambda X: X,
+        representation_=np.full(S.shape, np.nan),  # it saw the labels
+        components_=A,
+        topics=lambda terms, n_terms: make_topics(
+            A, terms, n_terms, np.array(["a", "b"]), np.eye(S.shape[1], 2)
+        ),
+    )
+    known = _labels.read_labels(labels, None)
+    return Fitted(model, S, known, held_out, None, 0.0, [], **more)
+
+
+class TestSharesOfData:
+    S = np.array([[3.0, 1 / 2], [1, 3 / 2]])  # amounts: 3 and 1, 1 and 3
+
+    def test_held_out_samples_and_not_the_matrix_of_the_model(self) -> None:
+        held_out = np.arange(80) >= 40
+        S = np.vstack([np.tile(np.eye(2), (20, 1)), np.tile(self.S, (20, 1))])
+        described = data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
+        shares = [[share for _, share in topic.shares] for topic in described.topics]
+        np.testing.assert_allclose(shares, [[0.75, 0.25], [0.25, 0.75]])
+        assert described.counts == (20, 20)
+        assert "the 40 samples whose labels were hidden from the fit" in described.note
+        assert sum(topic.size or 0 for topic in described.topics) == pytest.approx(1)
+
+    def test_all_labelled_samples_where_few_are_held_out(self) -> None:
+        held_out = np.arange(40) >= 30
+        S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
+        described = data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
+        assert described.counts == (20, 20)
+        assert "all 40 samples with labels, hidden ones and others" in described.note
+
+    def test_large_classes_do_not_dominate(self) -> None:
+        labels = ["a"] * 90 + ["b"] * 10
+        described = data_topics(
+            described_like(np.ones((100, 2)), labels, np.ones(100, dtype=bool)), 2
+        )
+        for topic in described.topics:
+            np.testing.assert_allclose([share for _, share in topic.shares], 0.5)
+            assert topic.leading == ()
+        assert described.counts == (90, 10)
+
+    def test_classes_in_natural_order(self) -> None:
+        labels = ["10", "9", "2"] * 10
+        described = data_topics(described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2)
+        assert [label for label, _ in described.topics[0].shares] == ["2", "9", "10"]
+
+    def test_several_labels(self) -> None:
+        labels = [["a"], ["a", "b"], []]
+        S = np.array([[1.0, 0], [0, 1 / 2], [5, 5]])
+        described = data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
+        shares = [[share for _, share in topic.shares] for topic in described.topics]
+        np.testing.assert_allclose(shares, [[1, 0], [0.25, 0.75]])
+        assert described.note.endswith("A sample of several labels counts for each in equal parts.")
+
+    def test_fit_that_saw_no_label(self) -> None:
+        fitted = described_like(
+            np.ones((4, 2)), ["a", "b", "a", ""], np.zeros(4, bool), guided=False
+        )
+        fitted.model.representation_ = np.vstack([self.S, self.S])
+        described = data_topics(fitted, 2)
+        assert "the 3 samples that have labels" in described.note
+        shares = [share for _, share in described.topics[0].shares]
+        np.testing.assert_allclose(shares, [0.75, 0.25])
+
+
+class TestExamples:
+    def test_largest_shares_first_and_the_larger_of_equal_ones(self) -> None:
+        S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
+        fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
+        first, second = examples(fitted)
+        assert [one.sample for one in first] == [1, 0, 2]
+        assert [one.label for one in first] == ["", "a", "b"]
+        assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
+        assert [one.sample for one in second] == [3, 2]  # the others have nothing of it
+        assert first[0].text == ""
+
+    def test_texts_that_begin_alike_are_shown_once(self) -> None:
+        words = ["word " * 60 + end for end in ("x", "y")]
+        S = np.array([[9.0, 0], [8, 0], [7, 0]])
+        fitted = described_like(S, ["a", "b", "a"], np.zeros(3, bool), texts=[*words, "other"])
+        first, second = examples(fitted)
+        assert [one.sample for one in first] == [0, 2]
+        assert len(first[0].text) <= 200
+        assert first[0].text.endswith("word…")
+        assert second == []
+
+    def test_images(self) -> None:
+        fitted = described_like(np.eye(2), ["a", "b"], np.zeros(2, bool), image_shape=(1, 2))
+        first, second = examples(fitted)
+        np.testing.assert_array_equal(first[0].image, [[1, 0]])
+        np.testing.assert_array_equal(second[0].image, [[0, 1]])
+
+    def test_excerpt(self) -> None:
+        assert excerpt(" a\n b\t c ") == "a b c"
+        assert excerpt("a" * 300) == "a" * 199 + "…"
+        assert excerpt("one two three", 9) == "one two…"
+
+
+def test_vectorizers_of_earlier_versions(tmp_path: Path) -> None:
+    """Those for models of counts had a scale, and the first ones no such entry."""
     texts = ["cat dog pet", "dog cat mat", "stock bank", "bank price stock"]
-    options = argparse.Namespace(max_features=50, min_df=1, max_df=1.0, stop_words="none")
-    vectorizer, X = fit_vectorizer(texts, "text", options, as_counts=True)
-    assert X.sum() == pytest.approx(sum(len(text.split()) for text in texts))
-    vectorizer.save(tmp_path / "v.json")
-    again = load_vectorizer(tmp_path / "v.json").transform(texts)
-    assert abs(again - X).max() < 1e-12
-    # A file of an earlier version has no scale.
-    content = json.loads((tmp_path / "v.json").read_text(encoding="utf-8"))
-    del content["scale"]
-    (tmp_path / "v.json").write_text(json.dumps(content), encoding="utf-8")
-    assert load_vectorizer(tmp_path / "v.json").scale == 1
+    options = argparse.Namespace(
+        max_features=50,
+        min_df=1,
+        max_df=1.0,
+        stop_words="none",
+        encoding="utf-8",
+        ngram=(1, 1),
+        token_pattern=TOKENS,
+        keep_entities=False,
+    )
+    vectorizer, X = fit_vectorizer(texts, "text", options)
+    path = tmp_path / "v.json"
+    vectorizer.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    for entry, scale in (({}, 1), ({"scale": 2.5}, 2.5)):
+        content.pop("scale", None)
+        path.write_text(json.dumps(content | entry), encoding="utf-8")
+        assert abs(load_vectorizer(path).transform(texts) - scale * X).max() < 1e-12

@@ -16,10 +16,10 @@ from ssnmf_fast.cli._models import MODELS
 
 ANIMALS = ["cat dog pet", "cats dogs pet", "dog cat mat", "pet cat vet", "dog vet pet"] * 2
 MONEY = ["stock bank", "bank price stock", "price market", "market bank", "bank stock"] * 2
-CLASSIFIERS = ("ff", "fd", "df", "dd")
 MODELS_HERE = [name for name, model in MODELS.items() if hasattr(sf, model.estimator)]
+CHOOSING = [name for name in MODELS_HERE if MODELS[name].chooses]
 GUIDED = [name for name in MODELS_HERE if MODELS[name].targets is not None]
-REPORTED = ("dd", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
+REPORTED = ("ssnmf", "dd", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
 PAGE = "<i>page</i>"
 
 
@@ -58,20 +58,6 @@ def single(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def several(tmp_path: Path) -> tuple[Path, Path]:
-    """The same texts and mixtures of them, labels by a separator and as lists."""
-    texts = [(a, ["pets"]) for a in ANIMALS] + [(b, ["money"]) for b in MONEY]
-    mixed = [(f"{a} {b}", ["money", "pets"]) for a, b in zip(ANIMALS, MONEY, strict=True)]
-    rows = [*texts, *mixed, ("cat bank", [])]
-    table, lines = tmp_path / "several.csv", tmp_path / "several.jsonl"
-    body = [f"{text},{'; '.join(names)}" for text, names in rows]
-    table.write_text("\n".join(["text,kind", *body]) + "\n", encoding="utf-8")
-    written = [json.dumps({"text": text, "kind": names}) for text, names in rows]
-    lines.write_text("\n".join(written) + "\n", encoding="utf-8")
-    return table, lines
-
-
-@pytest.fixture
 def digits(tmp_path: Path) -> tuple[Path, Path]:
     X, y = load_digits(n_class=4, return_X_y=True)
     np.save(tmp_path / "digits.npy", X / 16)
@@ -98,7 +84,7 @@ class TestEveryModel:
 
         new = tmp_path / "new.csv"
         assert main(["predict", str(out), str(single), "--out", str(new)]) == 0
-        column = "prediction" if model in CLASSIFIERS else "topic"
+        column = "prediction" if model in GUIDED else "topic"
         guesses = [row[column] for row in rows_of(new)]
         assert len(guesses) == 20
         for kind in (guesses[::2], guesses[1::2]):
@@ -113,7 +99,10 @@ class TestEveryModel:
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         for part in ("measures", "topics", "classes", "objective", "settings"):
             assert f'<section id="{part}">' in page
-        assert ('<section id="confusion">' in page) == (MODELS[model].judge is not None)
+        judged = MODELS[model].targets is not None
+        assert ('<section id="accuracy">' in page) == judged
+        assert ('<section id="confusion">' in page) == judged
+        assert ("95 % interval" in page) == judged
         assert PAGE not in page
         assert ("Topic 1: money" in page) == (model == "ts-nmf")
 
@@ -124,7 +113,9 @@ class TestEveryModel:
         assert fit(single, model, tmp_path / "out") == 2
         assert f"--model {model} needs --labels" in error_line(capsys)
 
-    @pytest.mark.parametrize("model", [name for name in MODELS_HERE if name != "ts-nmf"])
+    @pytest.mark.parametrize(
+        "model", [name for name in MODELS_HERE if name not in ("ts-nmf", *CHOOSING)]
+    )
     def test_needs_rank(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -156,14 +147,16 @@ class TestOptionsOfOtherModels:
         ("model", "more", "users"),
         [
             ("dd", ["--svm-c", "1"], "nmf-alpha"),
-            ("dd", ["--label-separator", ";"], "ts-nmf, nmf-alpha"),
-            ("cnmf", ["--supervision-weight", "1"], "ff, fd, df, dd, nmf-alpha"),
-            ("ts-nmf", ["--supervision", "frobenius"], "ff, fd, df, dd"),
+            ("cnmf", ["--label-separator", ";"], "ssnmf, ff, fd, df, dd, ts-nmf, nmf-alpha"),
+            ("cnmf", ["--supervision-weight", "1"], "ssnmf, ff, fd, df, dd, nmf-alpha"),
+            ("ts-nmf", ["--supervision", "frobenius"], "ssnmf, ff, fd, df, dd"),
+            ("ts-nmf", ["--self-training", "1"], "ssnmf, ff, fd, df, dd"),
+            ("nmf", ["--readout", "joint"], "ssnmf, ff, fd, df, dd"),
             ("nmf-alpha", ["--free-topics", "1"], "ts-nmf"),
             ("nmf-alpha", ["--labelled-weight", "1"], "ts-nmf"),
             ("nmf", ["--a-s", "1"], "vbnmf"),
             ("vbnmf", ["--a-lambda", "1"], "supervised-vbnmf"),
-            ("vbnmf", ["--reconstruction", "frobenius"], "ff, fd, df, dd, nmf, ts-nmf"),
+            ("vbnmf", ["--reconstruction", "frobenius"], "ssnmf, ff, fd, df, dd, nmf, ts-nmf"),
         ],
     )
     def test_named_in_one_line(
@@ -189,6 +182,8 @@ class TestOptionsOfOtherModels:
             ["--labelled-weight", "balanced"],
             ["--free-topics", "-1"],
             ["--label-separator", ""],
+            ["--self-training", "-1"],
+            ["--supervision-weight", "heavy"],
         ],
     )
     def test_values(
@@ -196,100 +191,6 @@ class TestOptionsOfOtherModels:
     ) -> None:
         assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 2
         assert f"argument {more[0]}: needed is" in error_line(capsys)
-
-
-class TestTopicSupervised:
-    def test_number_of_topics(
-        self, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        sizes = {(): 2, ("--free-topics", "2"): 4, ("--rank", "3"): 3}
-        for more, size in sizes.items():
-            assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 0
-            assert len(sf.load(tmp_path / "out" / "model.npz").components_) == size
-        names = [row["name"] for row in rows_of(tmp_path / "out" / "topics.csv")]
-        assert list(dict.fromkeys(names)) == [PAGE, "money", "free0"]
-        capsys.readouterr()
-        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", "--rank", "1") == 2
-        assert "--rank 1 is too small: the labels name 2 topics" in error_line(capsys)
-        both = ["--rank", "3", "--free-topics", "1"]
-        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *both) == 2
-        assert "give one" in error_line(capsys)
-
-    def test_measures_and_predictions(
-        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        out = tmp_path / "out"
-        more = ["--labels", "kind", "--label-separator", ";", "--free-topics", "1"]
-        assert fit(several[0], "ts-nmf", out, *more) == 0
-        rows = rows_of(out / "predictions.csv")
-        assert set(rows[0]) == {
-            *("sample", "label", "used as", "topic", "weight"),
-            *("weight money", "weight pets", "weight free0"),
-        }
-        assert rows[20]["label"] == "money;pets"
-        hidden = [row for row in rows if row["used as"] == "held out"]
-        assert len(hidden) == 6
-        right = np.mean([row["topic"] in row["label"].split(";") for row in hidden])
-        S = np.array([[float(r["weight money"]), float(r["weight pets"])] for r in hidden])
-        truth = np.array([["money" in r["label"], "pets" in r["label"]] for r in hidden])
-        matching = sf.metrics.match_topics(S, truth.astype(float))
-        found = measures_of(out)
-        assert found["largest_topic_right"] == pytest.approx(right)
-        assert found["similarity"] == pytest.approx(matching.score, rel=1e-4)
-        assert found["resolved_topics"] == matching.n_resolved == 2
-        printed = capsys.readouterr().out
-        assert f"largest topic among the labels of 6 held-out samples: {right:.1%}" in printed
-        assert "resolved topics: 2 of 2" in printed
-
-        # What explains most of a sample does not depend on the scale of a topic.
-        model = sf.load(out / "model.npz")
-        model.components_[0] *= 100
-        sf.save(model, out / "model.npz")
-        new = tmp_path / "new.csv"
-        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
-        again = rows_of(new)
-        assert [row["topic"] for row in again] == [row["topic"] for row in rows]
-        assert float(again[0]["weight"]) == pytest.approx(float(rows[0]["weight"]), rel=1e-3)
-
-    def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
-        more = ["--labels", "kind", "--test-size", "0"]
-        assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0
-        assert set(measures_of(tmp_path / "out")) == {"coherence"}
-
-
-class TestSeveralLabels:
-    @pytest.mark.parametrize("model", ["ts-nmf", "nmf-alpha"])
-    def test_lists_as_separated(
-        self, model: str, several: tuple[Path, Path], tmp_path: Path
-    ) -> None:
-        table, lines = several
-        more = ["--label-separator", ";"]
-        assert fit(table, model, tmp_path / "a", "--labels", "kind", *more) == 0
-        assert fit(lines, model, tmp_path / "b", "--labels", "kind") == 0
-        for name in ("predictions.csv", "topic_classes.csv", "representation.npy"):
-            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-    def test_f_scores(
-        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert fit(several[1], "nmf-alpha", tmp_path / "out", "--labels", "kind") == 0
-        found = measures_of(tmp_path / "out")
-        assert set(found) == {"micro_f", "macro_f", "coherence"}
-        assert found["micro_f"] > 0.8
-        assert "micro F on 6 held-out samples, LinearSVC on" in capsys.readouterr().out
-
-    @pytest.mark.parametrize("model", ["dd", "cnmf"])
-    def test_refused(
-        self,
-        model: str,
-        several: tuple[Path, Path],
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        assert fit(several[1], model, tmp_path / "out", "--labels", "kind") == 2
-        message = error_line(capsys)
-        assert "sample 20 has several labels (money, pets)" in message
-        assert "ts-nmf and nmf-alpha take several" in message
 
 
 class TestDigits:
@@ -304,10 +205,20 @@ class TestDigits:
         out, more = tmp_path / "out", ["--labels", str(digits[1])]
         assert fit(digits[0], model, out, *more, rank="8") == 0
         found = measures_of(out)
-        assert set(found) == {"accuracy"}
+        assert set(found) == {"accuracy", "linear_svc_accuracy", "majority_accuracy"}
         assert found["accuracy"] > 0.9
-        assert "held-out samples, LinearSVC on the representation: " in capsys.readouterr().out
+        assert "LinearSVC, trained on the same labels: " in capsys.readouterr().out
         new = tmp_path / "new.csv"
+        assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
+        first = rows_of(new)[0]
+        assert set(first) == {"sample", "prediction", *(f"probability {k}" for k in range(4))}
+        assert sum(float(first[f"probability {k}"]) for k in range(4)) == pytest.approx(1, abs=1e-4)
+
+    def test_components_of_a_model_without_labels(
+        self, digits: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        out, new = tmp_path / "out", tmp_path / "new.csv"
+        assert fit(digits[0], "nmf", out, rank="8") == 0
         assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
         first = rows_of(new)[0]
         assert set(first) == {"sample", "topic", "weight", *(f"component{k}" for k in range(8))}

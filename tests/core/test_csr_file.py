@@ -57,6 +57,7 @@ def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
         "reconstruction": losses[0],
         "supervision": losses[-1],
         "solver": solver,
+        "init": "random",
         "random_state": 0,
         "max_iter": 20,
         "tol": 0,
@@ -93,7 +94,9 @@ def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
 def test_estimators_take_a_file(matrix, tmp_path):
     file = sf.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
     y = np.where(np.arange(N) % 2, np.arange(N) % 3, -1)
-    model = sf.SSNMFClassifier(n_components=4, random_state=0, tol=0, max_iter=20)
+    model = sf.SSNMFClassifier(
+        n_components=4, random_state=0, tol=0, max_iter=20, readout="joint", init="random"
+    )
     there = model.fit(file, y).predict(file)
     np.testing.assert_array_equal(there, model.fit(matrix, y).predict(matrix))
     narrow = sf.open_csr(saved(matrix[:, :-1], tmp_path, "npz"))
@@ -105,8 +108,9 @@ def test_what_needs_memory_says_so(matrix, tmp_path):
     file = sf.open_csr(saved(matrix, tmp_path, "npz"))
     with pytest.raises(ValueError, match="X_weights are given with a matrix on disk"):
         sf.factorize(file, n_components=2, X_weights=sf.weights.outer(np.ones(N), None))
-    with pytest.raises(ValueError, match="init='nndsvda' needs X in memory"):
-        sf.factorize(file, n_components=2, init="nndsvda")
+    for init in ("nndsvda", "least-squares"):
+        with pytest.raises(ValueError, match=f"init='{init}' needs X in memory"):
+            sf.factorize(file, n_components=2, init=init)
 
 
 def broken(X, **arrays):

@@ -37,7 +37,7 @@ def changed(position, value):
         ({"reconstruction": "l1"}, ValueError, "reconstruction must be one of 'frobenius'"),
         ({"supervision": "l1"}, ValueError, "supervision must be one of"),
         ({"solver": "newton"}, ValueError, "solver must be one of 'auto', 'mm', 'mu', 'hals'"),
-        ({"init": "zeros"}, ValueError, "init must be one of 'random', 'nndsvda'"),
+        ({"init": "zeros"}, ValueError, "init must be one of 'auto', 'random', 'least-squares'"),
         ({"init": (np.ones((5, 2)),)}, ValueError, r"\(S, A\)"),
         ({"init": (np.ones((5, 2)), np.ones((3, 4)))}, ValueError, r"init\[1\] \(A\) has shape"),
         ({"init": (-np.ones((5, 2)), np.ones((2, 4)))}, ValueError, r"init\[0\] \(S\)"),

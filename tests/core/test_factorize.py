@@ -374,3 +374,14 @@ def test_components_that_drift_apart_in_scale_are_brought_together():
     )
     assert 1e-6 < fit.S.max() / fit.A.max() < 1e6
     assert fit.objective[-1][1] == pytest.approx(other.objective[-1][1], rel=1e-9)
+
+
+def test_printed_in_a_line():
+    X = np.random.default_rng(0).random((30, 20))
+    fit = sf.factorize(X, n_components=3, random_state=0, max_iter=10)
+    value = f"{fit.objective[-1][1]:.6g}"
+    wanted = f"S: (30, 3), A: (3, 20), objective={value}, n_iter=10, converged={fit.converged}"
+    assert repr(fit) == f"Factorization({wanted})"
+    guided = sf.factorize(X, np.eye(30)[:, :4], n_components=3, random_state=0, max_iter=1)
+    assert "B: (3, 4)" in repr(guided)
+    assert repr(sf.Factorization(fit.S, fit.A)).endswith("A: (3, 20), n_iter=0, converged=False)")

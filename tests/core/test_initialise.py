@@ -1,4 +1,4 @@
-"""The randomized SVD behind the nndsvda start."""
+"""Starts, and the randomized SVD behind one of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import ssnmf_fast as sf
 from ssnmf_fast import LowRankPlusSparse, randomized_svd
 from ssnmf_fast._arrays import padded
 
@@ -69,3 +70,93 @@ def test_sparse_plus_low_rank(matrix):
     np.testing.assert_allclose(
         X.transposed_times(padded(U, float))[:, :20].T[:5], singular[:5, None] * Vt[:5], atol=1e-4
     )
+
+
+# ------------------------------------------------------------------------- starts of factorisations
+
+KL = {"n_components": 5, "reconstruction": "kullback-leibler", "random_state": 0, "tol": 0}
+
+
+def the_start(X, **arguments):
+    return sf.factorize(X, **KL | {"init": "least-squares", "max_iter": 0} | arguments)
+
+
+def counts_of_topics(seed):
+    """Counts of documents that have one or two of eight topics with words of their own each."""
+    rng = np.random.default_rng(seed)
+    A = rng.dirichlet(np.full(200, 0.05), 8)
+    S = rng.gamma(0.1, 100, (300, 8))
+    return rng.poisson(S @ A).astype(float)
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_auto_depends_on_the_loss(matrix, loss):
+    name = "random" if loss == "frobenius" else "least-squares"
+    fits = [
+        sf.factorize(matrix, **KL | {"reconstruction": loss, "max_iter": 3}, **init)
+        for init in ({}, {"init": "auto"}, {"init": name})
+    ]
+    assert len({fit.S.tobytes() + fit.A.tobytes() for fit in fits}) == 1
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_least_squares_is_ahead_of_random(storage):
+    for seed in range(3):
+        X = storage(counts_of_topics(seed))
+        ahead, behind = (
+            sf.factorize(X, **KL | {"n_components": 8, "init": init, "max_iter": 20})
+            for init in ("least-squares", "random")
+        )
+        assert ahead.objective[-1][1] < behind.objective[-1][1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "sparse", "nan", "weights", "observed", "support"])
+def test_least_squares_start(matrix, dtype, form):
+    """Positive, on the scale of the data, the same with any number of threads and in any units."""
+    X = matrix.astype(dtype)
+    rng = np.random.default_rng(0)
+    more = {}
+    if form == "sparse":
+        X = sp.csr_array(X)
+    elif form == "nan":
+        X[::3, ::2] = np.nan
+    elif form == "weights":
+        more["X_weights"] = rng.random(X.shape)
+    elif form == "observed":
+        more["X_weights"] = sf.weights.observed(sp.csr_array(rng.random(X.shape) < 0.4))
+    elif form == "support":
+        more["S_support"] = rng.random((300, 5)) < 0.5
+    Y = np.eye(3)[np.arange(300) % 3]
+    fits = [the_start(X, Y=Y, n_threads=n, **more) for n in (1, 2, 3)]
+    fit = fits[0]
+    assert len({f.S.tobytes() + f.A.tobytes() + f.B.tobytes() for f in fits}) == 1
+    assert fit.S.dtype == fit.A.dtype == fit.B.dtype == dtype
+    support = more.get("S_support", np.full(fit.S.shape, True))
+    assert np.array_equal(fit.S > 0, support)
+    assert fit.A.min() > 0
+    assert fit.B.min() > 0
+    if form in ("dense", "sparse", "support"):
+        assert (fit.S @ fit.A).mean() == pytest.approx(X.mean(), rel=1e-4)
+    large = the_start(64 * X, Y=Y, **more)  # a power of four: roots are exact
+    np.testing.assert_allclose(large.S @ large.A, 64 * (fit.S @ fit.A), rtol=1e-3)
+
+
+def test_least_squares_takes_weights_into_account(matrix):
+    """Columns of weight 0 may hold anything."""
+    weights = np.ones(matrix.shape)
+    weights[:, ::2] = 0
+    other = np.where(weights > 0, matrix, 7 * np.random.default_rng(0).random(matrix.shape))
+    first, second = (the_start(X, X_weights=weights) for X in (matrix, other))
+    np.testing.assert_allclose(first.S, second.S, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (7, 1), (3, 4)])
+@pytest.mark.parametrize("fill", [0.0, 1.0, np.nan])
+def test_least_squares_of_small_and_empty_data(shape, fill):
+    fit = the_start(np.full(shape, fill), n_components=6)
+    assert fit.S.min() > 0
+    assert np.isfinite(fit.S).all()
+    assert np.isfinite(fit.A).all()
+    fit = the_start(np.full(shape, fill), S_support=np.zeros((shape[0], 5)))
+    assert not fit.S.any()

@@ -127,15 +127,3 @@ def test_show_config(capsys):
     printed = capsys.readouterr().out
     for word in ("ssnmf_fast", "level in use", "eigen", "threads"):
         assert word in printed
-
-
-def test_docstring_examples():
-    import doctest
-
-    from ssnmf_fast import _factorize, _operators, _randomized_svd, _represent, weights
-    from ssnmf_fast.completion import _complete
-    from ssnmf_fast.estimators import _imputer
-
-    modules = (_factorize, _represent, weights, _operators, _randomized_svd, _complete, _imputer)
-    for module in modules:
-        assert doctest.testmod(module).failed == 0

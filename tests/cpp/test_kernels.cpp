@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <limits>
 #include <random>
-#include <stdexcept>
 #include <vector>
 
 #include "kernels/completion_pass.hpp"
@@ -377,25 +376,10 @@ void test_type() {
   test_structure<T>(40, 3000);
 }
 
-void test_failures_reach_the_caller() {
-  bool thrown = false;
-  try {
-    parallel_for(100, 2, [](Size block) {
-      if (block == 57) {
-        throw std::runtime_error("block 57");
-      }
-    });
-  } catch (const std::runtime_error&) {
-    thrown = true;
-  }
-  check(thrown, "an exception of a worker");
-}
-
 }  // namespace
 
 int main() {
   test_type<SSNMF_TEST_TYPE>();
-  test_failures_reach_the_caller();
   std::printf(failures == 0 ? "all kernels passed\n" : "%d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

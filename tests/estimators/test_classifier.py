@@ -110,9 +110,13 @@ def test_probabilities_and_rows_of_zeros(small):
     frequency = np.bincount(y[:90]) / 90
     np.testing.assert_allclose(probability[-1], frequency)
     assert model.predict(np.zeros((1, 64)))[0] == frequency.argmax()
+    assert (probability > 0).all()
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(probability[:-1]))
+    joint = _model(readout="joint", supervision_weight=1.0).fit(X, y)
     np.testing.assert_allclose(
-        model.decision_function(X), model.transform(X) @ model.label_components_
+        joint.decision_function(X), joint.transform(X) @ joint.label_components_
     )
+    assert (joint.predict_proba(X) > 0).all()
 
 
 def _many_labels(y):

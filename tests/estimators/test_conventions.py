@@ -26,10 +26,21 @@ BAYESIAN = [sf.BayesianNMF, sf.SupervisedBayesianNMF]  # no weights, no missing 
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
+_NEGATIVE_X = {
+    "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
+}
+_UNLABELLED = "a sample whose label weighs nothing still takes part in the topics, unlabelled"
 _NEGATIVE_DATA = {
     "SSNMFClassifier": {
-        "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
+        **_NEGATIVE_X,
+        "check_class_weight_classifiers": "X of this check has negative entries (positive_only)",
+        "check_sample_weight_equivalence_on_dense_data": _UNLABELLED,
+        "check_sample_weight_equivalence_on_sparse_data": _UNLABELLED,
     },
+    "TopicSupervisedNMF": _NEGATIVE_X,
+    "MarginNMF": _NEGATIVE_X,
+    "ConstrainedNMF": _NEGATIVE_X,
+    "SupervisedBayesianNMF": _NEGATIVE_X,
     "SSNMFRegressor": {
         "check_regressor_multioutput": "y of this check has negative entries (positive_only)"
     },
@@ -38,6 +49,7 @@ _NEGATIVE_DATA = {
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
 @parametrize_with_checks(
     [estimator() for estimator in ESTIMATORS + BAYESIAN],
     expected_failed_checks=lambda e: _NEGATIVE_DATA.get(type(e).__name__, {}),
@@ -98,7 +110,7 @@ def test_attributes_and_dtype(kind, digits):
     assert model.n_iter_ == 20
     assert model.objective_[-1][0] == 20
     arrays = [model.components_, model.representation_, model.transform(X.astype(np.float32))]
-    if hasattr(model, "predict"):
+    if hasattr(model, "label_components_"):
         arrays.append(model.label_components_)
     assert {a.dtype for a in arrays} == {np.dtype(np.float32)}
     back = model.inverse_transform(model.transform(X.astype(np.float32)))

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.estimators._dual_coefficients import dual_coefficients
+from ssnmf_fast.estimators._dual_coefficients import dual_coefficients, root_mean_square_length
 from ssnmf_fast.estimators._targets import ClassLabels, Indicators
 
 
@@ -68,7 +68,7 @@ def test_supervised_features_are_worth_it(digits):
         hidden[known] = y[known]
         options = {"random_state": seed, "tol": 0, "max_iter": 100}
         models = {
-            "margin": sf.MarginNMF(n_components=10, **options),
+            "margin": sf.MarginNMF(n_components=10, C=12, **options),
             "plain": sf.NMF(n_components=10, reconstruction="kullback-leibler", **options),
         }
         for name, model in models.items():
@@ -91,7 +91,8 @@ def test_features_keep_inner_products(digits):
 
 def test_given_coefficients_take_the_place_of_machines(digits):
     X, y = digits
-    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0)
+    length = root_mean_square_length(X, np.arange(len(X)))
+    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0, length)
     expected = _model().fit(X, y)
     for given in (alpha, alpha.toarray(), alpha.tocsc()):
         model = _model().fit(X, alpha=given)
@@ -102,7 +103,8 @@ def test_given_coefficients_take_the_place_of_machines(digits):
 def test_weight_of_the_fit(digits):
     X, y = digits
     model = _model().fit(X, y)
-    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0)
+    length = root_mean_square_length(X, np.arange(len(X)))
+    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0, length)
     assert model.supervision_weight_ == pytest.approx(X.sum() / (alpha.T @ X).sum())
     assert _model(supervision_weight=2.5).fit(X, y).supervision_weight_ == 2.5
     same = _model(supervision_weight=model.supervision_weight_).fit(X, y)

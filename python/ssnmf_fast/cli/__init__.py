@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import csv
+import importlib
+import json
+import os
 import sys
+import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any
 
 from ..report._missing import MissingPackageError
 from ._errors import UsageError
 from ._parser import build_parser
+from ._source import STANDARD
 
 __all__ = ["main"]
 
@@ -31,20 +38,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit code: 0, 2 for bad input, or 130 after Ctrl-C.
     """
+    parser = build_parser()
+    _offer_completion(parser)
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = parser.parse_args(argv)
     except SystemExit as stop:  # argparse leaves this way, also after --help and --version
         return int(stop.code or 0)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning
-        return _guarded(arguments.run, arguments)
+        return _guarded(arguments)
 
 
-def _guarded(run: Callable[[Any], None], arguments: Any) -> int:
+def _offer_completion(parser: Any) -> None:
+    """Let the shell complete options, if argcomplete is there and asks."""
+    if "_ARGCOMPLETE" in os.environ:
+        with suppress(ImportError):
+            importlib.import_module("argcomplete").autocomplete(parser)
+
+
+def _guarded(arguments: Any) -> int:
     """Run a subcommand; errors that the user can mend become one line."""
     try:
-        run(arguments)
+        with _printing(arguments):
+            summary = arguments.run(arguments)
+        if getattr(arguments, "json", False):
+            print(json.dumps(summary, indent=2, ensure_ascii=False))
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nssnmf-fast: stopped", file=sys.stderr)
@@ -52,19 +71,46 @@ def _guarded(run: Callable[[Any], None], arguments: Any) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, has gone
         sys.stderr.close()
         return 0
-    except ModuleNotFoundError as error:
-        return _fail(f"the package {error.name} is missing: python -m pip install {error.name}")
-    except MemoryError as error:
-        return _fail(f"not enough memory: {error}")
-    except (UsageError, MissingPackageError, ValueError, TypeError, OSError, csv.Error) as error:
-        return _fail(_message(error))
+    except Exception as error:
+        message = _message(error)
+        if getattr(arguments, "debug", False):
+            traceback.print_exc()
+        elif message is None:
+            raise
+        return _fail(message or f"{type(error).__name__}: {error}")
     return 0
 
 
-def _message(error: Exception) -> str:
+@contextmanager
+def _printing(arguments: Any) -> Iterator[None]:
+    """Print as little as --json and --quiet ask for."""
+    quiet, as_json = (getattr(arguments, name, False) for name in ("quiet", "json"))
+    to_output = getattr(arguments, "out", None) == STANDARD
+    if as_json and to_output:
+        raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    with ExitStack() as stack:
+        nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+        if (quiet or as_json) and not to_output:
+            stack.enter_context(redirect_stdout(nowhere))
+        if quiet:
+            stack.enter_context(redirect_stderr(nowhere))
+        yield
+
+
+def _message(error: Exception) -> str | None:
+    """Return what the user is told; None for what can only be a bug."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"the package {error.name} is missing: python -m pip install {error.name}"
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    text = str(error) or type(error).__name__
+    if isinstance(error, (UsageError, MissingPackageError, OSError, csv.Error)):
+        return text
+    if isinstance(error, (ValueError, TypeError)):  # from the library: of the input, or a bug
+        return f"{text} (--debug shows where this arises)"
+    return None
 
 
 def _fail(message: str) -> int:

@@ -6,6 +6,7 @@ import csv
 import json
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,48 +16,60 @@ import scipy.sparse as sp
 from ..report._missing import MissingPackageError
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
-from ._fit import make_folder
+from ._folder import made, results_folder
 from ._outputs import MODEL_NAME, print_files
 from ._predictions import write_csv
 from ._ratings import ROLES, Ratings, read_ratings
-from ._read import TABLES, kind, load_matrix
+from ._read import load_matrix
 from ._recommend import recommendations
+from ._repeats import DUPLICATES
+from ._source import Source, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
 LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 
+_REPORT, _PREDICTIONS = "report.json", "predictions.csv"
 _PICTURE = "singular_values.png"
 _DEFAULT_TOP = 10
 
 
-def run(options: Any) -> None:
+def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
-    path = Path(options.data)
-    if kind(path) in TABLES:
-        _ratings(path, options)
-    else:
-        _matrix(path, options)
+    given = source(options)
+    return _ratings(given, options) if given.is_table else _matrix(given, options)
 
 
-def _ratings(path: Path, options: Any) -> None:
+def _ratings(given: Source, options: Any) -> dict[str, Any]:
     if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
         raise UsageError(
-            f"--out {options.out}: needed is a folder, as {path} is a table of ratings"
+            f"--out {options.out}: needed is a folder, as {given} is a table of ratings"
         )
     begin = time.perf_counter()
-    ratings = read_ratings(path, [options.user, options.item, options.rating])
+    columns = [options.user, options.item, options.rating]
+    ratings = read_ratings(given, columns, options.duplicates or DUPLICATES[0])
     size = (len(ratings.users), len(ratings.items))
     entries = sp.coo_array((ratings.values, (ratings.rows, ratings.columns)), shape=size)
     task = Task(entries.tocsr(), options, noisy=not options.exact, biases=not options.exact)
     task.check()
-    folder = make_folder(options.out)
+    with results_folder(options.out) as folder:
+        _print_ratings(given, ratings, task)
+        trial = _fitted(task, "ratings")
+        files, left_out = _write_ratings(folder, task, ratings, trial, begin)
+        print_files(folder, files, left_out)
+        report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
+        return {**report, "out": str(folder), "files": [name for name, _ in files]}
+
+
+def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
     print("Completion of ratings\n")
+    n, m = task.matrix.shape
     roles = ", ".join(f"{role} {name!r}" for role, name in zip(ROLES, ratings.names, strict=True))
-    print(f"  data      {path}: {task.matrix.nnz} ratings of {size[1]} items by {size[0]} users")
+    print(f"  data      {given}: {task.matrix.nnz} ratings of {m} items by {n} users")
+    if ratings.n_merged:
+        print(f"            {ratings.n_merged} more of the same pairs, merged with these")
+    if len(ratings.empty):
+        print(f"            {len(ratings.empty)} empty ratings, to be predicted")
     print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
-    trial = _fitted(task, "ratings")
-    files, left_out = _write_ratings(folder, task, ratings, trial, begin)
-    print_files(folder, files, left_out)
 
 
 def _fitted(task: Task, things: str) -> Trial:
@@ -87,26 +100,47 @@ def _write_ratings(
         write_csv(folder / f"{name}s.csv", ("place", name, "ratings"), lines)
     files = [
         ("recommendations.csv", f"the best {top} items for every user that they have not rated"),
-        ("report.json", "sizes, choices, errors and times"),
+        (_REPORT, "sizes, choices, errors and times"),
         (MODEL_NAME, "the model, for ssnmf_fast.load"),
         ("users.csv", "place of every user in the model"),
         ("items.csv", "place of every item in the model"),
     ]
+    (folder / _PREDICTIONS).unlink(missing_ok=True)  # those of an earlier run would not fit
+    if len(ratings.empty):
+        files.insert(1, (_PREDICTIONS, f"the {len(ratings.empty)} empty ratings of the table"))
+        write_csv(
+            folder / _PREDICTIONS,
+            ("user", "item", "predicted rating"),
+            _predicted(completion, ratings),
+        )
     left_out = _draw(folder / _PICTURE, completion)
     if not left_out:
         files.append((_PICTURE, "how fast the singular values of the model fall"))
-    seconds = time.perf_counter() - begin
+    _write_report(folder / _REPORT, task, ratings, trial, time.perf_counter() - begin)
+    return files, left_out
+
+
+def _write_report(path: Path, task: Task, ratings: Ratings, trial: Trial, seconds: float) -> None:
+    """Write sizes, choices, errors and times as JSON."""
     report = {
         "users": len(ratings.users),
         "items": len(ratings.items),
         "ratings": int(task.matrix.nnz),
+        "merged": ratings.n_merged,
+        "empty": len(ratings.empty),
         "columns": dict(zip(ROLES, ratings.names, strict=True)),
         **trial.summary(task),
         "seconds": {**trial.seconds, "all": seconds},
     }
     text = json.dumps(report, indent=2, ensure_ascii=False)
-    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
-    return files, left_out
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _predicted(completion: Any, ratings: Ratings) -> Iterator[tuple[str, str, float]]:
+    """Yield user, item and prediction of the empty ratings, in the order of the table."""
+    values = completion.predict(ratings.empty[:, 0], ratings.empty[:, 1])
+    for (user, item), value in zip(ratings.empty.tolist(), values.tolist(), strict=True):
+        yield ratings.users[user], ratings.items[item], value
 
 
 def _counts(task: Task, axis: int) -> Any:
@@ -130,14 +164,16 @@ def _draw(path: Path, completion: Any) -> list[str]:
     return []
 
 
-def _matrix(path: Path, options: Any) -> None:
+def _matrix(given: Source, options: Any) -> dict[str, Any]:
     from ..completion._read import read_observed
 
+    path = given.path
+    assert path is not None  # standard input is a table
     _refuse_columns(path, options)
     out = _output_file(path, options.out)
     with warnings.catch_warnings():  # the fit to all entries warns of empty rows and columns
         warnings.filterwarnings("ignore", message=".*no observed entry")
-        entries = read_observed(load_matrix(path), None, None, options.threads or 1)
+        entries = read_observed(load_matrix(given), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
         raise UsageError(
@@ -152,21 +188,28 @@ def _matrix(path: Path, options: Any) -> None:
         )
     task = Task(entries, options, noisy=options.noisy, biases=False)
     task.check()
-    print("Completion of a matrix\n")
-    print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
-    trial = _fitted(task, "entries")
+    with made(out.parent):
+        print("Completion of a matrix\n")
+        print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
+        trial = _fitted(task, "entries")
+        _write_matrix(out, trial.completion, large)
+    sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
+    return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
+
+
+def _write_matrix(out: Path, completion: Any, large: bool) -> None:
     if large:
         from .. import save
 
-        save(trial.completion, out)
+        save(completion, out)
         print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
     else:
-        _write_dense(out, trial.completion.to_dense(keep_observed=True))
+        _write_dense(out, completion.to_dense(keep_observed=True))
         print(f"\nThe completed matrix is in {out}; observed entries are as they were")
 
 
 def _refuse_columns(path: Path, options: Any) -> None:
-    for name in (*ROLES, "top"):
+    for name in (*ROLES, "duplicates", "top"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
 
@@ -178,7 +221,6 @@ def _output_file(path: Path, name: str) -> Path:
         raise UsageError(f"--out {out}: needed is a file ({endings}), as {path} is a matrix")
     if out.exists() and out.samefile(path):
         raise UsageError(f"--out {out} would replace the data; name another file")
-    out.parent.mkdir(parents=True, exist_ok=True)
     return out
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ._fit import make_folder
+from ._folder import results_folder
 
 
 def run(options: Any) -> None:
     """Run the subcommand."""
-    folder = make_folder(options.out)
     begin = time.perf_counter()
     if options.data == "digits":
         from ._demo_digits import demo
     else:
         from ._demo_text import demo
-    demo(folder, options)
+    with results_folder(options.out) as folder:
+        demo(folder, options)
     seconds = time.perf_counter() - begin
     print(f"\nDone in {seconds:.1f} s. For your own data: ssnmf-fast fit --help")

@@ -140,5 +140,5 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _parameters(model: Any) -> list[tuple[str, str]]:
-    names = ("reconstruction", "supervision", "supervision_weight", "solver", "random_state")
+    names = ("reconstruction", "supervision", "supervision_weight", "readout", "random_state")
     return [(name.replace("_", " "), str(getattr(model, name))) for name in names]

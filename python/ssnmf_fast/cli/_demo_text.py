@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from ._demo_common import Outcome, finish, fit, linear_svc, print_outcome
+from ._examples import examples
+from ._fitted import Fitted
+from ._labels import read_labels
 from ._newsgroups import load_subset, tfidf
-from ._outputs import print_topics, write_topics
+from ._shares import data_topics
+from ._topic_tables import print_topics, write_topics
 
 _TRAINING = 0.6
 _TOPICS = 10
@@ -44,9 +48,11 @@ def demo(folder: Path, options: Any) -> None:
     rival = linear_svc(X, truth, hidden)
     outcome = Outcome(model, seconds, truth[hidden], model.predict(X[hidden]), rival, _NAMES)
     print_outcome(outcome, "topics", "posts")
-    topics = model.topics(terms, _TERMS)
-    print_topics(topics)
-    write_topics(folder / "topics.csv", topics)
+    known = read_labels(truth.tolist(), None)
+    fitted = Fitted(model, X, known, hidden, list(terms), seconds, [], is_text=True, texts=texts)
+    described = data_topics(fitted, _TERMS)
+    print_topics(described.topics)
+    write_topics(folder / "topics.csv", described.topics)
     finish(
         folder,
         outcome,
@@ -56,5 +62,8 @@ def demo(folder: Path, options: Any) -> None:
         title="Topics of 20 Newsgroups",
         lead="TF-IDF of posts without headers, footers and quotes; the model learns topics from "
         "all posts and labels from those that have one.",
-        topics=topics,
+        topics=described.topics,
+        shares_note=described.note,
+        class_counts=described.counts,
+        examples=examples(fitted),
     )

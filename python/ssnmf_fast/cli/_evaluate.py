@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._csr import entry_rows, without
+from ._completion_bar import completion_bar
 from ._errors import UsageError
 
 Array = npt.NDArray[Any]
@@ -48,10 +49,9 @@ class Task:
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
         from .. import complete
-        from .._progress import ProgressBar
 
-        options = self.options
-        observer: Any = ProgressBar(options.max_iter, "complete", "change")
+        options, chosen = self.options, rank is not None and gamma is not None
+        observer: Any = completion_bar(options, self.matrix.shape, self.noisy, chosen)
         with observer:
             return complete(
                 matrix,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,15 @@ import scipy.sparse as sp
 
 from ._errors import UsageError
 from ._fitted import Fitted
+from ._folder import results_folder
 from ._labels import SampleLabels, read_labels
+from ._learning_curve import learning_curve
 from ._models import Model, check_labels, chosen
-from ._outputs import write_all
-from ._read import TABLES, kind, read_lines, read_matrix, read_table
-from ._text import Vectorizer, fit_vectorizer, text_column, texts_of
+from ._outputs import METRICS_NAME, write_all
+from ._predictions import Ids
+from ._read import read_lines, read_matrix, read_table
+from ._source import Source, source
+from ._text import Vectorizer, fit_vectorizer, ids_of, text_column, texts_of
 
 
 @dataclass(frozen=True)
@@ -26,35 +32,49 @@ class _Data:
     labels: SampleLabels | None
     terms: list[str] | None
     vectorizer: Vectorizer | None = None
+    texts: list[str] | None = None
+    ids: Ids | None = None
 
 
-def run(options: Any) -> None:
+def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     model = chosen(options)
     model.settle(options)
-    folder = make_folder(options.out)
-    path = Path(options.data)
-    if kind(path) in TABLES:
-        data = _read_text(path, options, model.counts)
-    else:
-        data = _read_numbers(path, options)
-    if data.labels is not None:
-        check_labels(model, data.labels)
-    write_all(model, _train(model, data, options), folder, data.vectorizer, options)
+    with results_folder(options.out) as folder:
+        given = source(options)
+        data = (_read_text if given.is_table else _read_numbers)(given, options)
+        if data.labels is not None:
+            check_labels(model, data.labels)
+            _warn_of_few_topics(model, data.labels, options)
+        fitted = _train(model, data, options)
+        curve = learning_curve(model, fitted, options) if options.learning_curve else None
+        write_all(model, fitted, folder, data.vectorizer, options, curve)
+        return _summary(folder)
 
 
-def make_folder(name: str) -> Path:
-    """Return the folder for the results, made if need be."""
-    folder = Path(name)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file; --out needs a folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _summary(folder: Path) -> dict[str, Any]:
+    """Return sizes and measures, where the results are, and which files."""
+    sizes = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
+    return {**sizes, "out": str(folder), "files": sorted(p.name for p in folder.iterdir())}
 
 
-def _read_text(path: Path, options: Any, as_counts: bool) -> _Data:
-    table = read_table(path)
+def _warn_of_few_topics(model: Model, labels: SampleLabels, options: Any) -> None:
+    if model.targets is None or model.names_topics or options.rank is None:
+        return
+    if options.rank >= len(labels.names):
+        return
+    warnings.warn(
+        f"--rank {options.rank} is below the number of classes, {len(labels.names)}: so few topics "
+        "cannot stand for all of them",
+        stacklevel=2,
+    )
+
+
+def _read_text(given: Source, options: Any) -> _Data:
+    table = read_table(given)
     column = text_column(table, options.text, options.labels)
+    if options.image_shape is not None:
+        raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
     labels = None
     if options.labels in table.columns:
         labels = read_labels(table.column(options.labels), options.label_separator)
@@ -62,26 +82,39 @@ def _read_text(path: Path, options: Any, as_counts: bool) -> _Data:
         labels = _labels_file(options, len(table.rows))
     elif options.labels is not None:
         table.column(options.labels)
-    vectorizer, X = fit_vectorizer(texts_of(table, column), column, options, as_counts)
-    return _Data(X, labels, vectorizer.terms, vectorizer)
+    texts = texts_of(table, column)
+    vectorizer, X = fit_vectorizer(texts, column, options)
+    ids = ids_of(table, options.id, column, options.labels)
+    return _Data(X, labels, vectorizer.terms, vectorizer, texts, ids)
 
 
-def _read_numbers(path: Path, options: Any) -> _Data:
-    X = read_matrix(path)
+def _read_numbers(given: Source, options: Any) -> _Data:
+    if options.id is not None:
+        raise UsageError(f"--id names a column of a table; {given} is a matrix")
+    X = read_matrix(given)
     labels = _labels_file(options, X.shape[0]) if options.labels else None
+    _check_image_shape(options.image_shape, X.shape[1])
     if options.features is None:
         return _Data(X, labels, None)
-    terms = read_lines(Path(options.features))
+    terms = read_lines(Path(options.features), options.encoding)
     if len(terms) != X.shape[1]:
         raise UsageError(
             f"{options.features} has {len(terms)} lines; needed is one for each of the "
-            f"{X.shape[1]} features of {path}"
+            f"{X.shape[1]} features of {given}"
         )
     return _Data(X, labels, terms)
 
 
+def _check_image_shape(shape: Any, n_features: int) -> None:
+    if shape is not None and shape[0] * shape[1] != n_features:
+        raise UsageError(
+            f"--image-shape {shape} is of {shape[0] * shape[1]} pixels; the matrix has "
+            f"{n_features} columns"
+        )
+
+
 def _labels_file(options: Any, n_samples: int) -> SampleLabels:
-    lines = read_lines(Path(options.labels))
+    lines = read_lines(Path(options.labels), options.encoding)
     if len(lines) != n_samples:
         raise UsageError(
             f"{options.labels} has {len(lines)} lines; needed is one for each of the {n_samples} "
@@ -100,7 +133,10 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
     begin = time.perf_counter()
-    with progress_bar(options.max_iter) as bar:
+    # The bar moves in the last fit only.
+    label = "validation, then fit" if model.validates(options) else "fit"
+    with progress_bar(options.max_iter, label) as bar, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="By validation the accuracy")  # said later
         estimator = model.build(options, visible, bar)
         if model.targets is None or visible is None:
             estimator.fit(data.X)
@@ -114,10 +150,27 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
         held_out,
         data.terms,
         seconds=time.perf_counter() - begin,
-        settings=_settings(data, options),
+        settings=[*_settings(data, options), *_choices(model, estimator, options)],
         is_text=data.vectorizer is not None,
         guided=model.targets is not None,
+        texts=data.texts,
+        image_shape=options.image_shape,
+        ids=data.ids,
     )
+
+
+def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]]:
+    """Return what the fit chose itself, for the report."""
+    if not model.chooses:
+        return []
+    rounds = int(estimator.self_training_)
+    pairs = [
+        ("rank", str(len(estimator.components_))),
+        ("supervision weight", f"{estimator.supervision_weight_:.6g}"),
+        ("self-training", f"{rounds} round" + ("s" if rounds != 1 else "")),
+    ]
+    by = "chosen by validation" if (estimator.validation_folds_ >= 0).any() else "chosen by rule"
+    return [(f"{name}, {by}", value) for name, value in pairs] if model.validates(options) else []
 
 
 def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
@@ -126,9 +179,10 @@ def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
     size = f"{n} samples x {m} features"
     if sp.issparse(data.X):
         size += f", {data.X.nnz} nonzeros"
-    left_out = {"run", "out", "terms"}
+    left_out = {"learning_curve", "run", "out", "terms", "json", "quiet", "debug"}
     if data.vectorizer is None:
         left_out |= {"text", "max_features", "min_df", "max_df", "stop_words"}
+        left_out |= {"ngram", "token_pattern", "keep_entities"}
     given = {k: v for k, v in vars(options).items() if k not in left_out and v is not None}
     pairs = [("data size", size)]
     return pairs + [(name.replace("_", " "), str(value)) for name, value in given.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._topics import amounts
 from ._labels import SampleLabels
+
+__all__ = ["Fitted", "amounts", "predicted_labels", "weights_model"]
 
 Array = npt.NDArray[Any]
 
@@ -18,7 +23,8 @@ Array = npt.NDArray[Any]
 class Fitted:
     """A fitted model and what it was fitted to.
 
-    `labels` holds the hidden ones too; `guided` says whether the fit saw the others.
+    `labels` holds the hidden ones too; `guided` says whether the fit saw the others.  `texts` are
+    those that X was made of; rows of X that are images have an `image_shape`, height and width.
     """
 
     model: Any
@@ -28,8 +34,11 @@ class Fitted:
     terms: list[str] | None
     seconds: float
     settings: list[tuple[str, str]]
+    texts: list[str] | None = None
+    image_shape: tuple[int, int] | None = None
     is_text: bool = False
     guided: bool = True
+    ids: tuple[str, Sequence[Any]] | None = None  # name of the column and id of every sample
 
     @property
     def training(self) -> npt.NDArray[np.bool_]:
@@ -41,23 +50,35 @@ class Fitted:
     @cached_property
     def transformed(self) -> Array:
         """All samples as new ones: what `transform` makes of them, without their labels."""
-        return np.asarray(self.model.transform(self.X))
+        return np.asarray(weights_model(self.model).transform(self.X))
 
     @cached_property
     def amounts(self) -> Array:
         """The same in comparable units: how much of a sample each topic explains."""
-        return amounts(self.model, self.transformed)
+        # What a fit without labels found needs no second look.
+        S = self.transformed if self.guided else self.model.representation_
+        return amounts(self.model, S)
 
     @cached_property
-    def scores(self) -> Array:
-        """The scores that a classifier gives all samples, (n, k)."""
+    def chances(self) -> Array:
+        """The probabilities that a model gives the classes of all samples, (n, k)."""
         return np.asarray(self.model.predict_proba(self.X))
 
+    @cached_property
+    def predicted(self) -> Array:
+        """The predicted classes of all samples, (n,), or with several labels 0 and 1, (n, k)."""
+        return predicted_labels(self.model, self.X, self.chances)
 
-def amounts(model: Any, S: Array) -> Array:
-    """Return how much of each sample every topic explains: S times the sums of the topics.
 
-    A factorisation leaves the scales of its topics open: a weight in S may be large only because
-    its topic is small.
-    """
-    return np.asarray(S * model.components_.sum(axis=1))
+def weights_model(model: Any) -> Any:
+    """Return a model whose `transform` gives the weights of the topics."""
+    if "features" not in getattr(model, "get_params", dict)():
+        return model
+    return copy.copy(model).set_params(features="representation")
+
+
+def predicted_labels(model: Any, X: Any, chances: Array) -> Array:
+    """Return what a model predicts for X, whose probabilities are given."""
+    if getattr(model, "multilabel_", False):
+        return np.asarray(model.predict(X))
+    return np.asarray(model.classes_[chances.argmax(axis=1)]).astype(str)

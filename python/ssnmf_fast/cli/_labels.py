@@ -17,6 +17,12 @@ Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]
 
 
+class NamedColumns(np.ndarray):
+    """An indicator matrix whose columns have names, as estimators read them of a data frame."""
+
+    columns: list[str]
+
+
 @dataclass(frozen=True)
 class SampleLabels:
     """Labels of every sample; a sample without any is unlabelled.
@@ -58,9 +64,14 @@ class SampleLabels:
         """Return what a model takes that knows both forms; unlabelled rows are None or NaN."""
         if not self.several:
             return self.single()
-        matrix = self.indicators()
+        matrix = self.indicators().view(NamedColumns)
         matrix[~self.known] = np.nan
+        matrix.columns = self.names
         return matrix
+
+    def single_or_lists(self) -> Any:
+        """Return one label a sample or, where any has more, lists of them."""
+        return self.lists() if self.several else self.single()
 
     def without(self, hidden: Mask) -> SampleLabels:
         """Return the labels with those of some samples hidden."""

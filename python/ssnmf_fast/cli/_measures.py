@@ -1,11 +1,8 @@
-"""How good a fit is: predictions for the samples whose labels were hidden, and measures."""
+"""How good the topics of a fit are."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,77 +14,6 @@ from ._fitted import Fitted
 Array = npt.NDArray[Any]
 
 _COHERENT_TERMS = 10
-
-
-@dataclass(frozen=True)
-class Guess:
-    """Predictions for the held-out samples: names (h,) or, for several labels, 0 and 1 (h, k)."""
-
-    by: str  # who predicts, where the model does not do so itself
-    predicted: Array
-
-
-def own_guess(fitted: Fitted) -> Guess:
-    """Return the predictions of a classifier."""
-    best = fitted.scores[fitted.held_out].argmax(axis=1)
-    return Guess("", fitted.model.classes_[best])
-
-
-def svc_guess(fitted: Fitted) -> Guess:
-    """Return what LinearSVC, trained on the representation of the labelled samples, predicts."""
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.svm import LinearSVC
-
-    assert fitted.labels is not None
-    shown, hidden = fitted.transformed[fitted.training], fitted.transformed[fitted.held_out]
-    # One scale for all features, rows of length 1 on average: the scale of a representation is
-    # arbitrary, and the penalty of the machine is not.
-    scale = math.sqrt(float(np.mean((shown**2).sum(axis=1)))) or 1.0
-    machine: Any = LinearSVC(random_state=0, max_iter=5000)
-    if fitted.labels.several:
-        machine, truth = OneVsRestClassifier(machine), fitted.labels.indicators()
-    else:
-        truth = fitted.labels.single()
-    with warnings.catch_warnings():  # a label that all training samples have, or late convergence
-        warnings.simplefilter("ignore")
-        machine.fit(shown / scale, _as_targets(truth[fitted.training]))
-    return Guess("LinearSVC", machine.predict(hidden / scale))
-
-
-def neighbours_guess(fitted: Fitted) -> Guess:
-    """Return the majority class of the nearest labelled samples, by cosine."""
-    from sklearn.neighbors import KNeighborsClassifier
-
-    assert fitted.labels is not None
-    n_labelled = int(fitted.training.sum())
-    machine = KNeighborsClassifier(max(1, round(math.sqrt(n_labelled))), metric="cosine")
-    machine.fit(
-        fitted.transformed[fitted.training],
-        _as_targets(fitted.labels.single()[fitted.training]),
-    )
-    predicted = machine.predict(fitted.transformed[fitted.held_out])
-    return Guess(f"{machine.n_neighbors} nearest neighbours", predicted)
-
-
-def prediction_measures(fitted: Fitted, guess: Guess) -> list[Measure]:
-    """Return the accuracy of predictions or, for several labels, their F scores."""
-    assert fitted.labels is not None
-    count = int(fitted.held_out.sum())
-    where = f"on {count} held-out samples"
-    if guess.by:
-        where += f", {guess.by} on the representation"
-    if fitted.labels.several:
-        return _f_scores(fitted, guess, where)
-    truth = fitted.labels.single()[fitted.held_out]
-    accuracy = float(np.mean(guess.predicted == truth))
-    labels = fitted.labels.single()[fitted.training]
-    largest = max(fitted.labels.names, key=lambda name: int((labels == name).sum()))
-    always = float(np.mean(truth == largest))
-    meaning = (
-        "Share of the held-out samples whose class is predicted; the largest class, "
-        f"{largest}, for all of them would reach {always:.1%}."
-    )
-    return [Measure("accuracy", f"accuracy {where}", accuracy, f"{accuracy:.1%}", meaning)]
 
 
 def topic_measures(fitted: Fitted) -> list[Measure]:
@@ -187,30 +113,6 @@ def _matching(S: Array, truth: Array) -> list[Measure]:
         Measure("similarity", "similarity of topics and labels", score, f"{score:.3f}", similarity),
         Measure("resolved_topics", "resolved topics", count, f"{count} of {k}", resolved),
     ]
-
-
-def _f_scores(fitted: Fitted, guess: Guess, where: str) -> list[Measure]:
-    from sklearn.metrics import f1_score
-
-    assert fitted.labels is not None
-    truth = fitted.labels.indicators()[fitted.held_out]
-    meanings = {
-        "micro": "Harmonic mean of precision and recall of all labels of the held-out samples "
-        "together: 1 if all are right; frequent labels count most.",
-        "macro": "The same for each label by itself, then averaged: rare labels count like "
-        "frequent ones; one that no held-out sample has or is given counts 0.",
-    }
-    measures = []
-    for kind, meaning in meanings.items():
-        value = float(f1_score(truth, guess.predicted, average=kind, zero_division=0))
-        name = f"{kind} F {where}"
-        measures.append(Measure(f"{kind}_f", name, value, f"{value:.3f}", meaning))
-    return measures
-
-
-def _as_targets(labels: Array) -> Array:
-    """Return class names as text (scikit-learn reads no objects), indicators as they are."""
-    return labels.astype(str) if labels.ndim == 1 else labels
 
 
 def as_json(measures: Sequence[Measure]) -> dict[str, float]:

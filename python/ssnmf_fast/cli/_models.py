@@ -1,7 +1,8 @@
-"""The models of ``ssnmf-fast fit``: what each needs, takes, and is judged by."""
+"""The models of ``ssnmf-fast fit``: what each needs and takes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ _PARAMETERS = {
     "reconstruction": "reconstruction",
     "supervision": "supervision",
     "supervision_weight": "supervision_weight",
+    "self_training": "self_training",
+    "readout": "readout",
     "labelled_weight": "labelled_weight",
     "svm_c": "C",
     "a_s": "a_S",
@@ -26,6 +29,7 @@ _PARAMETERS = {
 }
 _OPTIONS = (*_PARAMETERS, "free_topics", "label_separator", "test_size")
 _TEST_SIZE = 0.2
+_CHOSEN = "auto"  # what the estimator chooses by validation
 _BAYESIAN_LOOP = (200, 1e-5)  # a bound rises by smaller shares of its first value
 
 
@@ -43,9 +47,8 @@ class Model:
     options: Mapping[str, Any]
     targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
     names_topics: bool = False  # has every label a topic, which sets the rank?
+    chooses: bool = False  # does it choose by validation what is not given?
     loop: tuple[int, float] = (100, 1e-4)  # max_iter and tol
-    counts: bool = False  # does it take the data as counts, so that their scale matters?
-    judge: Callable[[Fitted], measures.Guess] | None = None
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = field(default=())
 
     @property
@@ -63,14 +66,30 @@ class Model:
         for name, default in self.options.items():
             if getattr(options, name) is None:
                 setattr(options, name, default)
+        if options.learning_curve and self.targets is None:
+            raise UsageError(f"--learning-curve counts labels; --model {self.name} uses none")
         options.model = self.name
         for name, value in zip(("max_iter", "tol"), self.loop, strict=True):
             if getattr(options, name) is None:
                 setattr(options, name, value)
-        if options.rank is None and not self.names_topics:
-            raise UsageError(f"--model {self.name} needs --rank, the number of topics")
+        if options.test_size is None and "test_size" in self.options:
+            # Validation within the fit tells the accuracy, and no label is lost for it.
+            options.test_size = 0.0 if self.validates(options) else _TEST_SIZE
+        self._check_rank(options)
+        if options.supervision_weight == math.inf and not self.chooses:
+            raise UsageError(f"--model {self.name} takes no --supervision-weight inf")
+
+    def _check_rank(self, options: Any) -> None:
+        if options.rank is None and not (self.names_topics or self.chooses):
+            more = "; the default with --labels, ssnmf, chooses it"
+            raise UsageError(f"--model {self.name} needs --rank, the number of topics{more}")
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
+
+    def validates(self, options: Any) -> bool:
+        """Whether the fit chooses by validation, and so says what accuracy to expect."""
+        open_choice = options.rank is None or options.supervision_weight in (None, _CHOSEN)
+        return self.chooses and open_choice and options.readout in (None, "logistic")
 
     def build(self, options: Any, labels: SampleLabels | None, callback: Any) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
@@ -85,7 +104,7 @@ class Model:
             given["unlabelled"] = None  # a label "-1" in a file is a label
         if self.names_topics and labels is not None:
             given["n_free_topics"] = _free_topics(options, len(labels.names))
-        else:
+        elif options.rank is not None:
             given["n_components"] = options.rank
         return getattr(ssnmf_fast, self.estimator)(
             max_iter=options.max_iter,
@@ -106,14 +125,34 @@ def _classifier(name: str, data: str, labels: str, about: str) -> Model:
             "reconstruction": data,
             "supervision": labels,
             "supervision_weight": "balanced",
-            "test_size": _TEST_SIZE,
+            "self_training": None,
+            "readout": None,
+            "label_separator": None,
+            "test_size": None,
         },
-        targets=SampleLabels.single,
-        judge=measures.own_guess,
+        targets=SampleLabels.single_or_indicators,
+        chooses=True,
     )
 
 
 _ALL = (
+    Model(
+        "ssnmf",
+        "SSNMFClassifier",
+        "classifier for few labels and many; settings that are not given are chosen by validation",
+        options={
+            "reconstruction": None,
+            "supervision": None,
+            "supervision_weight": None,
+            "self_training": None,
+            "readout": None,
+            "label_separator": None,
+            "test_size": None,
+        },
+        targets=SampleLabels.single_or_indicators,
+        chooses=True,
+        loop=(200, 1e-4),
+    ),
     _classifier("ff", FROBENIUS, FROBENIUS, "classifier; squared error of data and labels"),
     _classifier("fd", FROBENIUS, DIVERGENCE, "classifier; squared error, divergence of labels"),
     _classifier("df", DIVERGENCE, FROBENIUS, "classifier; divergence, squared error of labels"),
@@ -133,9 +172,9 @@ _ALL = (
             "labelled_weight": "inverse-rate",
             "free_topics": None,
             "label_separator": None,
-            "test_size": _TEST_SIZE,
+            "test_size": None,
         },
-        targets=SampleLabels.lists,
+        targets=SampleLabels.single_or_lists,
         names_topics=True,
         measures=(measures.topic_measures,),
     ),
@@ -148,18 +187,16 @@ _ALL = (
             "supervision_weight": None,
             "svm_c": 1.0,
             "label_separator": None,
-            "test_size": _TEST_SIZE,
+            "test_size": None,
         },
         targets=SampleLabels.single_or_indicators,
-        judge=measures.svc_guess,
     ),
     Model(
         "cnmf",
         "ConstrainedNMF",
         "labelled samples of a class share their topics exactly",
-        options={"reconstruction": FROBENIUS, "test_size": _TEST_SIZE},
+        options={"reconstruction": FROBENIUS, "test_size": None},
         targets=SampleLabels.single,
-        judge=measures.svc_guess,
     ),
     Model(
         "vbnmf",
@@ -167,18 +204,15 @@ _ALL = (
         "Bayesian topics without the help of labels",
         options={"a_s": None},
         loop=_BAYESIAN_LOOP,
-        counts=True,
         measures=(measures.bound_measures, measures.sparsity_measures),
     ),
     Model(
         "supervised-vbnmf",
         "SupervisedBayesianNMF",
         "Bayesian topics, of which each class uses few",
-        options={"a_lambda": None, "test_size": _TEST_SIZE},
+        options={"a_lambda": None, "test_size": None},
         loop=_BAYESIAN_LOOP,
-        counts=True,
         targets=SampleLabels.single,
-        judge=measures.neighbours_guess,
         measures=(measures.label_sparsity_measures, measures.bound_measures),
     ),
 )
@@ -187,7 +221,7 @@ MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 
 def chosen(options: Any) -> Model:
     """Return the model that the options name, or the default one."""
-    return MODELS[options.model or ("dd" if options.labels else "nmf")]
+    return MODELS[options.model or ("ssnmf" if options.labels else "nmf")]
 
 
 def check_labels(model: Model, labels: SampleLabels) -> None:
@@ -198,7 +232,7 @@ def check_labels(model: Model, labels: SampleLabels) -> None:
         return
     first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
     names = ", ".join(labels.each[first])
-    able = " and ".join(name for name, other in MODELS.items() if other.several)
+    able = ", ".join(name for name, other in MODELS.items() if other.several)
     raise UsageError(
         f"sample {first} has several labels ({names}); --model {model.name} takes one a sample, "
         f"{able} take several"

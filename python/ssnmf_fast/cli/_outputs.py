@@ -3,84 +3,124 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..report import Confusion, Measure, confusion
+from ..report import Confusion, Example, Measure, Picture, confusion
 from ..report._missing import PLOT_HINT, MissingPackageError
+from ._examples import examples
 from ._fitted import Fitted
-from ._measures import Guess, as_json, coherence_measures, prediction_measures
+from ._judged import MODEL, judged
+from ._learning_curve import LearningCurve
+from ._measures import as_json, coherence_measures
 from ._models import Model
-from ._predictions import write_csv, write_predictions
-from ._shares import with_shares
+from ._predictions import write_predictions
+from ._quality import not_known, quality_measures, shortfalls
+from ._shares import data_topics
 from ._text import FILE_NAME, Vectorizer
+from ._topic_tables import print_topics, write_examples, write_shares, write_topics
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
-_NEGLIGIBLE = 1e-6  # relative to the largest weight of the topic
-_TERMS_PRINTED = 8
-_LABEL_WIDTH = 32
+_PICTURE = "components.png"
+SEPARATOR = ";"  # between the labels of a sample, unless another is given
 
 
 class Results:
     """What is made of a fit: topics, predictions for the held-out samples, measures."""
 
-    def __init__(self, model: Model, fitted: Fitted, n_terms: int) -> None:
-        self.topics, self.shares_note = with_shares(fitted, n_terms)
-        self.guess: Guess | None = None
+    def __init__(
+        self, model: Model, fitted: Fitted, n_terms: int, curve: LearningCurve | None = None
+    ) -> None:
+        self.described = data_topics(fitted, n_terms)
+        self.topics = self.described.topics
+        self.examples: list[list[Example]] = examples(fitted)
+        self.judged = judged(fitted)
+        self.curve = curve
         self.measures: list[Measure] = []
-        if model.judge is not None and fitted.held_out.any():
-            self.guess = model.judge(fitted)
-            self.measures += prediction_measures(fitted, self.guess)
+        self.warnings: list[str] = []
+        self.remarks: list[str] = []
+        if self.judged is not None:
+            self.measures += quality_measures(self.judged)
+            self.warnings += shortfalls(self.judged)
+            if not self.judged.trained:
+                self.remarks.append("no simple classifier stands beside it: the data are too large")
+        elif model.targets is not None:
+            self.remarks.append(not_known(fitted))
         for measure in (*model.measures, coherence_measures):
             self.measures += measure(fitted)
 
-    def confusion(self, fitted: Fitted) -> Confusion | None:
+    def confusion(self) -> Confusion | None:
         """Return the table of true and predicted classes, where there is one label a sample."""
-        if self.guess is None or fitted.labels is None or fitted.labels.several:
+        if self.judged is None or self.judged.several:
             return None
-        truth = fitted.labels.single()[fitted.held_out]
-        return confusion(truth, self.guess.predicted, fitted.labels.without(fitted.held_out).names)
+        return confusion(self.judged.truth, self.judged.guesses[MODEL], self.judged.classes)
 
 
 def write_all(
-    model: Model, fitted: Fitted, folder: Path, vectorizer: Vectorizer | None, options: Any
+    model: Model,
+    fitted: Fitted,
+    folder: Path,
+    vectorizer: Vectorizer | None,
+    options: Any,
+    curve: LearningCurve | None = None,
 ) -> None:
     """Write every file into the folder and print what is where."""
     from .. import save
 
-    results = Results(model, fitted, options.terms)
+    results = Results(model, fitted, options.terms, curve)
     save(fitted.model, folder / MODEL_NAME)
     files = [(MODEL_NAME, "the model, for `ssnmf-fast predict` and ssnmf_fast.load")]
-    for name in (FILE_NAME, METRICS_NAME, "topic_classes.csv"):
+    for name in (FILE_NAME, METRICS_NAME, "topic_classes.csv", _PICTURE):
         (folder / name).unlink(missing_ok=True)  # that of an earlier run would not fit
     if vectorizer is not None:
         vectorizer.save(folder / FILE_NAME)
         files.append((FILE_NAME, "vocabulary and idf, read by `ssnmf-fast predict`"))
-    write_topics(folder / "topics.csv", results.topics)
-    files.append(("topics.csv", "top terms of every topic"))
-    if results.topics[0].shares:
-        write_shares(folder / "topic_classes.csv", results.topics)
-        files.append(("topic_classes.csv", "share of every class in a topic"))
-    separator = getattr(options, "label_separator", None) or ";"
+    files += _write_tables(folder, fitted, results)
+    separator = getattr(options, "label_separator", None) or SEPARATOR
     write_predictions(folder / "predictions.csv", fitted, separator)
     files.append(("predictions.csv", "one line per sample"))
     np.save(folder / "representation.npy", fitted.model.representation_)
     files.append(("representation.npy", "weights of the topics in every sample"))
-    write_metrics(folder / METRICS_NAME, model, fitted, results.measures)
+    write_metrics(folder / METRICS_NAME, model, fitted, results, separator)
     files.append((METRICS_NAME, "sizes and measures"))
-    left_out = write_fit_report(folder / "report.html", fitted, results)
-    if not left_out:
+    pictures, left_out = _draw_components(folder / _PICTURE, fitted, results)
+    if pictures:
+        files.append((_PICTURE, "the topics as images"))
+    left_out += write_fit_report(folder / "report.html", fitted, results, pictures)
+    if (folder / "report.html").exists():
         files.append(("report.html", "all of it on one page: open this first"))
     _print_summary(fitted, results)
     print_files(folder, files, left_out)
 
 
-def write_metrics(path: Path, model: Model, fitted: Fitted, measures: list[Measure]) -> None:
+def _write_tables(folder: Path, fitted: Fitted, results: Results) -> list[tuple[str, str]]:
+    """Write what is known of the topics; return the files."""
+    write_topics(folder / "topics.csv", results.topics)
+    files = [("topics.csv", "top terms of every topic")]
+    if results.topics[0].shares:
+        write_shares(folder / "topic_classes.csv", results.topics)
+        files.append(("topic_classes.csv", "share of every class in a topic"))
+    write_examples(
+        folder / "topic_examples.csv",
+        results.topics,
+        results.examples,
+        labels=fitted.labels is not None,
+        texts=fitted.texts is not None,
+    )
+    return [*files, ("topic_examples.csv", "samples that every topic explains best")]
+
+
+def write_metrics(
+    path: Path, model: Model, fitted: Fitted, results: Results, separator: str
+) -> None:
     """Write sizes and measures as JSON."""
-    content = {
+    judged = results.judged
+    by = None if judged is None else "validation" if judged.by_validation else "held-out samples"
+    content: dict[str, Any] = {
         "model": model.name,
         "samples": int(fitted.X.shape[0]),
         "labelled": int(fitted.training.sum()),
@@ -88,42 +128,64 @@ def write_metrics(path: Path, model: Model, fitted: Fitted, measures: list[Measu
         "topics": len(fitted.model.components_),
         "iterations": int(fitted.model.n_iter_),
         "seconds": round(fitted.seconds, 3),
-        "measures": as_json(measures),
+        "topic_sizes": [round(topic.size or 0.0, 6) for topic in results.topics],
+        "measures": as_json(results.measures),
+        "intervals": {
+            one.key: list(one.interval) for one in results.measures if one.interval is not None
+        },
+        "judged_by": by,
+        "judged_samples": 0 if judged is None else len(judged.truth),
+        "warnings": results.warnings,
+        "remarks": results.remarks,
     }
+    if results.curve is not None:
+        content["learning_curve"] = results.curve.summary()
+    if fitted.labels is not None and fitted.labels.several:
+        content["label_separator"] = separator
     text = json.dumps(content, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def write_topics(path: Path, topics: Any) -> None:
-    """Write topic, its name where it has one, rank, term and weight."""
-    named = any(topic.name for topic in topics)
-    rows = (
-        (topic.topic, *([topic.name] if named else []), rank, term, weight)
-        for topic in topics
-        for rank, (term, weight) in enumerate(real_terms(topic), start=1)
-    )
-    write_csv(path, ("topic", *(["name"] if named else []), "rank", "term", "weight"), rows)
+def separator_of(folder: Path) -> str:
+    """Return what stands between the labels of a sample in the results of a fit."""
+    try:
+        content = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
+        return str(content["label_separator"])
+    except (OSError, ValueError, KeyError, TypeError):  # a model of another origin
+        return SEPARATOR
 
 
-def write_shares(path: Path, topics: Any) -> None:
-    """Write the share of every class in every topic."""
-    named = any(topic.name for topic in topics)
-    names = ["topic", *(["name"] if named else []), *(label for label, _ in topics[0].shares)]
-    rows = (
-        [topic.topic, *([topic.name] if named else []), *(share for _, share in topic.shares)]
-        for topic in topics
-    )
-    write_csv(path, names, rows)
+def _draw_components(
+    path: Path, fitted: Fitted, results: Results
+) -> tuple[list[Picture], list[str]]:
+    """Draw topics that are images; return the picture, or the file that had to be left out."""
+    if fitted.image_shape is None:
+        return [], []
+    from ..plotting import image_grid
+    from ..report._pictures import png
+
+    classes = [", ".join(str(name) for name, _ in topic.leading) for topic in results.topics]
+    names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
+    try:
+        drawn = png(image_grid(fitted.model.components_, fitted.image_shape, names=names))
+    except MissingPackageError:
+        return [], [path.name]
+    path.write_bytes(drawn)
+    brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
+    caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
+    return [Picture("Components", caption, drawn)], []
 
 
-def write_fit_report(path: Path, fitted: Fitted, results: Results) -> list[str]:
+def write_fit_report(
+    path: Path, fitted: Fitted, results: Results, pictures: list[Picture]
+) -> list[str]:
     """Write the report; return the names of the files that had to be left out."""
     from ..report import Report, write_report
 
-    model, topics = fitted.model, results.topics
-    table = results.confusion(fitted)
-    by = results.guess.by if results.guess is not None else ""
-    accuracies = [(f"{by} on the representation", table.accuracy)] if table and by else []
+    model, topics, shape = fitted.model, results.topics, fitted.image_shape
+    scores = [one for one in results.measures if one.interval is not None]
+    if results.judged is not None and results.judged.several:
+        scores = [one for one in scores if one.key.endswith("micro_f")]
     report = Report(
         title="Topics and labels" if fitted.labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
@@ -131,10 +193,19 @@ def write_fit_report(path: Path, fitted: Fitted, results: Results) -> list[str]:
         settings=fitted.settings,
         objective=model.objective_,
         topics=topics,
-        confusion=table,
-        accuracies=accuracies,
+        confusion=results.confusion(),
+        accuracies=[(_short_name(one), one.value) for one in scores],
+        intervals=[one.interval for one in scores if one.interval is not None],
+        accuracy_title="Micro F" if results.judged and results.judged.several else "Accuracy",
+        accuracy_note=_accuracy_note(results),
+        warnings=results.warnings,
+        remarks=[_sentence(one) for one in results.remarks],
         measures=results.measures,
-        shares_note=results.shares_note,
+        pictures=[*_curve_picture(results.curve), *pictures],
+        shares_note=results.described.note,
+        class_counts=results.described.counts,
+        examples=results.examples,
+        parts=None if shape is None else model.components_.reshape(-1, *shape),
     )
     path.unlink(missing_ok=True)
     try:
@@ -142,6 +213,48 @@ def write_fit_report(path: Path, fitted: Fitted, results: Results) -> list[str]:
     except MissingPackageError:
         return [path.name]
     return []
+
+
+def _short_name(measure: Measure) -> str:
+    return "this model" if measure.key in ("accuracy", "micro_f") else measure.name
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _accuracy_note(results: Results) -> str:
+    """Say what the scores were measured on."""
+    if results.judged is None:
+        return ""
+    count = len(results.judged.truth)
+    lines = "Lines: 95 % intervals."
+    if results.judged.by_validation:
+        return (
+            f"By validation on {count} labelled samples: each is predicted by fits that did not "
+            f"know its label. Expect about as much for new samples. {lines}"
+        )
+    return f"On {count} samples whose labels were hidden from the fit. {lines}"
+
+
+def _curve_picture(curve: LearningCurve | None) -> list[Picture]:
+    if curve is None:
+        return []
+    from ..report import learning_picture
+
+    values = {
+        name: [(score.value, score.low, score.high) for score in scores]
+        for name, scores in curve.scores.items()
+    }
+    try:
+        drawn = learning_picture(curve.sizes, values, curve.metric)
+    except MissingPackageError:
+        return []
+    caption = (
+        f"Fits with growing numbers of labels, judged on {curve.tested} samples whose labels none "
+        "of them has seen; 95 % intervals. Where the curve still rises, more labels help."
+    )
+    return [Picture("Learning curve", caption, drawn)]
 
 
 def facts(fitted: Fitted) -> list[tuple[str, str]]:
@@ -154,38 +267,24 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
             (kind, str(len(fitted.labels.names))),
             ("labelled", str(int(fitted.training.sum()))),
         ]
-        if fitted.guided:
+        if fitted.held_out.any():
             pairs.append(("held out", str(int(fitted.held_out.sum()))))
     return [*pairs, ("iterations", str(model.n_iter_)), ("fit", f"{fitted.seconds:.2f} s")]
 
 
 def _print_summary(fitted: Fitted, results: Results) -> None:
     print(", ".join(f"{name} {value}" for name, value in facts(fitted)))
+    for line in results.remarks:
+        print(line)
     for measure in results.measures:
         print(f"{measure.name}: {measure.shown}")
-    print_topics(results.topics)
-
-
-def print_topics(topics: Any) -> None:
-    """Print the name, or else the class, and the first terms of every topic."""
-    print("\nTopics")
-    labels = []
-    for topic in topics:
-        best = sorted(topic.shares, key=lambda pair: -pair[1])[:1]
-        classes = [f"{name} {share:.0%}" for name, share in best if share > 0]
-        words = [str(topic.topic), *([topic.name] if topic.name else classes)]
-        labels.append(" ".join(words))
-    width = min(max(map(len, labels)), _LABEL_WIDTH)
-    for label, topic in zip(labels, topics, strict=True):
-        terms = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]]
-        print(f"  {label:<{width}}  {', '.join(terms)}")
-
-
-def real_terms(topic: Any) -> list[tuple[str, float]]:
-    """Return terms and weights of a topic without those whose weight is next to nothing."""
-    least = _NEGLIGIBLE * max(topic.weights)
-    pairs = zip(topic.terms, topic.weights, strict=True)
-    return [(term, weight) for term, weight in pairs if weight > least]
+    for line in results.warnings:
+        warnings.warn(line, stacklevel=2)
+    if results.curve is not None:
+        print(f"\nLearning curve: {results.curve.metric} on {results.curve.tested} samples")
+        for line in results.curve.lines():
+            print(f"  {line}")
+    print_topics(results.topics, terms=fitted.image_shape is None)
 
 
 def print_files(folder: Path, files: list[tuple[str, str]], left_out: list[str]) -> None:

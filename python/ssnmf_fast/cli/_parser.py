@@ -7,9 +7,29 @@ import sys
 from typing import Any, NoReturn
 
 from .._version import __version__
-from ..completion._methods import METHODS
+from ._arguments import (
+    DATA,
+    DEFAULT,
+    add_common,
+    add_debug,
+    add_id,
+    add_reading,
+    add_text,
+    add_threads,
+)
 from ._models import DIVERGENCE, FROBENIUS, MODELS
-from ._option_types import fraction, natural, positive, positive_number, separator, weight
+from ._option_types import (
+    fraction,
+    image_shape,
+    natural,
+    positive,
+    positive_number,
+    rounds,
+    separator,
+    weight,
+)
+from ._parser_complete import add_complete
+from ._predictions import KINDS
 
 _LOSSES = (FROBENIUS, DIVERGENCE)
 
@@ -32,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     _add_fit(commands)
     _add_predict(commands)
-    _add_complete(commands)
+    add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
     config.set_defaults(run=_show_config)
     return parser
@@ -49,9 +69,10 @@ def _add_demo(commands: Any) -> None:
         help="digits come with scikit-learn; 20newsgroups is read from the folder "
         "$SSNMF_FAST_DATA (default ../shared/data), else downloaded (default: digits)",
     )
-    parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=_DEFAULT)
-    parser.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
-    _add_threads(parser)
+    parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=DEFAULT)
+    parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
+    add_threads(parser)
+    add_debug(parser)
     parser.set_defaults(run=_demo)
 
 
@@ -59,11 +80,13 @@ def _add_fit(commands: Any) -> None:
     parser = commands.add_parser(
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
-        description="Learn topics from DATA, steered by the labels of some samples.",
+        description="Learn topics from DATA, steered by the labels of some samples.\n"
+        "With --labels and nothing else, every setting is chosen by validation; the accuracy\n"
+        "to expect is printed beside that of LinearSVC.",
         epilog=_models_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument(
         "--labels",
         metavar="LABELS",
@@ -78,15 +101,27 @@ def _add_fit(commands: Any) -> None:
         f"({_users('label_separator')})",
     )
     parser.add_argument(
-        "--rank", type=positive, help="number of topics (ts-nmf: one for each label unless given)"
+        "--image-shape",
+        type=image_shape,
+        metavar="HxW",
+        help="height and width of the images that rows of a matrix are, as 28x28: draws topics",
+    )
+    parser.add_argument(
+        "--rank",
+        type=positive,
+        help="number of topics; needed without --labels (default: ssnmf, ff, fd, df and dd choose "
+        "1 or 3 for each class, ts-nmf takes one for each label)",
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the results")
     _add_model(parser.add_argument_group("model"))
-    _add_text(parser.add_argument_group("text"))
+    add_id(parser)
+    add_reading(parser)
+    add_text(parser.add_argument_group("text"))
     parser.add_argument(
         "--features", metavar="FILE", help="names of the features of a matrix, one per line"
     )
-    parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {_DEFAULT}")
+    parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {DEFAULT}")
+    add_common(parser)
     parser.set_defaults(run=_fit)
 
 
@@ -95,18 +130,34 @@ def _add_model(group: Any) -> None:
         "--model",
         choices=tuple(MODELS),
         metavar="MODEL",
-        help="one of the models below (default: dd, or nmf without --labels)",
+        help="one of the models below (default: ssnmf, or nmf without --labels)",
     )
     group.add_argument("--reconstruction", choices=_LOSSES, help="loss of the data, over --model")
     group.add_argument("--supervision", choices=_LOSSES, help="loss of the labels, over --model")
     group.add_argument(
         "--supervision-weight",
-        type=weight("balanced"),
+        type=weight("balanced", "auto", infinite=True),
         metavar="NUMBER",
-        help="weight of the labels' loss; balanced: both losses count the same at the start "
-        f"(default: balanced, for nmf-alpha less; {_users('supervision_weight')})",
+        help="weight of the labels' loss; balanced: both losses count the same at the start; inf: "
+        "labelled samples have the topics of their classes only; auto: inf, or balanced if there "
+        "are fewer topics than classes (default: auto for ssnmf, balanced for ff, fd, df and dd, "
+        f"less for nmf-alpha; {_users('supervision_weight')})",
     )
-    group.add_argument("--max-iter", type=natural, help="default: 100; Bayesian models 200")
+    group.add_argument(
+        "--self-training",
+        type=rounds,
+        metavar="ROUNDS",
+        help="rounds in which the surest predictions become labels of small weight, or auto "
+        f"(default: auto; {_users('self_training')})",
+    )
+    group.add_argument(
+        "--readout",
+        choices=("logistic", "refit", "joint"),
+        help="what predicts: logistic regression on the topics of a sample and on its features, "
+        "the topics' own readings of the classes fitted anew, or those of the factorisation "
+        f"(default: logistic; {_users('readout')})",
+    )
+    group.add_argument("--max-iter", type=natural, help="default: 100; ssnmf, Bayesian models 200")
     group.add_argument(
         "--tol",
         type=fraction,
@@ -114,12 +165,18 @@ def _add_model(group: Any) -> None:
         help="stop when the objective falls by less per iteration, relative to its first value "
         "(default: 1e-4; Bayesian models 1e-5)",
     )
-    group.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
-    _add_threads(group)
+    group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
+    add_threads(group)
     group.add_argument(
         "--test-size",
         type=fraction,
-        help="share of the labelled samples held out for the score, 0 for none (default: 0.2)",
+        help="share of the labelled samples held out for the score, 0 for none (default: 0 where "
+        "the fit validates, as ssnmf does, else 0.2)",
+    )
+    group.add_argument(
+        "--learning-curve",
+        action="store_true",
+        help="also say how accurate fits with fewer labels are: five more fits",
     )
     _add_special(group)
 
@@ -174,96 +231,30 @@ def _models_text() -> str:
     return "\n".join(["models:", *lines])
 
 
-def _add_text(group: Any) -> None:
-    group.add_argument("--text", metavar="COLUMN", help="column with the text (default: text)")
-    group.add_argument("--max-features", type=positive, default=5000, help=_DEFAULT)
-    group.add_argument(
-        "--min-df", type=positive, default=2, help=f"documents that a term must be in; {_DEFAULT}"
-    )
-    group.add_argument(
-        "--max-df", type=fraction, default=0.7, help=f"largest share of documents; {_DEFAULT}"
-    )
-    group.add_argument(
-        "--stop-words", default="english", help=f"english, none, or a file of words; {_DEFAULT}"
-    )
-
-
 def _add_predict(commands: Any) -> None:
     parser = commands.add_parser(
         "predict",
         help="predict labels or topics of new data with a fitted model",
-        description="Classifiers predict labels; the other models give the weights of the topics.",
+        description="Models that were fitted with labels predict labels and their probabilities; "
+        "the others give the weights of the topics.",
     )
     parser.add_argument("model", metavar="MODEL", help="folder of `fit`, or its model.npz")
-    parser.add_argument("data", metavar="DATA", help=_DATA)
-    parser.add_argument("--out", metavar="FILE", required=True, help=".csv file for the result")
-    parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
-    _add_threads(parser)
-    parser.set_defaults(run=_predict)
-
-
-def _add_complete(commands: Any) -> None:
-    parser = commands.add_parser(
-        "complete",
-        help="complete a table of ratings or a matrix with missing entries",
-        description="Find the missing values of DATA by a matrix of low rank.",
-    )
-    parser.add_argument("data", metavar="DATA", help=_HOLES)
+    parser.add_argument("data", metavar="DATA", help=DATA)
     parser.add_argument(
         "--out",
-        metavar="PATH",
+        metavar="FILE",
         required=True,
-        help="ratings: folder for the results; matrix: file for the completed one (.npy, .npz with "
-        "array X, .csv); beyond 2e8 entries an .npz file for its factors",
+        help="file for the result (.csv, .tsv, .json, .jsonl), or - for standard output",
     )
-    group = parser.add_argument_group("ratings")
-    for name in ("user", "item", "rating"):
-        group.add_argument(
-            f"--{name}", metavar="COLUMN", help=f"default: {name}, else the column in its place"
-        )
-    group.add_argument("--top", type=positive, help="items recommended to a user (default: 10)")
-    _add_completion(parser.add_argument_group("model"))
-    parser.set_defaults(run=_complete)
-
-
-def _add_completion(group: Any) -> None:
-    exactness = group.add_mutually_exclusive_group()
-    exactness.add_argument(
-        "--exact",
-        action="store_true",
-        help="the data are of low rank but for rounding: fit them exactly (default for a matrix)",
-    )
-    exactness.add_argument(
-        "--noisy",
-        action="store_true",
-        help="shrink the model as far as held-out entries ask for; for ratings along with means "
-        "of users and items (default for ratings)",
-    )
-    group.add_argument("--rank", type=positive, help="default: chosen from the data")
-    group.add_argument("--method", choices=METHODS, default="auto", help=_DEFAULT)
-    group.add_argument("--max-iter", type=positive, help="default: by the method")
-    group.add_argument("--seed", type=natural, default=0, help=_DEFAULT)
-    _add_threads(group)
-    group.add_argument(
-        "--test-size",
-        type=fraction,
-        default=0.1,
-        help=f"share of the entries held out to tell the error, 0 for none; {_DEFAULT}",
-    )
-
-
-def _add_threads(parser: Any) -> None:
     parser.add_argument(
-        "--threads", type=positive, help="number of threads (default: what the machine grants)"
+        "--out-format", choices=KINDS, help="over the ending of --out (default for -: csv)"
     )
-
-
-_DEFAULT = "default: %(default)s"
-_HOLES = (
-    "table of ratings (.csv, .tsv, .jsonl), one on a line; or matrix (.npz, .npy, .mtx): NaN is "
-    "missing in a dense one, what is not stored in a sparse one; .gz too"
-)
-_DATA = "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too"
+    parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
+    add_id(parser)
+    add_threads(parser)
+    add_reading(parser)
+    add_common(parser)
+    parser.set_defaults(run=_predict)
 
 
 def _demo(arguments: argparse.Namespace) -> None:
@@ -272,22 +263,16 @@ def _demo(arguments: argparse.Namespace) -> None:
     run(arguments)
 
 
-def _fit(arguments: argparse.Namespace) -> None:
+def _fit(arguments: argparse.Namespace) -> Any:
     from ._fit import run
 
-    run(arguments)
+    return run(arguments)
 
 
-def _predict(arguments: argparse.Namespace) -> None:
+def _predict(arguments: argparse.Namespace) -> Any:
     from ._predict import run
 
-    run(arguments)
-
-
-def _complete(arguments: argparse.Namespace) -> None:
-    from ._complete import run
-
-    run(arguments)
+    return run(arguments)
 
 
 def _show_config(arguments: argparse.Namespace) -> None:

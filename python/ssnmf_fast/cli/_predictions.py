@@ -3,28 +3,94 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import numpy as np
 import numpy.typing as npt
 
-from ._fitted import Fitted, amounts
+from ._errors import UsageError
+from ._fitted import Fitted, amounts, predicted_labels
+from ._folder import made
+from ._source import STANDARD
 
 Array = npt.NDArray[Any]
+Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
+
+KINDS = ("csv", "tsv", "json", "jsonl")
+_PROBABILITY_DIGITS = 6
+_NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where predictions go; `path` is None for standard output, `kind` one of KINDS."""
+
+    path: Path | None
+    kind: str
+
+    def __str__(self) -> str:
+        return "standard output" if self.path is None else str(self.path)
+
+    def replaces(self, file: Path) -> bool:
+        """Whether writing would destroy another file."""
+        return self.path is not None and self.path.exists() and self.path.samefile(file)
+
+    @contextmanager
+    def open(self) -> Iterator[TextIO]:
+        """Open it for writing."""
+        if self.path is None:
+            yield sys.stdout
+            return
+        with made(self.path.parent), self.path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+
+
+def output(name: str, kind: str | None) -> Output:
+    """Return where predictions go, in the form that is given or that the ending says."""
+    if name == STANDARD:
+        return Output(None, kind or KINDS[0])
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"--out {name} is a folder; needed is a file")
+    ending = path.suffix.lower()[1:]
+    if kind is None and ending not in KINDS:
+        known = ", ".join(f".{known}" for known in KINDS)
+        raise UsageError(
+            f"--out {name}: unknown ending {path.suffix!r}; known are {known}; or name the form "
+            "with --out-format"
+        )
+    return Output(path, kind or ending)
 
 
 def write_csv(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table; numbers in full precision of six digits."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for row in rows:
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+        _write_cells(file, names, rows, ",")
+
+
+def _write_cells(
+    file: TextIO, names: Sequence[Any], rows: Iterable[Sequence[Any]], delimiter: str
+) -> None:
+    # The ends of lines that csv writes by default are made for files, not for pipes.
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=_line_end(file))
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+
+
+def _line_end(file: TextIO) -> str:
+    return "\n" if file is sys.stdout else "\r\n"
 
 
 def write_predictions(path: Path, fitted: Fitted, separator: str) -> None:
-    """Write labels, use and prediction of every sample; for other models than classifiers topics.
+    """Write labels, use and prediction of every sample; for models that do not predict, topics.
 
     Parameters
     ----------
@@ -34,42 +100,77 @@ def write_predictions(path: Path, fitted: Fitted, separator: str) -> None:
         Put between several labels of a sample.
     """
     names, columns = _known(fitted, separator)
+    more: list[str] = []
+    results: list[Any] = []
     if predicts_labels(fitted.model):
-        more, results = _label_columns(fitted.model, fitted.scores)
-    elif hasattr(fitted.model, "topic_names_"):
-        more, results = _topic_columns(fitted.model, fitted.amounts)
-    else:
+        more, results = _label_columns(fitted.model, fitted.predicted, fitted.chances, separator)
+    if hasattr(fitted.model, "topic_names_"):
+        _append((more, results), _topic_columns(fitted.model, fitted.amounts))
+    elif not more:
         more, results = _largest(fitted.model.representation_)
-    _write(path, [*names, *more], [*columns, *results])
+    _write(Output(path, "csv"), fitted.ids, [*names, *more], [*columns, *results])
 
 
-def write_new_predictions(path: Path, model: Any, X: Any) -> int:
+def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
     """Write what a saved model says of new data; return the number of samples.
 
-    Classifiers: labels and scores.  Models with named topics: the largest of these and how much of
-    the sample every topic explains.  Others: the largest component and the representation.
+    Models that labels guided: labels and probabilities.  With named topics also the largest of
+    these and how much of the sample every topic explains.  Models without labels: the largest
+    component and the representation.
     """
+    names: list[str] = []
+    columns: list[Any] = []
     if predicts_labels(model):
-        names, columns = _label_columns(model, model.predict_proba(X))
-    elif hasattr(model, "topic_names_"):
-        names, columns = _topic_columns(model, amounts(model, model.transform(X)))
-    else:
+        chances = model.predict_proba(X)
+        guess = predicted_labels(model, X, chances)
+        names, columns = _label_columns(model, guess, chances, separator)
+    if hasattr(model, "topic_names_"):
+        _append((names, columns), _topic_columns(model, amounts(model, model.transform(X))))
+    elif not names:
         S = model.transform(X)
         names, columns = _largest(S)
         names += [f"component{k}" for k in range(S.shape[1])]
-        columns += S.T.tolist()
-    _write(path, names, columns)
+        columns += _sane(S).T.tolist()
+    _write(out, ids, names, columns)
     return int(X.shape[0])
 
 
 def predicts_labels(model: Any) -> bool:
-    """Return whether the model is a classifier."""
+    """Return whether the model predicts labels."""
     return hasattr(model, "predict_proba")
 
 
-def _write(path: Path, names: list[str], columns: list[Iterable[Any]]) -> None:
+def _write(out: Output, ids: Ids | None, names: list[str], columns: list[Iterable[Any]]) -> None:
+    names = ["sample", *names]
+    if ids is not None:
+        names.insert(1, ids[0] if ids[0] not in names else "id")
+        columns = [ids[1], *columns]
     rows = ([i, *row] for i, row in enumerate(zip(*columns, strict=True)))
-    write_csv(path, ["sample", *names], rows)
+    with out.open() as file:
+        if out.kind in ("csv", "tsv"):
+            _write_cells(file, names, rows, "," if out.kind == "csv" else "\t")
+            return
+        lines = (json.dumps(_json_object(names, row), ensure_ascii=False) for row in rows)
+        if out.kind == "jsonl":
+            file.writelines(line + "\n" for line in lines)
+        else:
+            file.write("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def _json_object(names: list[str], row: list[Any]) -> dict[str, Any]:
+    """Return a row by name; JSON has no NaN and no infinity."""
+    numbers = (None if isinstance(v, float) and not math.isfinite(v) else _plain(v) for v in row)
+    return dict(zip(names, numbers, strict=True))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _sane(weights: Array) -> Array:
+    """Return weights with 0 for those that are negligible, such as 8e-293."""
+    least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
+    return np.where(np.abs(weights) < least, 0.0, weights)
 
 
 def _known(fitted: Fitted, separator: str) -> tuple[list[str], list[Iterable[Any]]]:
@@ -87,13 +188,27 @@ def _known(fitted: Fitted, separator: str) -> tuple[list[str], list[Iterable[Any
     return ["label", "used as"], [text, used]
 
 
-def _label_columns(model: Any, scores: Array) -> tuple[list[str], list[Iterable[Any]]]:
-    predicted = model.classes_[scores.argmax(axis=1)]
-    names = ["prediction", *(f"score {label}" for label in model.classes_)]
-    return names, [predicted, *scores.T.tolist()]
+def _append(table: tuple[list[str], list[Any]], more: tuple[list[str], list[Any]]) -> None:
+    """Add columns and their names to others."""
+    for known, new in zip(table, more, strict=True):
+        known.extend(new)
 
 
-def _topic_columns(model: Any, S: Array) -> tuple[list[str], list[Iterable[Any]]]:
+def _label_columns(
+    model: Any, predicted: Array, chances: Array, separator: str
+) -> tuple[list[str], list[Any]]:
+    classes = [str(label) for label in model.classes_]
+    found = predicted.tolist()
+    if predicted.ndim == 2:
+        found = [
+            separator.join(name for name, one in zip(classes, row, strict=True) if one)
+            for row in found
+        ]
+    names = ["prediction", *(f"probability {name}" for name in classes)]
+    return names, [found, *chances.round(_PROBABILITY_DIGITS).T.tolist()]
+
+
+def _topic_columns(model: Any, S: Array) -> tuple[list[str], list[Any]]:
     """Return the largest of the named topics, and how much of a sample each topic explains.
 
     Free topics may explain what no label is about, and so are no answer to which label fits.
@@ -103,7 +218,7 @@ def _topic_columns(model: Any, S: Array) -> tuple[list[str], list[Iterable[Any]]
     named = [str(model.topic_names_[k]) for k in largest]
     # A sample that no named topic explains has none.
     found = [name if weight else "" for name, weight in zip(named, weights, strict=True)]
-    return ["topic", "weight", *names], [found, weights, *S.T.tolist()]
+    return ["topic", "weight", *names], [found, weights, *_sane(S).T.tolist()]
 
 
 def _largest(S: Array) -> tuple[list[str], list[Any]]:

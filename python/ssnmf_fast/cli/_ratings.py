@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, TextIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from ._delimited import delimited_rows
 from ._errors import UsageError
-from ._read import _LARGEST_FIELD, _json_rows, _open_text, _reporting, kind
+from ._read import delimiter_hint, json_rows, no_column
+from ._repeats import merged
+from ._source import Source, reporting
 
 Array = npt.NDArray[Any]
 Cells = tuple[Any, Any, Any]
@@ -28,6 +29,8 @@ class Ratings:
     """Ratings in the order of the table.
 
     `rows` and `columns` number users and items from 0, in the order in which they first appear.
+    `empty` holds the places, (e, 2), of pairs without a rating; `n_merged` counts ratings that were
+    merged with others of the same pair.
     """
 
     names: tuple[str, str, str]
@@ -36,56 +39,62 @@ class Ratings:
     rows: Array
     columns: Array
     values: Array
+    empty: Array
+    n_merged: int
 
 
-def read_ratings(path: Path, given: Sequence[str | None]) -> Ratings:
-    """Read a .csv, .tsv or .jsonl file, plain or gzipped.
+def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -> Ratings:
+    """Read a table of any kind.
 
     Parameters
     ----------
-    path : Path
+    source : Source
     given : sequence of str or None, length 3
         Columns of the user, the item and the rating; None takes the usual name or place.
+    duplicates : str
+        One of DUPLICATES: what becomes of several ratings of a pair.
 
     Raises
     ------
     UsageError
-        For missing columns, cells that are empty or not numbers, repeated pairs, an empty table.
+        For missing columns, no user or item, ratings that are not numbers, repeated pairs, a table
+        without ratings.
     """
-    ending = kind(path)
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     rows, columns, values = array("q"), array("q"), array("d")
-    with _reporting(path), _open_text(path) as file:
-        if ending == ".jsonl":
-            names, lines = _json_lines(path, file, given)
-        else:
-            names, lines = _csv_lines(path, file, given, "\t" if ending == ".tsv" else ",")
+    with reporting(source), source.open() as file:
+        names, lines = (_json_lines if source.kind == ".jsonl" else _csv_lines)(source, file, given)
         for number, cells in lines:
-            user = _identifier(cells[0], names[0], path, number)
-            item = _identifier(cells[1], names[1], path, number)
+            user = _identifier(cells[0], names[0], source, number)
+            item = _identifier(cells[1], names[1], source, number)
             rows.append(users.setdefault(user, len(users)))
             columns.append(items.setdefault(item, len(items)))
-            values.append(_number(cells[2], names[2], path, number))
-    if not values:
-        raise UsageError(f"{path} has no ratings")
-    numbers = (np.array(part) for part in (rows, columns, values))
-    ratings = Ratings(names, list(users), list(items), *numbers)
-    _refuse_repeats(path, ratings)
-    return ratings
+            values.append(_number(cells[2], names[2], source, number))
+    places = np.column_stack([np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)])
+    numbers = np.array(values)
+    rated = ~np.isnan(numbers)
+    if not rated.any():
+        raise UsageError(f"{source} has no ratings")
+    names_of = list(users), list(items)
+    pairs, kept = merged(str(source), names_of, places[rated], numbers[rated], duplicates)
+    n_merged = int(rated.sum()) - len(kept)
+    return Ratings(names, *names_of, pairs[:, 0], pairs[:, 1], kept, places[~rated], n_merged)
 
 
 def chosen_columns(
-    path: Path, columns: Sequence[str], given: Sequence[str | None]
+    source: Source, columns: Sequence[str], given: Sequence[str | None]
 ) -> tuple[str, str, str]:
     """Return the columns of user, item and rating: as given, else by name, else by place."""
     listed = ", ".join(columns)
     for name in given:
         if name is not None and name not in columns:
-            raise UsageError(f"{path} has no column {name!r}; its columns are: {listed}")
+            raise UsageError(no_column(source, name, list(columns)))
     if len(columns) < len(ROLES):
+        hint = delimiter_hint(source, list(columns))
         raise UsageError(
-            f"{path} has the columns {listed}; needed are three, for users, items and ratings"
+            f"{source} has the columns {listed}; needed are three, for users, items and ratings"
+            + hint
         )
     by_name = {name.strip().lower(): name for name in reversed(columns)}
     names = [
@@ -94,46 +103,37 @@ def chosen_columns(
     ]
     if len(set(names)) < len(names):
         raise UsageError(
-            f"{path}: cannot tell users, items and ratings apart; name their columns with --user, "
-            f"--item and --rating, among: {listed}"
+            f"{source}: cannot tell users, items and ratings apart; name their columns with "
+            f"--user, --item and --rating, among: {listed}"
         )
     return names[0], names[1], names[2]
 
 
 def _csv_lines(
-    path: Path, file: TextIO, given: Sequence[str | None], delimiter: str
+    source: Source, file: TextIO, given: Sequence[str | None]
 ) -> tuple[tuple[str, str, str], Iterator[tuple[int, Cells]]]:
-    csv.field_size_limit(_LARGEST_FIELD)
-    reader = csv.reader(file, delimiter=delimiter)
-    header = next((row for row in reader if row), None)
-    if header is None:
-        raise UsageError(f"{path} has no ratings")
-    names = chosen_columns(path, header, given)
+    header, rows = delimited_rows(file, source)
+    if not header:
+        raise UsageError(f"{source} has no ratings")
+    names = chosen_columns(source, header, given)
     if math.isfinite(_parsed(names[2])):
         raise UsageError(
-            f"{path}: the first line, {delimiter.join(header)}, looks like a rating; it must hold "
-            "the names of the columns"
+            f"{source}: the first line, {source.delimiter.join(header)}, looks like a rating; it "
+            "must hold the names of the columns"
         )
-    places = [header.index(name) for name in names]
-
-    def lines() -> Iterator[tuple[int, Cells]]:
-        for row in reader:
-            if row:
-                a, b, c = (row[place] if place < len(row) else None for place in places)
-                yield reader.line_num, (a, b, c)
-
-    return names, lines()
+    user, item, rating = (header.index(name) for name in names)
+    return names, ((number, (row[user], row[item], row[rating])) for number, row in rows)
 
 
 def _json_lines(
-    path: Path, file: TextIO, given: Sequence[str | None]
+    source: Source, file: TextIO, given: Sequence[str | None]
 ) -> tuple[tuple[str, str, str], Iterator[tuple[int, Cells]]]:
     counted = _Counted(file)
-    rows = _json_rows(cast(TextIO, counted), path)
+    rows = json_rows(cast(TextIO, counted), source)
     first = next(rows, None)
     if first is None:
-        raise UsageError(f"{path} has no ratings")
-    user, item, rating = names = chosen_columns(path, list(first), given)
+        raise UsageError(f"{source} has no ratings")
+    user, item, rating = names = chosen_columns(source, list(first), given)
 
     def lines() -> Iterator[tuple[int, Cells]]:
         for row in chain([first], rows):
@@ -155,18 +155,23 @@ class _Counted:
             yield line
 
 
-def _identifier(cell: Any, name: str, path: Path, number: int) -> str:
+def _identifier(cell: Any, name: str, source: Source, number: int) -> str:
     text = "" if cell is None else str(cell).strip()
     if not text:
-        raise UsageError(f"{path}, line {number}: no value in column {name!r}")
+        raise UsageError(f"{source}, line {number}: no value in column {name!r}")
     return text
 
 
-def _number(cell: Any, name: str, path: Path, number: int) -> float:
+def _number(cell: Any, name: str, source: Source, number: int) -> float:
+    """Return a rating; NaN for an empty cell, whose rating is to be predicted."""
+    if cell is None or not str(cell).strip() or (isinstance(cell, float) and math.isnan(cell)):
+        return math.nan
     value = _parsed(cell)
     if not math.isfinite(value):
-        shown = "empty" if cell is None or not str(cell).strip() else f"{cell!r}, not a number"
-        raise UsageError(f"{path}, line {number}: the rating in column {name!r} is {shown}")
+        raise UsageError(
+            f"{source}, line {number}: the rating in column {name!r} is {cell!r}, not a number; "
+            "leave it empty if it is to be predicted"
+        )
     return value
 
 
@@ -176,19 +181,3 @@ def _parsed(cell: Any) -> float:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def _refuse_repeats(path: Path, ratings: Ratings) -> None:
-    places = ratings.rows * len(ratings.items) + ratings.columns
-    order = np.argsort(places, kind="stable")
-    repeats = np.flatnonzero(places[order][1:] == places[order][:-1])
-    if not len(repeats):
-        return
-    first, second = order[repeats[0]], order[repeats[0] + 1]
-    user, item = ratings.users[ratings.rows[first]], ratings.items[ratings.columns[first]]
-    more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
-    raise UsageError(
-        f"{path}: user {user!r} has more than one rating of item {item!r}: "
-        f"{ratings.values[first]:g} and {ratings.values[second]:g}{more}; keep one for each pair, "
-        "for example their mean"
-    )

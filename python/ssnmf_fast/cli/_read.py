@@ -2,92 +2,94 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from ._delimited import delimited_rows
 from ._errors import UsageError
+from ._source import Source, open_text, reporting
 
 Row = dict[str, Any]
-TABLES = (".csv", ".tsv", ".jsonl")
-MATRICES = (".npz", ".npy", ".mtx")
 
-_LARGEST_FIELD = 2**31 - 1
 _ARRAY_NAME = "X"
+_LIKELY_DELIMITERS = (";", "\t", "|", ",")
 
 
 @dataclass(frozen=True)
 class Table:
     """A table with named columns."""
 
-    path: Path
+    source: Source
     columns: list[str]
     rows: list[Row]
 
     def column(self, name: str) -> list[Any]:
         """Return the values of a column; None where a row lacks it."""
         if name not in self.columns:
-            listed = ", ".join(self.columns)
-            raise UsageError(f"{self.path} has no column {name!r}; its columns are: {listed}")
+            raise UsageError(no_column(self.source, name, self.columns))
         return [row.get(name) for row in self.rows]
 
 
-def kind(path: Path) -> str:
-    """Return the extension without .gz, one of TABLES or MATRICES."""
-    if not path.exists():
-        raise UsageError(f"{path}: no such file")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; needed is a file")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
-    ending = suffixes[-1] if suffixes else ""
-    if ending not in (*TABLES, *MATRICES):
-        known = ", ".join((*TABLES, *MATRICES))
-        raise UsageError(f"{path}: unknown kind of file {ending!r}; known are {known} (and .gz)")
-    return ending
+def no_column(source: Source, name: str, columns: list[str]) -> str:
+    """Return the message for a column that is not there."""
+    listed = ", ".join(columns)
+    return f"{source} has no column {name!r}; its columns are: {listed}" + delimiter_hint(
+        source, columns
+    )
 
 
-def read_table(path: Path) -> Table:
-    """Read a .csv, .tsv or .jsonl file, plain or gzipped."""
-    ending = kind(path)
-    with _reporting(path), _open_text(path) as file:
-        if ending == ".jsonl":
-            rows = list(_json_rows(file, path))
+def delimiter_hint(source: Source, columns: list[str]) -> str:
+    """Return a question, or nothing."""
+    mark = likely_delimiter(source, columns)
+    return "" if mark is None else f". Is {mark!r} the delimiter? If so, give --delimiter {mark!r}"
+
+
+def likely_delimiter(source: Source, columns: list[str]) -> str | None:
+    """Return what may stand between the columns, if the only one looks like several."""
+    if len(columns) != 1 or source.kind == ".jsonl":
+        return None
+    return next((mark for mark in _LIKELY_DELIMITERS if mark in columns[0]), None)
+
+
+def read_table(source: Source) -> Table:
+    """Read a table of any kind."""
+    with reporting(source), source.open() as file:
+        if source.kind == ".jsonl":
+            rows = list(json_rows(file, source))
             columns = list(dict.fromkeys(name for row in rows for name in row))
         else:
-            csv.field_size_limit(_LARGEST_FIELD)
-            reader = csv.DictReader(file, delimiter="\t" if ending == ".tsv" else ",")
-            rows = cast("list[Row]", list(reader))
-            columns = list(reader.fieldnames or [])
+            columns, lines = delimited_rows(file, source)
+            rows = [dict(zip(columns, cells, strict=True)) for _, cells in lines]
     if not rows:
-        raise UsageError(f"{path} has no rows")
-    return Table(path, columns, rows)
+        raise UsageError(f"{source} has no rows")
+    return Table(source, columns, rows)
 
 
-def read_matrix(path: Path) -> Any:
+def read_matrix(source: Source) -> Any:
     """Read a .npz (scipy.sparse.save_npz, or one array), .npy or .mtx file; sparse ones as CSR."""
-    X = load_matrix(path)
+    X = load_matrix(source)
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind == "f" and values.size and np.isnan(values).all():
+        raise UsageError(f"{source} has no value: all of its entries are NaN, which is missing")
     return X.tocsr() if sp.issparse(X) else X
 
 
-def load_matrix(path: Path) -> Any:
+def load_matrix(source: Source) -> Any:
     """The same in the form of the file, in which an entry may stand twice."""
-    ending = kind(path)
-    with _reporting(path):
-        if ending == ".mtx":
+    path = source.path
+    assert path is not None  # standard input is a table
+    with reporting(path):
+        if source.kind == ".mtx":
             X = scipy.io.mmread(path)
-        elif ending == ".npy":
+        elif source.kind == ".npy":
             X = np.load(_raw(path), allow_pickle=False)
         else:
             X = _read_npz(path)
@@ -96,11 +98,11 @@ def load_matrix(path: Path) -> Any:
     return X
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, encoding: str) -> list[str]:
     """Return the lines of a text file, stripped; empty lines at the very end count too."""
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
-    with _reporting(path), _open_text(path) as file:
+    with reporting(path), open_text(path, encoding) as file:
         return [line.strip() for line in file]
 
 
@@ -129,37 +131,15 @@ def _raw(path: Path) -> Any:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path
 
 
-def _open_text(path: Path) -> TextIO:
-    if path.suffix.lower() == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def _json_rows(file: TextIO, path: Path) -> Iterator[Row]:
+def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
+    """Yield the objects of JSON Lines; blank lines are none."""
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise UsageError(f"{path}, line {number}: not JSON ({error})") from error
+            raise UsageError(f"{source}, line {number}: not JSON ({error})") from error
         if not isinstance(row, dict):
-            raise UsageError(f"{path}, line {number}: needed is a JSON object, {{...}}")
+            raise UsageError(f"{source}, line {number}: needed is a JSON object, {{...}}")
         yield row
-
-
-class _reporting:
-    """Turn what readers raise on a damaged file into one line that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, UnicodeDecodeError):
-            raise UsageError(f"{self._path} is not UTF-8 text: {error}") from error
-        damaged = (ValueError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error, KeyError)
-        if isinstance(error, (*damaged, gzip.BadGzipFile)):
-            raise UsageError(f"{self._path} cannot be read: {error}") from error

@@ -1,50 +1,70 @@
-"""Topics of a fit, with the classes that they stand for."""
+"""Topics of a fit as its data show them: the classes that they stand for, their sizes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._topics import Topics, make_topics
+from .._natural import natural_order
+from .._topics import Topics, class_means
 from ._fitted import Fitted
+from ._labels import SampleLabels
 
-SHARES_OF_B = "Share of every class in a topic: the rows of B, each divided by its sum."
-SHARES_OF_RATES = (
-    "Share of every class in a topic: the topic's expected weight in a sample of each class, "
-    "divided by the sum over the classes."
-)
-SHARES_OF_S = (
-    "Share of every class in a topic: the topic's weights in the samples with labels, those held "
-    "out apart, summed over each class; a sample of several labels counts for each in equal parts."
-)
-_WITHOUT_LABELS = " The weights are those that the samples get as new ones, without their labels."
+_ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
 
 
-def with_shares(fitted: Fitted, n_terms: int) -> tuple[Topics, str]:
-    """Return the topics with shares of the classes, where there are labels, and what these are.
+@dataclass(frozen=True)
+class DataTopics:
+    """Topics with sizes and, where there are labels, shares of the classes.
 
-    Some models have shares of their own; others get them from the representation.
+    `note` says what the shares are, `counts` from how many samples of each class they come.
     """
-    model = fitted.model
-    topics: Topics = model.topics(fitted.terms, n_terms)
-    if topics[0].shares:
-        return topics, SHARES_OF_B if hasattr(model, "label_components_") else SHARES_OF_RATES
+
+    topics: Topics
+    note: str = ""
+    counts: tuple[int, ...] = ()
+
+
+def data_topics(fitted: Fitted, n_terms: int) -> DataTopics:
+    """Return the topics of any model, described by its representation of the data.
+
+    A matrix over the classes, where the model has one, tells what the fit made of labels that it
+    saw, and soon is 0 or 1 everywhere.  What the samples show that are represented without their
+    labels is what the topics are worth.
+    """
+    topics: Topics = fitted.model.topics(fitted.terms, n_terms)
+    topics = topics.with_sizes(fitted.amounts.sum(axis=0))
     if fitted.labels is None:
-        return topics, ""
-    # In the fit labels decide which named topics a sample may have: they would be seen again.
-    named = hasattr(model, "topic_names_")
-    names, sums = _class_sums(fitted, fitted.transformed if named else model.representation_)
-    shared = make_topics(model.components_, fitted.terms, n_terms, names, sums)
-    note = SHARES_OF_S + (_WITHOUT_LABELS if named else "")
-    return shared.named([topic.name for topic in topics]), note
+        return DataTopics(topics)
+    used, what = _samples(fitted, fitted.labels)
+    names = fitted.labels.names
+    names = [names[k] for k in natural_order(names)]
+    members = fitted.labels.indicators(names)[used]
+    topics = topics.with_shares(names, class_means(fitted.amounts[used], members))
+    counts = tuple(int(count) for count in members.sum(axis=0))
+    return DataTopics(topics, _note(fitted.labels, what), counts)
 
 
-def _class_sums(fitted: Fitted, S: npt.NDArray[Any]) -> tuple[Any, Any]:
-    """Return the labels, and the sums of S over the samples of each, (r, k)."""
-    assert fitted.labels is not None
-    used = fitted.training
-    members = fitted.labels.indicators()[used]
-    members /= members.sum(axis=1, keepdims=True)
-    return np.array(fitted.labels.names, dtype=object), S[used].T @ members
+def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[npt.NDArray[np.bool_], str]:
+    """Return from which samples shares are read, and what these are."""
+    if not fitted.guided:
+        return labels.known, f"the {labels.known.sum()} samples that have labels"
+    held_out = fitted.held_out
+    if (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+        return held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
+    more = ", hidden ones and others" if held_out.any() else ""
+    return labels.known, f"all {labels.known.sum()} samples with labels{more}"
+
+
+def _note(labels: SampleLabels, what: str) -> str:
+    parts: Any = (
+        "Share of every class in a topic, in percent: how much of a sample of the class the topic "
+        "explains on average, divided by the sum over the classes. A class of few samples counts "
+        f"like one of many. Read from {what}, which are represented without their labels; in "
+        "brackets their numbers.",
+        "A sample of several labels counts for each in equal parts." if labels.several else "",
+    )
+    return " ".join(filter(None, parts))

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ._entities import unescaped
 from ._errors import UsageError
-from ._read import Table, read_lines
+from ._read import Table, likely_delimiter, read_lines
 
 FILE_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
-_FORMAT_VERSION = 1
-_TOKENS = r"(?u)\b\w\w+\b"
+_FORMAT_VERSION = 2  # version 1 knew neither n-grams, which need the stop words, nor entities
+TOKENS = r"(?u)\b\w\w+\b"
 _DEFAULT_COLUMN = "text"
+_ID_COLUMN = "id"
+_ENGLISH, _NONE = "english", "none"
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Vectorizer:
-    """A fitted TF-IDF transformation, the column that it reads, and a factor of all values."""
+    """A fitted TF-IDF transformation, and the column that it reads.
+
+    `unescape` says whether HTML entities in texts are read as the characters they stand for.
+    `scale` is a factor of all values in files of the first version; it is 1 in new ones.
+    """
 
     column: str
     tfidf: Any
     scale: float = 1.0
+    unescape: bool = True
 
     @property
     def terms(self) -> list[str]:
@@ -34,7 +45,9 @@ class Vectorizer:
 
     def transform(self, texts: list[str]) -> Any:
         """Return the TF-IDF matrix (csr) of texts."""
-        return self.tfidf.transform(texts) * self.scale
+        with warnings.catch_warnings():  # of which the fit has warned
+            warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
+            return self.tfidf.transform(_read_as(texts, self.unescape)) * self.scale
 
     def save(self, path: Path) -> None:
         """Write vocabulary and idf as JSON."""
@@ -43,6 +56,9 @@ class Vectorizer:
             "version": _FORMAT_VERSION,
             "column": self.column,
             "token_pattern": self.tfidf.token_pattern,
+            "ngram_range": list(self.tfidf.ngram_range),
+            "stop_words": sorted(self.tfidf.get_stop_words() or ()),
+            "unescape": self.unescape,
             "terms": self.terms,
             "idf": self.tfidf.idf_.tolist(),
             "scale": self.scale,
@@ -50,9 +66,7 @@ class Vectorizer:
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-def fit_vectorizer(
-    texts: list[str], column: str, options: Any, as_counts: bool = False
-) -> tuple[Vectorizer, Any]:
+def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
     """Return the vectorizer and the TF-IDF matrix (csr) of the texts.
 
     Parameters
@@ -61,10 +75,8 @@ def fit_vectorizer(
     column : str
         Where the texts come from.
     options : argparse.Namespace
-        With max_features, min_df, max_df and stop_words.
-    as_counts : bool
-        Whether to scale the matrix so that its sum is the number of words.  TF-IDF alone gives a
-        text the length 1, and so the say of a few words in a model of counts.
+        With max_features, min_df, max_df, stop_words, encoding (of the file of stop words), ngram,
+        token_pattern and keep_entities.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -72,26 +84,39 @@ def fit_vectorizer(
         max_features=options.max_features,
         min_df=options.min_df,
         max_df=options.max_df,
-        stop_words=_stop_words(options.stop_words),
-        token_pattern=_TOKENS,
+        stop_words=_stop_words(options.stop_words, options.encoding),
+        token_pattern=options.token_pattern,
+        ngram_range=options.ngram,
     )
+    unescape = not options.keep_entities
+    texts = _read_as(texts, unescape)
     try:
         X = tfidf.fit_transform(texts)
     except ValueError as error:
         raise UsageError(
             f"no terms are left of the {len(texts)} texts in column {column!r} with "
-            f"--min-df {options.min_df}, --max-df {options.max_df} and --stop-words "
-            f"{options.stop_words} ({error})"
+            f"--min-df {options.min_df}, --max-df {options.max_df}, --stop-words "
+            f"{options.stop_words}, --ngram {','.join(map(str, options.ngram))} and "
+            f"--token-pattern {options.token_pattern} ({error})"
         ) from error
-    scale = _words(tfidf, texts) / float(X.sum()) if as_counts else 1.0
-    return Vectorizer(column, tfidf, scale), X * scale
+    warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
+    return Vectorizer(column, tfidf, unescape=unescape), X
 
 
-def _words(tfidf: Any, texts: list[str]) -> float:
-    """Return the number of words of the vocabulary in the texts."""
-    from sklearn.feature_extraction.text import CountVectorizer
+def warn_of_empty(X: Any, consequence: str) -> None:
+    """Warn of texts without any term of the vocabulary."""
+    empty = np.flatnonzero(np.diff(X.indptr) == 0)
+    if not len(empty):
+        return
+    first = ", ".join(map(str, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
+    warnings.warn(
+        f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first}): {consequence}",
+        stacklevel=2,
+    )
 
-    return float(CountVectorizer.transform(tfidf, texts).sum())
+
+def _read_as(texts: Sequence[str], unescape: bool) -> list[str]:
+    return [unescaped(text) for text in texts] if unescape else list(texts)
 
 
 def load_vectorizer(path: Path) -> Vectorizer:
@@ -100,11 +125,18 @@ def load_vectorizer(path: Path) -> Vectorizer:
 
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
+        if content["format"] != _FORMAT or content["version"] not in (1, _FORMAT_VERSION):
             raise ValueError("another format or version")
-        tfidf = TfidfVectorizer(vocabulary=content["terms"], token_pattern=content["token_pattern"])
+        low, high = content.get("ngram_range", (1, 1))
+        tfidf = TfidfVectorizer(
+            vocabulary=content["terms"],
+            token_pattern=content["token_pattern"],
+            ngram_range=(int(low), int(high)),
+            stop_words=list(content.get("stop_words", ())) or None,
+        )
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        return Vectorizer(str(content["column"]), tfidf, float(content.get("scale", 1.0)))
+        scale, unescape = float(content.get("scale", 1.0)), bool(content.get("unescape", False))
+        return Vectorizer(str(content["column"]), tfidf, scale, unescape)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
@@ -116,10 +148,19 @@ def text_column(table: Table, given: str | None, labels: str | None = None) -> s
     others = [name for name in table.columns if name != labels]
     if _DEFAULT_COLUMN in others:
         return _DEFAULT_COLUMN
+    if len(others) == 2 and _ID_COLUMN in others:
+        others.remove(_ID_COLUMN)
     if len(others) == 1:
+        mark = likely_delimiter(table.source, table.columns)
+        if mark is not None:
+            warnings.warn(
+                f"{table.source} has one column, called {others[0]!r}; if {mark!r} stands between "
+                "columns, name it with --delimiter",
+                stacklevel=2,
+            )
         return others[0]
     raise UsageError(
-        f"{table.path} has no column 'text'; name the one to read with --text, one of: "
+        f"{table.source} has no column 'text'; name the one to read with --text, one of: "
         + ", ".join(others)
     )
 
@@ -129,9 +170,33 @@ def texts_of(table: Table, column: str) -> list[str]:
     return ["" if value is None else str(value) for value in table.column(column)]
 
 
-def _stop_words(option: str) -> Any:
-    if option == "none":
+def ids_of(table: Table, given: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
+    """Return name and values of the column that names the samples, if there is one.
+
+    By default this is the column called id, unless it is one of `others`, of text or of labels.
+    """
+    name = given
+    if name is None:
+        if _ID_COLUMN not in table.columns or _ID_COLUMN in others:
+            return None
+        name = _ID_COLUMN
+    return name, ["" if value is None else value for value in table.column(name)]
+
+
+def _stop_words(option: str, encoding: str) -> list[str] | None:
+    """Return the words of one list, or of several with commas between."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    # A file may have a comma in its name.
+    parts = [option] if Path(option).is_file() else [part.strip() for part in option.split(",")]
+    if _NONE in parts:
+        if len(parts) > 1:
+            raise UsageError(f"--stop-words {option}: none goes with no other list")
         return None
-    if option == "english":
-        return option
-    return [word.lower() for word in read_lines(Path(option)) if word]
+    words: set[str] = set()
+    for part in parts:
+        if part == _ENGLISH:
+            words |= ENGLISH_STOP_WORDS
+        else:
+            words |= {word.lower() for word in read_lines(Path(part), encoding) if word}
+    return sorted(words)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._progress import verbose_progress
 from .._random import generator
 from .._threads import resolve_threads
 from .._validation import check_integer, check_option, check_real
@@ -116,7 +117,7 @@ def complete(
     callback : callable, optional
         Called with a :class:`CompletionState` after every check; returning True stops.
     verbose : int
-        1 shows progress on standard error.
+        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
 
     Returns
     -------
@@ -182,7 +183,8 @@ def complete(
     if options.rank is not None and options.rank > min(n, m):
         raise ValueError(f"rank must be at most min(n, m) = {min(n, m)} of M; got {options.rank}.")
     start = None if init is None else _start(init, (n, m), options.fill_value, matrix.dtype)
-    return solve(matrix, options, start, _check(callback, verbose, options.max_iter))
+    with verbose_progress(verbose, options.max_iter, "complete", "change") as progress:
+        return solve(matrix, options, start, _check(callback, progress))
 
 
 def _share(value: Any, name: str) -> float:
@@ -235,17 +237,8 @@ def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> 
     return left @ R.T, Q
 
 
-def _check(
-    callback: Callable[[CompletionState], Any] | None, verbose: int, max_iter: int | None
-) -> Check:
-    observers: list[Callable[[Any], Any]] = []
-    if callback is not None:
-        observers.append(callback)
-    if verbose:
-        from .._progress import ProgressBar
-
-        observers.append(ProgressBar(max_iter, "complete", "change"))
-
+def _check(*callbacks: Callable[[Any], Any] | None) -> Check:
+    observers = [callback for callback in callbacks if callback is not None]
     if not observers:
         return lambda *_: False
 

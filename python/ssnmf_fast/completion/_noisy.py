@@ -30,6 +30,9 @@ _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
 _RANKS = (1, 2, 5, 10, 20, 40)
+_LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
+_GAIN, _LOSS = 1e-3, 2e-3  # of the error, relative: what counts, and what ends the search at once
+_RANKS_WITHOUT_GAIN = 2
 BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
 _BIAS_SWEEPS = 5
 
@@ -92,6 +95,7 @@ class NoisyFit:
         rank: int,
         rng: Any,
         n_threads: int,
+        start: tuple[Array, Array] | None = None,
     ) -> None:
         self.biases = Biases(matrix) if options.biases else None
         centred = matrix
@@ -99,14 +103,16 @@ class NoisyFit:
             values = self.biases.refit(0.0).astype(matrix.dtype)
             centred = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
         self.observations = Observations.of(centred, offset, n_threads)
-        self.state = Iteration(self.observations, rank, None, rng)
+        self.state = Iteration(self.observations, rank, start, rng)
+        if self.biases is not None and start is not None:
+            self._refit_biases(self.biases)
         self._options = options
         self.n_iter = 0
         self.finished = False
 
-    def levels(self, last: float) -> Iterator[Progress]:
-        """Yield what was reached at every gamma down to `last`."""
-        gamma = max(FIRST_GAMMA, last)
+    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Progress]:
+        """Yield what was reached at every gamma from `first` down to `last`."""
+        gamma = max(first, last)
         while True:
             change = self._iterate(gamma)
             observations = self.state.observations
@@ -164,6 +170,26 @@ class NoisyFit:
         return np.asarray(model + self.observations.offset)
 
 
+def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
+    """Return the ranks to choose from."""
+    return [given] if given is not None else [rank for rank in _RANKS if rank <= min(shape)]
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best level of one rank: its error, its gamma, and the factors reached there.
+
+    `near` is the largest gamma that is hardly worse: where the rank shrinks enough, gamma has no
+    say, and the best level may lie far below what a larger rank needs.
+    """
+
+    error: float
+    gamma: float
+    near: float = FIRST_GAMMA
+    factors: tuple[Array, Array] | None = None
+    is_first: bool = False  # of those tried, so that one above it may be better
+
+
 def validated(
     matrix: sp.csr_array,
     offset: float,
@@ -172,45 +198,66 @@ def validated(
     n_threads: int,
     check: Check,
 ) -> tuple[int, float]:
-    """Choose rank and gamma by the error at a tenth of the observed entries."""
+    """Choose rank and gamma by the error at a tenth of the observed entries.
+
+    A rank starts from what the one before reached, a little above the gamma that it needed: going
+    through all levels anew takes up to three times as long, and chooses no better.  Only where the
+    first level is the best one, all are gone through.
+    """
     rows = entry_rows(matrix.indptr)
     held = np.zeros(matrix.nnz, dtype=bool)
     held[rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
     if held.all():
         return options.rank or 1, options.gamma_min or FIRST_GAMMA
-    part = without(matrix, held)
-    places = rows[held], matrix.indices[held]
-    least = min(matrix.shape)
-    ranks = [options.rank] if options.rank is not None else [r for r in _RANKS if r <= least]
-    best, choice, fruitless = np.inf, (ranks[0], FIRST_GAMMA), 0
-    for rank in ranks:
-        fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads)
-        error, gamma = _best_level(fit, options, matrix.data[held], places, check)
-        if error < best * (1 - 1e-3):
-            best, choice, fruitless = error, (rank, gamma), 0
+    part, places = without(matrix, held), (rows[held], matrix.indices[held])
+    candidates = ranks(options.rank, matrix.shape)
+    best, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
+    last: _Best | None = None
+    for rank in candidates:
+        for before in [None] if last is None else [last, None]:
+            start = None if before is None else before.factors
+            fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads, start)
+            last = _best_level(fit, options, matrix.data[held], places, check, before)
+            if not last.is_first:
+                break
+        assert last is not None
+        if last.error < best * (1 - _GAIN):
+            best, choice, fruitless = last.error, (rank, last.gamma), 0
         else:
             fruitless += 1
-        if fruitless == 2:
+        if fruitless == _RANKS_WITHOUT_GAIN or last.error > best * (1 + _LOSS):
             break
     return choice
 
 
 def _best_level(
-    fit: NoisyFit, options: NoisyOptions, truth: Array, places: tuple[Array, Array], check: Check
-) -> tuple[float, float]:
-    best, chosen, worse = np.inf, FIRST_GAMMA, 0
-    last = LAST_GAMMA if options.gamma_min is None else options.gamma_min
-    for progress in fit.levels(last):
-        gamma = progress.gamma
+    fit: NoisyFit,
+    options: NoisyOptions,
+    truth: Array,
+    places: tuple[Array, Array],
+    check: Check,
+    before: _Best | None,
+) -> _Best:
+    """Go through the levels, from near the best one of the rank before, until none gains."""
+    best, worse = _Best(np.inf, FIRST_GAMMA), 0
+    first = FIRST_GAMMA if before is None else min(FIRST_GAMMA, _LEAD * before.near)
+    patience = _LEVELS_WITHOUT_GAIN if before is None else 1
+    errors: dict[float, float] = {}
+    for progress in fit.levels(options.gamma_min or LAST_GAMMA, first):
         error = float(np.sqrt(np.mean((fit.predict(*places) - truth) ** 2)))
-        if error < best:
-            best, chosen, worse = error, gamma, 0
+        errors[progress.gamma] = error
+        if error < best.error:
+            best, worse = _Best(error, progress.gamma, factors=(fit.state.F, fit.state.G)), 0
         else:
             worse += 1
         stop = check(progress, fit.state.F, fit.state.G, fit.observations.scale)
-        if stop or worse == _LEVELS_WITHOUT_GAIN:
+        if stop or worse == patience:
             break
-    return best, chosen if options.gamma_min is None else options.gamma_min
+    enough = best.error * (1 + _GAIN)
+    near = max((g for g, error in errors.items() if error <= enough), default=FIRST_GAMMA)
+    is_first = first < FIRST_GAMMA and best.gamma == max(errors)
+    gamma = options.gamma_min or best.gamma
+    return replace(best, gamma=gamma, near=near, is_first=is_first)
 
 
 def run_noisy(

@@ -101,6 +101,14 @@ class Completion:
     lower: float = -np.inf
     observed: sp.csr_array | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        n, m = self.shape
+        entries = "" if self.observed is None else f", {self.observed.nnz} entries observed"
+        return (
+            f"Completion({n} x {m}{entries}, rank={self.rank}, n_iter={self.n_iter}, "
+            f"converged={self.converged})"
+        )
+
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the completed matrix."""

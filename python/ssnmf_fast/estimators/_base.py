@@ -131,6 +131,7 @@ class FactorizationBase(
         """
         X = self._checked(X, reset=not hasattr(self, "components_"))
         Y, Y_weights, facts = self._read_batch(X, y, y_weights, **known)
+        arguments = self._batch_arguments(facts)
         online = getattr(self, "_online", None)
         if online is None and hasattr(self, "components_"):
             online = Online.resumed(self.components_, getattr(self, "label_components_", None))
@@ -141,7 +142,7 @@ class FactorizationBase(
             X_weights=X_weights,
             Y_weights=Y_weights,
             past_weight=past_weight,
-            **self._arguments(self._model_parameters),
+            **arguments,
         )
         first = not hasattr(self, "_online")
         self._online = online
@@ -164,6 +165,11 @@ class FactorizationBase(
     ) -> tuple[Any, Any, dict[str, Any]]:
         """Return the same of one batch."""
         return None, None, {}
+
+    def _batch_arguments(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters for learning from a batch, of which `facts` is known."""
+        del facts
+        return self._arguments(self._model_parameters)
 
     def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}

@@ -27,16 +27,23 @@ class BayesianNMF(BayesianBase):
         Shape of the prior of A, 1e-6 to 1e6; below 1 it favours sparse components.  "auto" learns
         it, between 1e-3 and 1e6.
     b_A : float or "auto"
-        Scale of the prior of A, 1e-9 to 1e9; its mean is ``a_A * b_A``.
+        Scale of the prior of A, 1e-9 to 1e9, in the units of X; its mean is ``a_A * b_A``.
     a_S : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
         value steers sparsity better than a learned one.
     b_S : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.
+    count_scale : float or "auto"
+        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
+        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
+        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
+        of the entries above 0 is two counts.  More makes the data outweigh the priors.
     burn_in : int
         Number of iterations, at least 0, before hyperparameters are learned.
-    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m).  Zeros of a start do not stay.
+    init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Zeros of a start do
+        not stay.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
+        and topics more coherent than from "random".
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -56,22 +63,28 @@ class BayesianNMF(BayesianBase):
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
-        Posterior expectations of A.
+        Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
     components_rate_ : ndarray, shape (r,)
         Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
         rate ``components_rate_[k]`` and this expectation.
     representation_ : ndarray, shape (n, r)
-        Posterior expectations of S.
+        Posterior expectations of S, the same in any units: ``S @ components_`` is near X.
     representation_rates_ : ndarray, shape (1, r)
         Rates of the posteriors of S, float64.
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample; here always 0.
     lower_bound_ : float
-        Lower bound of the log-evidence, log p(X), after the last iteration: larger is better.
+        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
+        larger is better.
     objective_ : list of (int, float)
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
     a_A_, b_A_, a_S_, b_S_ : float
-        Hyperparameters, given or learned.
+        Hyperparameters, given or learned; b_A_ in the units of X.
+    count_scale_ : float
+        What one unit of X is in counts, given or found.
+    active_components_ : ndarray of bool, shape (r,)
+        Whether a component explains at least one count of some feature.  Others are left over:
+        their row of A is that of the prior, and :meth:`topics` shows no terms of them.
     n_iter_ : int
         Number of iterations.
     n_features_in_, feature_names_in_
@@ -84,8 +97,9 @@ class BayesianNMF(BayesianBase):
 
     Notes
     -----
-    Data need not be integers: the bound is then one of a continued Poisson likelihood.  NaN,
-    weights and matrices on disk are not supported.
+    The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
+    integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
+    disk are not supported.
 
     References
     ----------
@@ -115,8 +129,9 @@ class BayesianNMF(BayesianBase):
         b_A: float | str = "auto",
         a_S: float | str = 1.0,
         b_S: float | str = "auto",
+        count_scale: float | str = "auto",
         burn_in: int = 10,
-        init: Any = "random",
+        init: Any = "auto",
         max_iter: int = 200,
         tol: float = 1e-5,
         random_state: Any = None,
@@ -129,6 +144,7 @@ class BayesianNMF(BayesianBase):
         self.b_A = b_A
         self.a_S = a_S
         self.b_S = b_S
+        self.count_scale = count_scale
         self.burn_in = burn_in
         self.init = init
         self.max_iter = max_iter
@@ -161,6 +177,8 @@ class BayesianNMF(BayesianBase):
         -----
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If half of the components or more explain nothing, or are copies of others.
         """
         self._learn_posterior(self._checked(X, reset=True))
         return self

@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 
 from ._bayesian_base import BayesianBase
+from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
 from ._targets import ClassLabels, require
 
 Array = npt.NDArray[Any]
 
 
-class SupervisedBayesianNMF(BayesianBase):
+class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase):  # type: ignore[misc]
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
     rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
     the samples of a class come to share few components.  :meth:`transform` gives representations in
-    which classes are easily told apart, by a classifier of your choice.
+    which classes are easily told apart, and :meth:`predict` does by logistic regression.
 
     Parameters
     ----------
@@ -35,20 +37,32 @@ class SupervisedBayesianNMF(BayesianBase):
         has the say and the classes are forgotten.  It is never learned: "auto" takes the mean
         number of labelled samples of a class.
     b_lambda : float or "auto"
-        Scale of that prior, 1e-9 to 1e9.
+        Scale of that prior, 1e-9 to 1e9.  Like S and the rates, it is the same in any units of X.
+    count_scale : float or "auto"
+        What one unit of X is in counts, as in :class:`BayesianNMF`.
     burn_in : int
         Number of iterations, at least 0, during which all rates are equal and hyperparameters are
         not learned.
-    init, max_iter, tol, random_state, n_threads, callback, verbose
+    init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        As in :class:`BayesianNMF`.  Labels lead from "random" to representations that tell the
+        classes apart at least as well as from a start that has not seen them.
+    max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`BayesianNMF`.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
         :class:`SSNMFClassifier`.
+    readout : {"logistic", None}
+        What predicts: logistic regression on the topics that samples show without their labels, on
+        their leading singular directions and on their features.  None: nothing, for a faster fit.
 
     Attributes
     ----------
     classes_ : ndarray, shape (k,)
         The classes, sorted.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class among the labelled samples.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labelled samples of a class, seen without their labels.
     n_labelled_ : int
         Number of labelled samples.
     label_rates_ : ndarray, shape (r, k)
@@ -59,6 +73,8 @@ class SupervisedBayesianNMF(BayesianBase):
         of `representation_`.  Nothing is known of their classes.
     components_, components_rate_, lower_bound_, objective_, n_iter_
         As in :class:`BayesianNMF`.
+    count_scale_, active_components_
+        As in :class:`BayesianNMF`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, in which the labels had a say.
     representation_rates_ : ndarray, shape (k or k + 1, r)
@@ -66,7 +82,7 @@ class SupervisedBayesianNMF(BayesianBase):
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample.
     a_A_, b_A_, a_lambda_, b_lambda_ : float
-        Hyperparameters, given or learned.
+        Hyperparameters, given or learned; b_A_ in the units of X.
     n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -97,6 +113,9 @@ class SupervisedBayesianNMF(BayesianBase):
 
     _fitted_attributes = (
         *BayesianBase._fitted_attributes,
+        *READOUT_ATTRIBUTES,
+        "class_prior_",
+        "multilabel_",
         "classes_",
         "n_labelled_",
         "label_rates_",
@@ -114,6 +133,7 @@ class SupervisedBayesianNMF(BayesianBase):
         b_A: float | str = "auto",
         a_lambda: float | str = "auto",
         b_lambda: float | str = "auto",
+        count_scale: float | str = "auto",
         burn_in: int = 10,
         init: Any = "random",
         max_iter: int = 200,
@@ -123,12 +143,14 @@ class SupervisedBayesianNMF(BayesianBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
         unlabelled: Any = "auto",
+        readout: str | None = "logistic",
     ) -> None:
         self.n_components = n_components
         self.a_A = a_A
         self.b_A = b_A
         self.a_lambda = a_lambda
         self.b_lambda = b_lambda
+        self.count_scale = count_scale
         self.burn_in = burn_in
         self.init = init
         self.max_iter = max_iter
@@ -138,12 +160,16 @@ class SupervisedBayesianNMF(BayesianBase):
         self.callback = callback
         self.verbose = verbose
         self.unlabelled = unlabelled
+        self.readout = readout
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: labels are needed."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True
         return tags
+
+    score = ReadoutPredictions.score  # that of ClassifierMixin counts unlabelled samples
 
     def fit(self, X: Any, y: Any) -> SupervisedBayesianNMF:
         """Learn the posteriors from samples and their labels.
@@ -168,9 +194,13 @@ class SupervisedBayesianNMF(BayesianBase):
         -----
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If half of the components or more explain nothing, or are copies of others.
         """
         X = self._checked(X, reset=True)
-        self._learn_posterior(X, self._read_labels(X, y))
+        labels = self._read_labels(X, y)
+        self._learn_posterior(X, labels)
+        self._keep_predictions(X, None, labels)
         return self
 
     def fit_transform(self, X: Any, y: Any) -> Array:
@@ -184,10 +214,13 @@ class SupervisedBayesianNMF(BayesianBase):
         S : ndarray, shape (n, r)
         """
         X = self._checked(X, reset=True)
-        self._learn_posterior(X, self._read_labels(X, y))
+        labels = self._read_labels(X, y)
+        self._learn_posterior(X, labels)
+        self._keep_predictions(X, None, labels)
         return self._represent(X)
 
     def _read_labels(self, X: Any, y: Any) -> ClassLabels:
+        self._check_readout()
         require(self, X, y)
         labels = ClassLabels(y, self.unlabelled)
         labels.check_fit()

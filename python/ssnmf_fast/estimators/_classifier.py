@@ -2,52 +2,91 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from ._batches import batch_classes, running_prior
+from ._class_topics import FitOptions
+from ._classifier_training import Learned, Wishes, learn
+from ._component_scores import ComponentScores
+from ._label_weights import check_classes, labels_for_training
+from ._predicting import READOUT_ATTRIBUTES
 from ._supervised import SupervisedBase
-from ._targets import ClassLabels, Indicators, labels_of
+from ._targets import ClassLabels, Indicators, labels_of, require
 
 Array = npt.NDArray[Any]
 
+_OPTIONS = (
+    "reconstruction",
+    "supervision",
+    "solver",
+    "max_iter",
+    "tol",
+    "n_threads",
+    "callback",
+    "verbose",
+)
 
-class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B.
+
+class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, made for few labels.
 
     Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
-    indicator matrix of the labels and unlabelled samples are zero rows of L [1]_.  The components
-    are topics of the data and predict the classes.
+    indicator matrix of the labels and unlabelled samples are zero rows of L [1]_.  With an infinite
+    weight, labelled samples may have the components of their classes only [2]_.  What predicts
+    (`readout`) is fitted to samples represented without their labels, as new ones are.
+
+    Without arguments the settings are chosen by validation on the labelled samples.
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.  About the number of classes, or somewhat more, is a good start.
-    reconstruction, supervision : {"frobenius", "kullback-leibler"}
-        Losses of X and of Y: squared error, or the I-divergence.
-    supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
-        at the start.
+    n_components : int or "auto"
+        Rank r, at least 1.  "auto" takes 1 or 3 components for each class.
+    reconstruction, supervision : {"kullback-leibler", "frobenius"}
+        Losses of X and of Y: the I-divergence, or squared error.
+    supervision_weight : float, "balanced" or "auto"
+        Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
+        ratio of the two losses at the start; "auto" takes infinity if there are as many components
+        as classes, else "balanced".
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.
-    init, max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`; a tuple `init` may also hold B (r, k).
+    init : {"auto", "labels", "random", "nndsvda", "random-acol"} or tuple of arrays
+        Start.  "labels" takes the means of the classes for A; so does "auto" if there are as many
+        components as classes, else "random".  A tuple holds S (n, r), A (r, m) and, optionally,
+        B (r, k); of it only A is used with an infinite weight.
+    max_iter, tol, random_state, n_threads, callback, verbose
+        As in :class:`NMF`.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y`, besides None and NaN, which always do.  "auto" takes
         -1, as scikit-learn does, unless -1 and one other value are the only labels: then both are
         classes.  Give -1 to have -1 always mean unlabelled, None for no marker.
-    threshold : float
-        With multiple labels, a label is predicted where its score lies above this.
+    threshold : float or "auto"
+        With multiple labels, a label is predicted where its probability (for the readouts "refit"
+        and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
+    readout : {"logistic", "refit", "joint"}
+        What predicts.  "logistic": logistic regression on the topics that a sample shows without
+        labels, on its leading singular directions and on its features; the weight of the latter is
+        chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
+        "joint", the papers' rule: S B with the B of the factorisation.
+    self_training : int or "auto"
+        Rounds in which the surer half of the predictions for unlabelled samples (four fifths with 4
+        labels a class and more) become labels of weight 0.1; in the first one their nearest
+        neighbours are asked as well.  "auto": 2, or 0 where validation finds that better, or where
+        rank and weight are both given.  Multiple labels: always 0.
+    class_weight : "auto", None, "balanced" or dict
+        Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
+        multiple labels of 0 and 1.  "auto" is None, or for multiple labels "balanced" where
+        validation finds that better.
 
     Attributes
     ----------
     classes_ : ndarray, shape (k,)
-        The classes, sorted; with multiple labels, 0 ... k - 1.
+        The classes, sorted; with multiple labels the names of the columns of a data frame, or
+        0 ... k - 1.
     class_prior_ : ndarray, shape (k,)
         Share of every class (or label) among the labelled samples.
     n_labelled_ : int
@@ -57,14 +96,32 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
     components_ : ndarray, shape (r, m)
         Dictionary A.
     label_components_ : ndarray, shape (r, k)
-        Classifier B: the components over the classes.
+        B of the factorisation: the components over the classes.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labelled samples of a class, seen without their labels.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit, in which the labels had a say.
+    supervision_weight_ : float
+        Weight (lambda) of the fit.
+    self_training_ : int
+        Rounds of self-training.
+    validation_scores_ : dict of str to float
+        Score of everything that validation tried: accuracy, for multiple labels the mean of micro
+        and macro F.  Empty without validation: for fewer than 3 labelled samples a class on
+        average, or where nothing was to be chosen.
+    validation_accuracy_, validation_interval_ : float, (float, float)
+        Accuracy to expect of new samples, and its 95 % interval (Wilson); NaN without validation
+        and for multiple labels.
+    validation_folds_ : ndarray of int, shape (n,)
+        In which part of the validation the label of a sample was hidden; -1 for never.
+    validation_proba_ : ndarray, shape (n, k)
+        Calibrated probabilities that were predicted for it then; 0 for all others.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
     See Also
     --------
+    TopicSupervisedNMF : Topics named by labels.
     SSNMFRegressor : Real targets.
 
     Notes
@@ -73,14 +130,15 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
     multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
     (dense) or all -1 is unlabelled; single NaN entries are missing.
 
-    Scores grow in proportion to the sample, so that classes that differ only in the length of their
-    samples cannot be told apart.
+    Data on disk, and data with `X_weights`, are seen through their topics only.  After
+    :meth:`partial_fit` the papers' rule predicts.
 
     References
     ----------
     .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
        T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
        for topic modeling in learning tasks", 2020.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
 
     Examples
     --------
@@ -88,28 +146,37 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
     >>> import ssnmf_fast as sf
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
-    >>> model = sf.SSNMFClassifier(n_components=2, random_state=0).fit(X, y)
+    >>> model = sf.SSNMFClassifier(random_state=0).fit(X, y)
     >>> print(model.predict([[1, 0, 0, 0], [0, 0, 0, 1]]))
     ['sport' 'politics']
     """
 
     _fitted_attributes = (
         *SupervisedBase._fitted_attributes,
+        *READOUT_ATTRIBUTES,
+        "refitted_label_components_",
         "classes_",
         "class_prior_",
         "multilabel_",
         "n_labelled_",
+        "supervision_weight_",
+        "self_training_",
+        "validation_scores_",
+        "validation_accuracy_",
+        "validation_interval_",
+        "validation_folds_",
+        "validation_proba_",
     )
 
     def __init__(
         self,
         *,
-        n_components: int = 10,
-        reconstruction: str = "frobenius",
-        supervision: str = "frobenius",
-        supervision_weight: float | str = 1.0,
+        n_components: int | str = "auto",
+        reconstruction: str = "kullback-leibler",
+        supervision: str = "kullback-leibler",
+        supervision_weight: float | str = "auto",
         solver: str = "auto",
-        init: Any = "random",
+        init: Any = "auto",
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -117,7 +184,10 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
         unlabelled: Any = "auto",
-        threshold: float = 0.5,
+        threshold: float | str = "auto",
+        readout: str = "logistic",
+        self_training: int | str = "auto",
+        class_weight: Any = "auto",
     ) -> None:
         super().__init__(
             n_components=n_components,
@@ -132,22 +202,116 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
             n_threads=n_threads,
             callback=callback,
             verbose=verbose,
+            readout=readout,
         )
         self.unlabelled = unlabelled
         self.threshold = threshold
+        self.self_training = self_training
+        self.class_weight = class_weight
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: multiple labels are supported.
-
-        `poor_score`, as for MultinomialNB: scores grow in proportion to the sample, so that the
-        blobs of scikit-learn's checks, which differ in position alone, cannot all be told apart.
-        """
+        """Return the tags: multiple labels are supported."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_label = True
         return tags
 
-    score = SupervisedBase.score  # that of ClassifierMixin counts unlabelled samples
+    score = ComponentScores.score  # that of ClassifierMixin counts unlabelled samples
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        y_weights: Any = None,
+        sample_weight: Any = None,
+    ) -> SSNMFClassifier:
+        """Learn dictionary and classifier from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k)
+            Labels, as the class describes them; unlabelled samples are allowed.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the labels of the samples (n,), or of the entries of the n x k
+            indicator matrix.  A label that weighs 0 is as good as none.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the labels, multiplied with `y_weights`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad data, labels or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If the accuracy to expect lies below that of always predicting the largest class, with
+            its whole interval.
+        """
+        self._fit_labels(self._checked(X, reset=True), y, X_weights, y_weights, sample_weight)
+        return self
+
+    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        self._fit_labels(X, y, X_weights, y_weights, None)
+
+    def _fit_labels(
+        self, X: Any, y: Any, X_weights: Any, y_weights: Any, sample_weight: Any
+    ) -> None:
+        require(self, X, y)
+        wishes = Wishes.checked(self)
+        targets, facts = self._targets_of_fit(y)
+        wishes = wishes.named(targets.classes, facts["multilabel_"])
+        labels = labels_for_training(targets, y_weights, sample_weight)
+        facts |= {"class_prior_": labels.prior(), "n_labelled_": int(labels.known.sum())}
+        check_classes(labels)
+        options = FitOptions(**{name: getattr(self, name) for name in _OPTIONS})
+        learned = learn(X, X_weights, labels, wishes, options, self.init, self.random_state)
+        self._keep_learned(X, X_weights, learned, facts)
+
+    def _keep_learned(
+        self, X: Any, X_weights: Any, learned: Learned, facts: dict[str, Any]
+    ) -> None:
+        """Set the attributes of a fit."""
+        fit, labels, validation = learned.fit, learned.labels, learned.validation
+        self._keep(fit, facts)
+        self._drop_readout()
+        self.class_shares_ = learned.class_shares
+        self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
+        if self.readout == "logistic":
+            self._keep_readout(learned.readout, learned.directions, learned.thresholds)
+        elif self.readout == "refit":
+            self._refit_components(self._represent(X, X_weights), labels)
+        self.supervision_weight_ = learned.supervision_weight
+        self.self_training_ = learned.choice.rounds
+        self.validation_scores_ = validation.scores
+        self.validation_accuracy_ = validation.accuracy(labels)
+        self.validation_interval_ = validation.interval(labels)
+        self.validation_folds_ = validation.folds_of_all(labels)
+        self.validation_proba_ = validation.probabilities(labels, learned.readout)
+        self._warn_if_poor()
+
+    def _warn_if_poor(self) -> None:
+        accuracy, largest = self.validation_accuracy_, float(self.class_prior_.max())
+        if self.validation_interval_[1] < largest:
+            warnings.warn(
+                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
+                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
+                "look whether X tells the classes apart.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
         targets = labels_of(y, self.unlabelled)
@@ -155,8 +319,6 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         facts = {
             "multilabel_": isinstance(targets, Indicators),
             "classes_": targets.classes,
-            "class_prior_": targets.prior(),
-            "n_labelled_": int(targets.labelled.sum()),
         }
         return targets, facts
 
@@ -206,94 +368,20 @@ class SSNMFClassifier(ClassifierMixin, SupervisedBase):  # type: ignore[misc]
         self
         """
         self._learn_batch(X, y, X_weights, y_weights, past_weight, classes=classes)
+        self._drop_readout()  # it belongs to the dictionary of an earlier fit
+        self.__dict__.pop("refitted_label_components_", None)
         return self
 
-    def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        if self.multilabel_:
-            indicators = Indicators(y, n_labels=len(self.classes_))
-            return indicators.known, indicators.complete
-        labels = ClassLabels(y, self.unlabelled, known_classes=self.classes_)
-        return labels.known, labels.labelled
-
-    @staticmethod
-    def _metric(truth: Array, predicted: Array, *, sample_weight: Any) -> float:
-        return float(accuracy_score(truth, predicted, sample_weight=sample_weight))
+    def _batch_arguments(self, facts: dict[str, Any]) -> dict[str, Any]:
+        given = super()._batch_arguments(facts)
+        if given["n_components"] == "auto":
+            given["n_components"] = len(facts["classes_"])
+        if given["supervision_weight"] == "auto":
+            given["supervision_weight"] = "balanced"
+        if isinstance(given["init"], str) and given["init"] in ("auto", "labels"):
+            given["init"] = "random"
+        return given
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
-        return self.classes_, self.label_components_
-
-    def _class_scores(self, X: Any) -> Array:
-        """Return S B, (n, k), with the class frequencies in rows of zeros."""
-        scores = self._scores(X)
-        if not self.multilabel_:
-            scores[~scores.any(axis=1)] = self.class_prior_
-        return scores
-
-    def decision_function(self, X: Any) -> Array:
-        """Return how strongly the samples belong to the classes.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-
-        Returns
-        -------
-        ndarray, shape (n, k) or (n,)
-            The scores S B.  With two classes, the share of the second less that of the first (of
-            :meth:`predict_proba`); with multiple labels, the scores less `threshold`: positive
-            values are predicted.  A sample whose scores are all zero gets `class_prior_`.
-        """
-        scores = self._class_scores(X)
-        if self.multilabel_:
-            return np.asarray(scores - scores.dtype.type(self.threshold))
-        if scores.shape[1] > 2:
-            return scores
-        shares = _shares(scores)
-        return np.asarray(shares[:, 1] - shares[:, 0])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the scores as shares of the classes.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-            Scores S B divided by their sum over the classes, `class_prior_` where all are zero;
-            with multiple labels, the score of every label, clipped to the inside of (0, 1).  They
-            are not calibrated.
-        """
-        scores = self._class_scores(X)
-        if self.multilabel_:
-            margin = np.finfo(scores.dtype).eps
-            return np.clip(scores, margin, 1 - margin)
-        return _shares(scores)
-
-    def predict(self, X: Any) -> Array:
-        """Predict classes, or an indicator matrix of labels.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (n, k)
-            The class of the largest score; with multiple labels, 1 (int64) where the score lies
-            above `threshold`.
-        """
-        scores = self._class_scores(X)
-        if self.multilabel_:
-            return np.asarray(scores > scores.dtype.type(self.threshold), dtype=np.int64)
-        return np.asarray(self.classes_[_shares(scores).argmax(axis=1)])
-
-
-def _shares(scores: Array) -> Array:
-    """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
-    scores = scores / scores.max(axis=1, keepdims=True)
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+        shares = getattr(self, "class_shares_", None)
+        return self.classes_, self.label_components_ if shares is None else shares

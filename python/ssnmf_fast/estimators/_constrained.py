@@ -43,6 +43,9 @@ class ConstrainedNMF(GuidedBase):
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
+    readout : {"logistic", None}
+        What predicts: logistic regression on the topics that samples show without their labels, on
+        their leading singular directions and on their features.  None: nothing, for a faster fit.
 
     Attributes
     ----------
@@ -54,6 +57,10 @@ class ConstrainedNMF(GuidedBase):
         Factor S of the fit.
     classes_ : ndarray, shape (k,)
         The classes, sorted.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class (or label) among the labelled samples.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labelled samples of a class, seen without their labels.
     n_labelled_ : int
         Number of labelled samples.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -88,7 +95,6 @@ class ConstrainedNMF(GuidedBase):
     _fitted_attributes = (
         *GuidedBase._fitted_attributes,
         "class_representation_",
-        "classes_",
         "n_labelled_",
     )
 
@@ -106,6 +112,7 @@ class ConstrainedNMF(GuidedBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
         unlabelled: Any = "auto",
+        readout: str | None = "logistic",
     ) -> None:
         super().__init__(
             reconstruction=reconstruction,
@@ -117,6 +124,7 @@ class ConstrainedNMF(GuidedBase):
             n_threads=n_threads,
             callback=callback,
             verbose=verbose,
+            readout=readout,
         )
         self.n_components = n_components
         self.unlabelled = unlabelled
@@ -125,6 +133,7 @@ class ConstrainedNMF(GuidedBase):
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
         check_option(self.reconstruction, "reconstruction", LOSSES)
+        self._check_readout()
         labels = ClassLabels(y, self.unlabelled)
         labels.check_fit()
         groups, n_groups = _groups(labels)
@@ -142,6 +151,7 @@ class ConstrainedNMF(GuidedBase):
         }
         objective = [(step, value + collapsed.constant) for step, value in result.objective]
         self._keep(replace(result, S=result.S[groups], objective=objective), facts)
+        self._keep_predictions(X, X_weights, labels)
 
 
 def _groups(labels: ClassLabels) -> tuple[Array, int]:

@@ -24,11 +24,25 @@ Array = npt.NDArray[Any]
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 
 
-def dual_coefficients(X: Any, targets: ClassLabels | Indicators, C: float) -> sp.csr_array:
+def root_mean_square_length(X: Any, rows: Array) -> float:
+    """Return what to divide some rows by for a mean squared length of 1, or 1 for rows of zeros."""
+    samples = X[rows].astype(np.float64)
+    largest = float(samples.max())
+    if not largest > 0:
+        return 1.0
+    samples = samples / largest  # so that no square underflows
+    squares = samples.multiply(samples) if sp.issparse(samples) else samples**2
+    return largest * float(np.sqrt(squares.sum() / len(rows)))
+
+
+def dual_coefficients(
+    X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
+) -> sp.csr_array:
     """Return alpha, (n, 2 p): the positive sides of p machines, then their negative sides (eq. 17).
 
     Classes: one machine for two, else one for every pair.  Multiple labels: one for each label that
-    some of the labelled samples have and some have not; where there is none, ValueError.
+    some of the labelled samples have and some have not; where there is none, ValueError.  The
+    machines see the samples divided by `length`.
     """
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
@@ -38,7 +52,7 @@ def dual_coefficients(X: Any, targets: ClassLabels | Indicators, C: float) -> sp
         )
     rows, columns, values = [], [], []
     for machine, (positive, negative) in enumerate(tasks):
-        for side, chosen, alpha in _sides(X, positive, negative, C):
+        for side, chosen, alpha in _sides(X, positive, negative, C, length):
             rows.append(chosen)
             columns.append(np.full(len(chosen), machine + side * len(tasks)))
             values.append(alpha)
@@ -61,12 +75,12 @@ def _labels(targets: Indicators) -> Iterator[Task]:
 
 
 def _sides(
-    X: Any, positive: Array, negative: Array, C: float
+    X: Any, positive: Array, negative: Array, C: float, length: float
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine."""
     rows = np.concatenate([positive, negative])
     sign = np.repeat([1, -1], [len(positive), len(negative)])
-    samples = X[rows] if sp.issparse(X) else np.ascontiguousarray(X[rows])
+    samples = X[rows] / length if sp.issparse(X) else np.ascontiguousarray(X[rows] / length)
     machine = LinearSVC(C=C, loss="squared_hinge", dual="auto", random_state=0, max_iter=5000)
     with warnings.catch_warnings():  # directions that are nearly right serve as well
         warnings.simplefilter("ignore", ConvergenceWarning)

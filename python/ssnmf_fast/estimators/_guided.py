@@ -1,4 +1,4 @@
-"""What the models share that labels guide, and that have no classifier of their own."""
+"""What the models share that labels guide, and that predict by a readout."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 
 from ._base import FactorizationBase
+from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
 from ._targets import require
 
 Array = npt.NDArray[Any]
 
 
-class GuidedBase(FactorizationBase):
+class GuidedBase(ReadoutPredictions, ClassifierMixin, FactorizationBase):  # type: ignore[misc]
     """A dictionary whose learning labels guide; samples are represented over it without labels."""
+
+    _fitted_attributes = (
+        *FactorizationBase._fitted_attributes,
+        *READOUT_ATTRIBUTES,
+        "classes_",
+        "class_prior_",
+        "multilabel_",
+    )
+
+    score = ReadoutPredictions.score  # that of ClassifierMixin counts unlabelled samples
 
     def __init__(
         self,
@@ -29,6 +41,7 @@ class GuidedBase(FactorizationBase):
         n_threads: int | None,
         callback: Callable[[Any], Any] | None,
         verbose: int,
+        readout: str | None,
     ) -> None:
         self.reconstruction = reconstruction
         self.solver = solver
@@ -39,11 +52,13 @@ class GuidedBase(FactorizationBase):
         self.n_threads = n_threads
         self.callback = callback
         self.verbose = verbose
+        self.readout = readout
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: y is required."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True
         return tags
 
     def fit(self, X: Any, y: Any, *, X_weights: Any = None) -> Any:

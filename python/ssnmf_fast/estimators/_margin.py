@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._csr_file import CsrFile
 from .._preserve import factorize_preserving
 from .._validation import check_option, check_real
-from ._dual_coefficients import dual_coefficients
+from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
 from ._targets import labels_of, require
 
@@ -38,7 +38,8 @@ class MarginNMF(GuidedBase):
         the number of classes more).  "balanced" takes the ratio of the two losses at the start,
         about twice as much.
     C : float
-        Penalty of the machines on margin violations, above 0.
+        Penalty of the machines on margin violations, above 0, for samples of mean squared length 1:
+        the machines see labelled samples that are scaled so, all alike.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
@@ -51,6 +52,9 @@ class MarginNMF(GuidedBase):
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
+    readout : {"logistic", None}
+        What predicts: logistic regression on the topics that samples show without their labels, on
+        their leading singular directions and on their features.  None: nothing, for a faster fit.
 
     Attributes
     ----------
@@ -60,6 +64,13 @@ class MarginNMF(GuidedBase):
         Factor S of the fit, in which the labels had a say.
     supervision_weight_ : float
         Weight (lambda) of the fit.
+    classes_ : ndarray, shape (k,)
+        The classes, sorted, or 0 ... k - 1 for multiple labels; absent after a fit without `y`, as
+        all that predictions need.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class (or label) among the labelled samples.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labelled samples of a class, seen without their labels.
     n_directions_ : int
         Number of columns of alpha: 2p with p machines.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -113,6 +124,7 @@ class MarginNMF(GuidedBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
         unlabelled: Any = "auto",
+        readout: str | None = "logistic",
     ) -> None:
         super().__init__(
             reconstruction=reconstruction,
@@ -124,6 +136,7 @@ class MarginNMF(GuidedBase):
             n_threads=n_threads,
             callback=callback,
             verbose=verbose,
+            readout=readout,
         )
         self.n_components = n_components
         self.supervision_weight = supervision_weight
@@ -192,23 +205,30 @@ class MarginNMF(GuidedBase):
 
     def _fit(self, X: Any, y: Any, X_weights: Any, alpha: Any) -> None:
         check_option(self.features, "features", FEATURES)
+        self._check_readout()
+        targets = None
+        if alpha is None or y is not None:
+            require(self, X, y)
+            targets = labels_of(y, self.unlabelled)
+            targets.check_fit()
         if alpha is None:
-            alpha = self._alpha(X, y)
+            alpha = self._alpha(X, targets)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         result, weight = factorize_preserving(
             X, alpha, X_weights, supervision_weight=self.supervision_weight, **arguments
         )
         facts = {"n_directions_": int(np.shape(alpha)[1]), "supervision_weight_": weight}
         self._keep(result, facts)
+        self._drop_readout()
+        if targets is not None:
+            self._keep_predictions(X, X_weights, targets)
 
-    def _alpha(self, X: Any, y: Any) -> Any:
-        require(self, X, y)
+    def _alpha(self, X: Any, targets: Any) -> Any:
         C = check_real(self.C, "C")
         if C == 0:
             raise ValueError("C must be above 0; got 0.")
-        targets = labels_of(y, self.unlabelled)
-        targets.check_fit()
-        return dual_coefficients(X, targets, C)
+        length = root_mean_square_length(X, np.flatnonzero(targets.labelled))
+        return dual_coefficients(X, targets, C, length)
 
     def transform(self, X: Any, *, X_weights: Any = None) -> Array:
         """Represent samples over the learned dictionary, without labels.

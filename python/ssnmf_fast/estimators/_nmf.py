@@ -27,8 +27,9 @@ class NMF(FactorizationBase):
         Loss of X: squared error, or the I-divergence.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.
-    init : {"random", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m).
+    init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
+        Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -90,7 +91,7 @@ class NMF(FactorizationBase):
         n_components: int = 10,
         reconstruction: str = "frobenius",
         solver: str = "auto",
-        init: Any = "random",
+        init: Any = "auto",
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.base import clone
 
 from .._random import generator
 from .._validation import check_integer
-from ._bayesian_base import BayesianBase
+from ._bayesian_base import IDLE, BayesianBase
 
 Array = npt.NDArray[Any]
 
@@ -103,7 +104,10 @@ def choose_rank(
     best: Any = None
     for i, rank in enumerate(tried):
         for j, seed in enumerate(seeds.tolist()):
-            fitted = clone(model).set_params(n_components=rank, random_state=seed).fit(X, y)
+            fitted = clone(model).set_params(n_components=rank, random_state=seed)
+            with warnings.catch_warnings():  # more components than needed are the point of it
+                warnings.filterwarnings("ignore", IDLE, UserWarning)
+                fitted.fit(X, y)
             bounds[i, j] = fitted.lower_bound_
             if best is None or fitted.lower_bound_ > best.lower_bound_:
                 best = fitted

@@ -9,6 +9,9 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from .._validation import check_option
+from ._label_weights import labels_for_training
+from ._refit import refitted
 from ._supervised import SupervisedBase
 from ._targets import RealTargets
 
@@ -34,13 +37,18 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         As in :func:`ssnmf_fast.factorize`.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
+    readout : {"refit", "joint"}
+        What predicts: S B with B fitted to the labelled samples as they are represented without
+        their targets, as new samples are; or, the papers' rule, with the B of the factorisation.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Dictionary A.
     label_components_ : ndarray, shape (r, k)
-        Regression coefficients B: the components over the targets.
+        B of the factorisation: the components over the targets.
+    refitted_label_components_ : ndarray, shape (r, k)
+        B as fitted to label-blind representations; with the readout "refit".
     representation_ : ndarray, shape (n, r)
         Factor S of the fit, in which the targets had a say.
     n_targets_ : int
@@ -77,7 +85,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     (2,)
     """
 
-    _fitted_attributes = (*SupervisedBase._fitted_attributes, "n_targets_")
+    _fitted_attributes = (
+        *SupervisedBase._fitted_attributes,
+        "n_targets_",
+        "refitted_label_components_",
+    )
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: several targets are supported, and none may be negative."""
@@ -88,6 +100,17 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         return tags
 
     score = SupervisedBase.score  # that of RegressorMixin takes no unlabelled samples
+
+    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        check_option(self.readout, "readout", ("refit", "joint"))
+        super()._learn(X, y, X_weights, y_weights)
+        self.__dict__.pop("refitted_label_components_", None)
+        if self.readout == "refit":
+            labels = labels_for_training(RealTargets(y), y_weights)
+            rows = labels.known
+            S = self._represent(X, X_weights)[rows]
+            given = labels.members[rows], labels.entry_weights[rows]
+            self.refitted_label_components_ = refitted(S, *given, self.supervision)
 
     def _targets_of_fit(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
         targets, facts = _nonnegative(y, None)
@@ -127,6 +150,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         self
         """
         self._learn_batch(X, y, X_weights, y_weights, past_weight)
+        self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
         return self
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._base import FactorizationBase
+from ._predicting import scored
 from ._target_weights import combined_weights
 from ._targets import Targets, require
 
@@ -29,7 +30,7 @@ class SupervisedBase(FactorizationBase):
     def __init__(
         self,
         *,
-        n_components: int = 10,
+        n_components: int | str = 10,
         reconstruction: str = "frobenius",
         supervision: str = "frobenius",
         supervision_weight: float | str = 1.0,
@@ -41,6 +42,7 @@ class SupervisedBase(FactorizationBase):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
+        readout: str = "refit",
     ) -> None:
         self.n_components = n_components
         self.reconstruction = reconstruction
@@ -54,6 +56,7 @@ class SupervisedBase(FactorizationBase):
         self.n_threads = n_threads
         self.callback = callback
         self.verbose = verbose
+        self.readout = readout
 
     def fit(self, X: Any, y: Any, *, X_weights: Any = None, y_weights: Any = None) -> Any:
         """Learn dictionary and classifier from samples and their targets.
@@ -120,20 +123,14 @@ class SupervisedBase(FactorizationBase):
         """
         check_is_fitted(self)
         truth, labelled = self._known_targets(y)
-        if not labelled.any():
-            raise ValueError("y has no labelled sample to score; give at least one.")
-        predicted = self.predict(X)
-        if len(predicted) != len(labelled):
-            raise ValueError(f"X has {len(predicted)} samples and y has {len(labelled)}.")
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight)[labelled]
-        return float(self._metric(truth, predicted[labelled], sample_weight=sample_weight))
+        return scored(self, X, truth, labelled, sample_weight, self._metric)
 
     def _scores(self, X: Any) -> Array:
-        """Return S B, (n, k)."""
+        """Return S B, (n, k), with B as the readout says."""
         check_is_fitted(self)
         S = self._represent(self._checked(X, reset=False), None)
-        return np.asarray(S @ self.label_components_.astype(S.dtype, copy=False))
+        B = getattr(self, "refitted_label_components_", self.label_components_)
+        return np.asarray(S @ B.astype(S.dtype, copy=False))
 
     def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
         require(self, X, y)

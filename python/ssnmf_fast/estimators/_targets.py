@@ -170,7 +170,8 @@ class Indicators:
             raise ValueError(f"y has shape {matrix.shape}; needed is {wanted}.")
         read = self._read_sparse if sp.issparse(matrix) else self._read_dense
         read(matrix)
-        self.classes = np.arange(matrix.shape[1])
+        names = getattr(y, "columns", None)  # of a data frame
+        self.classes = np.arange(matrix.shape[1]) if names is None else _names(names)
 
     def _read_sparse(self, matrix: Any) -> None:
         matrix.sum_duplicates()
@@ -217,6 +218,17 @@ class Indicators:
         """Return Y, sparse unless entries are missing; unlabelled rows are zeros."""
         Y: Any = self._matrix.astype(dtype)
         return Y
+
+
+def _names(columns: Any) -> Array:
+    """Return the names of columns as an array of text or numbers, or of objects."""
+    names = list(columns)
+    array = np.asarray(names)
+    if array.ndim == 1 and array.tolist() == names:
+        return array
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
 
 
 def labels_of(y: Any, marker: Any) -> ClassLabels | Indicators:

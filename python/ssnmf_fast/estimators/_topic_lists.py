@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils.validation import column_or_1d
 
 from .._missing import is_missing
 from ._targets import ClassLabels, Indicators
@@ -21,12 +22,16 @@ class TopicLists:
     """Topics that documents may have.
 
     `names` holds the named topics, `allowed` the pairs (document, topic) as a boolean sparse
-    matrix, and `labelled` marks the documents of which anything is said.
+    matrix, and `labelled` marks the documents of which anything is said.  `several` says whether
+    they were given as lists or as a matrix, so that a document may have several.
     """
 
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
         self.names: Array
         y = y if hasattr(y, "__iter__") else np.asarray(y)
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        self.several = True  # may a document have several topics?
         self._given = None if names is None else _checked_names(list(names))
         if sp.issparse(y) or _is_matrix(y):
             self._read_matrix(y)
@@ -64,6 +69,7 @@ class TopicLists:
         self.allowed = sp.csr_array(matrix != 0)
 
     def _read_single(self, y: Any, marker: Any) -> None:
+        self.several = False
         labels = ClassLabels(y, marker)
         found = labels.known.tolist()
         self._name(
@@ -103,6 +109,17 @@ class TopicLists:
         pairs = (np.repeat(rows, lengths).astype(np.int64), np.array(columns, dtype=np.int64))
         shape = (n_documents, len(self.names))
         self.allowed = sp.csr_array((np.ones(len(columns)), pairs), shape=shape) != 0
+
+    def targets(self) -> ClassLabels | Indicators:
+        """Return the topics as classes or, where a document may have several, as indicators."""
+        if not self.several:
+            codes = np.asarray(self.allowed.argmax(axis=1)).ravel()
+            return ClassLabels(
+                np.where(self.labelled, codes, -1), -1, known_classes=np.arange(len(self.names))
+            )
+        matrix = self.allowed.toarray().astype(np.float64)
+        matrix[~self.labelled] = np.nan
+        return Indicators(matrix)
 
     def support(self, rank: int, free_in_labelled: bool) -> Array:
         """Return T, (n, rank): whether a document may have a topic.

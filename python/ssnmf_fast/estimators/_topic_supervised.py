@@ -48,6 +48,9 @@ class TopicSupervisedNMF(GuidedBase):
     unlabelled : "auto", None or a label
         What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
+    readout : {"logistic", None}
+        What predicts: logistic regression on the topics that samples show without their labels, on
+        their leading singular directions and on their features.  None: nothing, for a faster fit.
 
     Attributes
     ----------
@@ -57,6 +60,14 @@ class TopicSupervisedNMF(GuidedBase):
         Dictionary A.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit: zero where a document may not have a topic.
+    classes_ : ndarray, shape (k,)
+        The same as `topic_names_`.
+    multilabel_ : bool
+        Whether documents may have several topics: `y` held lists or a matrix.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class (or label) among the labelled samples.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labelled samples of a class, seen without their labels.
     n_labelled_ : int
         Number of labelled documents.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -75,7 +86,9 @@ class TopicSupervisedNMF(GuidedBase):
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
       for an unlabelled document; then the topics are called by its columns or 0 ... k - 1.
 
-    :meth:`transform` represents new documents over all topics.
+    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
+    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
+    of `topic_names_`; its readout is fitted to what the labelled documents show without labels.
 
     References
     ----------
@@ -114,6 +127,7 @@ class TopicSupervisedNMF(GuidedBase):
         verbose: int = 0,
         topic_names: Any = None,
         unlabelled: Any = "auto",
+        readout: str | None = "logistic",
     ) -> None:
         super().__init__(
             reconstruction=reconstruction,
@@ -125,6 +139,7 @@ class TopicSupervisedNMF(GuidedBase):
             n_threads=n_threads,
             callback=callback,
             verbose=verbose,
+            readout=readout,
         )
         self.n_free_topics = n_free_topics
         self.labelled_weight = labelled_weight
@@ -133,6 +148,7 @@ class TopicSupervisedNMF(GuidedBase):
         self.unlabelled = unlabelled
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        self._check_readout()
         lists = TopicLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
@@ -145,6 +161,14 @@ class TopicSupervisedNMF(GuidedBase):
         )
         facts = {"topic_names_": lists.names, "n_labelled_": int(lists.labelled.sum())}
         self._keep(result, facts)
+        self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        lists = TopicLists(y, self.topic_names_.tolist(), self.unlabelled)
+        if self.multilabel_:
+            return lists.allowed[lists.labelled].toarray().astype(np.int64), lists.labelled
+        single = lists.allowed[lists.labelled].argmax(axis=1)
+        return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labelled
 
     def _labelled_weight(self, labelled: Array) -> float:
         weight = self.labelled_weight

@@ -8,8 +8,9 @@ shows; it needs no display.
 from __future__ import annotations
 
 from ._completion import convergence, recovery_grid, singular_values
-from ._curves import objective_curve, score_curves
+from ._curves import score_curves
 from ._images import image_grid
+from ._objective import objective_curve
 from ._samples import representation_map
 from ._terms import term_bars
 from ._topics import class_map, label_map

@@ -1,8 +1,8 @@
-"""Curves: the objective of fits, and scores of several methods."""
+"""Curves of the scores of several methods."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,84 +11,16 @@ import numpy.typing as npt
 from .._validation import check_option
 from ..report._maps import GREY
 from ._checks import check_finite
-from ._style import COLOURS, add_legend, add_title, axes_or_new, label_axes, logarithmic
+from ._style import add_legend, add_title, axes_or_new, curve_look, label_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
 
-_MARKERS = "os^DvP"
 _DASHES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
 _INTERVALS = ("sd", "range", "none")
 _STYLES = ("bars", "band")
-_FEW = 30  # points of a curve that are marked
-
-
-def objective_curve(
-    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
-) -> Figure:
-    """Draw the objective (or a bound) of one fit, or of several, against the iterations.
-
-    Parameters
-    ----------
-    fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
-        What has `objective` or `objective_`, or the pairs themselves; a dict gives a name and a
-        colour to every fit.  Values may have any sign.
-    label : str
-        Name of the vertical axis; "lower bound", for example, for what rises.
-    title : str, optional
-        Text above the curves.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        That of `ax`, if it is given.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, or a value is not finite.
-    TypeError
-        If `fits` is of another kind.
-    MissingPackageError
-        If matplotlib is not installed.
-
-    Notes
-    -----
-    The scale is logarithmic where all values are above 0 and span a factor of more than 10.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import plotting
-    >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
-    >>> drawn = plotting.objective_curve(fit)
-    >>> drawn.axes[0].get_ylabel()
-    'objective'
-    """
-    named = fits if isinstance(fits, Mapping) else {"": fits}
-    curves = {str(name): _pairs(one) for name, one in named.items()}
-    if not curves:
-        raise ValueError("fits is empty; there is nothing to draw.")
-    drawn, axes = axes_or_new(ax, 6.0, 3.4)
-    lines = []
-    for number, pairs in enumerate(curves.values()):
-        look = _look(number)
-        look["marker"] = look["marker"] if len(pairs) <= _FEW else ""
-        lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
-    values = np.concatenate([pairs[:, 1] for pairs in curves.values()])
-    label_axes(axes, "iteration", label)
-    if values.min() > 0 and values.max() / 10 > values.min():
-        logarithmic(axes)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    if isinstance(fits, Mapping):
-        add_legend(axes, lines, list(curves))
-    add_title(axes, title)
-    return drawn
 
 
 def score_curves(
@@ -182,34 +114,6 @@ def score_curves(
     return drawn
 
 
-def _look(number: int) -> dict[str, Any]:
-    """Colour, marker and line of a curve; markers differ where colours come again."""
-    turn, place = divmod(number, len(COLOURS))
-    return {
-        "color": COLOURS[place],
-        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
-        "linestyle": ("-", "--", "-.", ":")[turn % 4],
-    }
-
-
-def _pairs(fit: Any) -> Array:
-    """Return (iteration, value) of a fit, one pair a row."""
-    values = getattr(fit, "objective", getattr(fit, "objective_", fit))
-    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
-        raise TypeError(
-            "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a dict "
-            f"of name to one of these; got {type(fit).__name__}."
-        )
-    if not len(values):
-        raise ValueError(
-            "fits has a fit without values of the objective; there is nothing to draw."
-        )
-    pairs = check_finite(values, "objective")
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"fits has pairs of shape {pairs.shape}; needed is (k, 2).")
-    return pairs
-
-
 def _ascending(x: Any, log_x: bool) -> Array:
     places = check_finite(x, "x")
     if places.ndim != 1 or not places.size or (np.diff(places) <= 0).any():
@@ -248,7 +152,7 @@ def _draw_method(
 ) -> Any:
     """Draw one method; return what stands for it in the legend."""
     means = runs.mean(axis=1)
-    look = _look(number) | {"linewidth": 1.6, "markersize": 4.5}
+    look = curve_look(number) | {"linewidth": 1.6, "markersize": 4.5}
     (line,) = axes.plot(places, means, **look)
     if interval == "none" or runs.shape[1] == 1:
         return line

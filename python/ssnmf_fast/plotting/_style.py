@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
+_MARKERS = "os^DvP"
 FRAME = "#cbd2d9"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
@@ -25,6 +26,16 @@ def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
         drawn = figure(width, height)
         return drawn, drawn.add_subplot()
     return ax.figure, ax
+
+
+def curve_look(number: int) -> dict[str, Any]:
+    """Colour, marker and line of a curve; markers differ where colours come again."""
+    turn, place = divmod(number, len(COLOURS))
+    return {
+        "color": COLOURS[place],
+        "marker": _MARKERS[(place + turn) % len(_MARKERS)],
+        "linestyle": ("-", "--", "-.", ":")[turn % 4],
+    }
 
 
 def name_axes(axes: Any, horizontal: str, vertical: str) -> None:

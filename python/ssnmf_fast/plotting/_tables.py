@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
-_DARK = 0.55  # cells of a larger share have white text, as in the report
+_DARK = 0.45  # cells of a larger share of the darkest have white text
 _BAR = 1.9  # height of the colour bar in inches, at most
 _ROOM_FOR_A_NUMBER = (0.34, 0.16)  # width and height of a cell in inches
 _TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colours for which the key has round numbers

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NEGLIGIBLE = 1e-6  # terms of a smaller share of the largest weight have no bar, as in the report
-_WORTH_NAMING = 0.1  # share of a class in a topic
 _TEXT = 8.0  # points
 # Inches: width of a page, height of a bar, room for a heading, below and above all charts.
 _PAGE, _BAR, _HEADING, _BELOW, _ABOVE = 11.0, 0.16, 0.36, 0.36, 0.36
@@ -37,8 +36,9 @@ def term_bars(
     Parameters
     ----------
     topics : Topics
-        As from :meth:`ssnmf_fast.NMF.topics`; a slice of it draws some.  Where it has shares of
-        classes, the largest is named beside the number of the topic.
+        As from :meth:`ssnmf_fast.NMF.topics`; a slice of it draws some.  A class that
+        stands out in a topic (of at least 0.6 of it or, of four classes and more, twice its share
+        by chance, and 0.2) is named beside the number of the topic.
     n_terms : int, at least 1
         Bars of a topic, at most those that `topics` holds; terms of weight 0 have none.
     columns : int, optional
@@ -75,12 +75,12 @@ def term_bars(
     2
     """
     _check_topics(topics)
-    n_terms = min(check_integer(n_terms, "n_terms", 1), max(len(t.terms) for t in topics))
+    n_terms = min(check_integer(n_terms, "n_terms", 1), max(1, *(len(t.terms) for t in topics)))
     if columns is None:
         columns = _default_columns(len(topics))
     columns = min(check_integer(columns, "columns", 1), len(topics))
     rows = -(-len(topics) // columns)
-    widest = max(max(t.weights) for t in topics) if common_scale else None
+    widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
     panel = min(_PAGE / columns, 4.0), _BAR * n_terms + _HEADING
     size = panel[0] * columns, panel[1] * rows + _BELOW + (_ABOVE if title else 0)
     drawn: Any = figure(*size)
@@ -111,7 +111,7 @@ class _Chart:
     @cached_property
     def weights(self) -> list[float]:
         """Those of terms that have a bar."""
-        least = _NEGLIGIBLE * max(self.topic.weights)
+        least = _NEGLIGIBLE * max(self.topic.weights, default=0.0)
         return [weight for weight in self.topic.weights[: self.n_terms] if weight > least]
 
     @cached_property
@@ -122,9 +122,9 @@ class _Chart:
     def heading(self, width: float) -> str:
         """Number of the topic and its largest class, in so many inches."""
         text = f"topic {self.topic.topic}"
-        label, share = max(self.topic.shares, key=lambda pair: pair[1], default=("", 0.0))
-        if share < _WORTH_NAMING:
+        if not self.topic.leading:
             return text
+        label, share = self.topic.leading[0]
         end = f" {share:.0%}"
         return fitted(f"{text}: {label}", width - 0.2 - text_width([end], 9), 9) + end
 
@@ -134,7 +134,7 @@ class _Chart:
         axes.barh(places, self.weights, height=0.72, color=ACCENT)
         axes.set_yticks(places, self.terms, fontsize=_TEXT, color=INK, parse_math=False)
         axes.set_ylim(self.n_terms - 0.5, -0.5)  # the largest is on top; all charts are as high
-        axes.set_xlim(0, widest or max(self.topic.weights) or 1.0)
+        axes.set_xlim(0, widest or max(self.topic.weights, default=0.0) or 1.0)
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0, pad=3)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
@@ -161,7 +161,7 @@ def _check_topics(topics: Any) -> None:
         raise ValueError("topics is empty; needed is at least one topic.")
     for topic in topics:
         weights = np.asarray(topic.weights, dtype=np.float64)
-        if not weights.size or not (np.isfinite(weights) & (weights >= 0)).all():
+        if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
                 f"topics: those of topic {topic.topic} need weights that are finite and >= 0; got "
                 f"{topic.weights}."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._topics import amounts, class_means
 from .._validation import check_option
 from ..metrics import hoyer_sparsity
 from ._checks import (
@@ -34,25 +35,38 @@ _MEANINGS = {
 
 
 def class_map(
-    label_components: npt.ArrayLike,
+    model: Any,
     classes: Any = None,
     *,
+    X: Any = None,
+    y: Any = None,
     topics: Any = None,
     sort: bool = True,
     darkest: float | None = None,
+    unlabelled: Any = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
     """Draw which classes every topic speaks for: topics in rows, classes in columns.
 
-    The normalised classifier of [1]_, Figure 2: every row is divided by its sum.
+    With `X` and `y` the map shows what the topics say of data: how much of a sample of each class a
+    topic explains on average, where the samples are represented without their labels.  Without
+    them it shows the same of the labelled samples of the fit, `class_shares_`.  Of B it is the
+    normalised classifier of [1]_, Figure 2: every row divided by its sum.
 
     Parameters
     ----------
-    label_components : array_like, shape (r, k), >= 0
-        Topics over classes, such as `label_components_` of a classifier.  Rows of zeros are legal.
+    model : fitted estimator, or array_like, shape (r, k), >= 0
+        An array is a matrix of topics over classes, such as `label_components_` of a classifier;
+        of an estimator its `class_shares_` are drawn unless there are `X` and `y` (or B, where it
+        has no shares, and expected weights for Bayesian models).  Rows of zeros are legal.
     classes : sequence, length k, optional
-        Names of the classes, such as `classes_`; by default their numbers.
+        Names of the classes, such as `classes_`; by default those of the estimator or, in sorted
+        order, those in `y`, or else their numbers.
+    X : array_like or sparse, shape (n, m), optional
+        Samples, best such that the fit has not seen.
+    y : array_like, shape (n,) or (n, k), optional
+        Their classes, or an indicator matrix of several labels: as in :func:`label_map`.
     topics : Topics or sequence of str, length r, optional
         Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
         By default their numbers.
@@ -62,6 +76,9 @@ def class_map(
     darkest : float, above 0 to 1, optional
         Share of the darkest colour, for maps that are to be compared; larger ones look the same.
         By default a round number that is not below any share.
+    unlabelled : "auto", None or a label
+        What marks a sample without a label in `y` (n,), besides None and NaN: as in
+        :class:`~ssnmf_fast.SSNMFClassifier`.
     title : str, optional
         Text above the map.
     ax : matplotlib.axes.Axes, optional
@@ -75,11 +92,22 @@ def class_map(
     Raises
     ------
     ValueError
-        For numbers that are negative or not finite, or names that do not fit.
+        For numbers that are negative or not finite, names that do not fit, `X` without `y`, or an
+        estimator that has no matrix over classes, where they are not given.
     TypeError
-        For what is not an array of real numbers.
+        For what is neither an estimator nor an array of real numbers.
     MissingPackageError
         If matplotlib is not installed.
+
+    Notes
+    -----
+    B tells what the fit made of labels that it saw, and a heavy weight of these makes it nearly 0
+    or 1 everywhere, whether or not the topics tell the classes of new samples apart.
+
+    From data, how much of a sample a topic explains is its weight in ``model.transform(X)`` times
+    the sum of its row of A; every sample is divided by its sum.  The means over the classes are
+    divided by their sum, so that a class of few samples counts like one of many.  A sample of
+    several labels counts for each in equal parts.
 
     References
     ----------
@@ -94,11 +122,9 @@ def class_map(
     >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
     ['topic 1', 'topic 0', 'topic 2']
     """
-    table = check_table(label_components, "label_components", "(topics, classes)")
+    table, found = _over_classes(model, X, y, unlabelled)
     n_topics, n_classes = table.shape
-    columns = check_names(
-        range(n_classes) if classes is None else classes, "classes", n_classes, "class"
-    )
+    columns = check_names(found if classes is None else classes, "classes", n_classes, "class")
     names = topic_names(topics, n_topics)
     order = neighbours_by_class(table) if sort else np.arange(n_topics)
     rows = [names[k] for k in order]
@@ -108,6 +134,30 @@ def class_map(
     name_axes(axes, "class", "topic")
     add_title(axes, title)
     return drawn
+
+
+def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, Any]:
+    """Return topics over classes, and names of these."""
+    if (X is None) != (y is None):
+        given, missing = ("X", "y") if y is None else ("y", "X")
+        raise ValueError(f"{given} is given without {missing}; give samples and their classes.")
+    if not hasattr(model, "components_"):
+        if X is not None:
+            raise TypeError(
+                f"model must be a fitted estimator where X and y are given; got {model!r:.80}."
+            )
+        table = check_table(model, "label_components", "(topics, classes)")
+        return table, range(table.shape[1])
+    if X is not None:
+        S = check_samples(model.transform(X), y)
+        labels = read_labels(y, unlabelled)
+        return class_means(amounts(model, S), labels.indicators), labels.names
+    names, matrix = model._class_shares()
+    if matrix is None:
+        raise ValueError(
+            f"{type(model).__name__} has no matrix of topics over classes; give X and y."
+        )
+    return check_table(matrix, "label_components", "(topics, classes)"), names
 
 
 def label_map(

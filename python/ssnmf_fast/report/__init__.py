@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from ._pictures import parts_picture
-from ._report import Confusion, Measure, Picture, Report, confusion, write_report
+from ._content import Confusion, Example, Measure, Picture, Report, confusion
+from ._pictures import learning_picture, parts_picture
+from ._report import write_report
 
 __all__ = [
     "Confusion",
+    "Example",
     "Measure",
     "Picture",
     "Report",
     "confusion",
+    "learning_picture",
     "parts_picture",
     "write_report",
 ]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._pictures import INK
+
 Array = npt.NDArray[Any]
 
 GREY = "#7b8794"
@@ -52,6 +54,7 @@ def draw_map(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, li
     bar = axes.figure.colorbar(cells, ax=axes, ticks=ticks)
     bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.set_yticklabels(labels)
+    bar.set_label("error" if kind == "error" else "ratio of errors", color=INK, fontsize=9)
 
 
 def _range(grid: Array, kind: str, limits: Any) -> tuple[float, float]:

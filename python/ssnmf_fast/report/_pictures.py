@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,19 +41,36 @@ def png(drawn: Any, dpi: int = 150) -> bytes:
     return stream.getvalue()
 
 
+def data_uri(image: bytes) -> str:
+    """Return a PNG as an address that has the picture in itself."""
+    return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
+
+
+def small_image(image: npt.NDArray[Any]) -> bytes:
+    """Return an image as PNG, a pixel for a pixel; the larger, the darker.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.image import imsave
+    except ImportError as error:
+        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
+    stream = io.BytesIO()
+    most = max(float(np.nanmax(image)), 1e-12)
+    imsave(stream, image, cmap="gray_r", vmin=0, vmax=most, format="png")
+    return stream.getvalue()
+
+
 def objective_picture(objective: Sequence[tuple[int, float]]) -> bytes:
     """Draw the objective against the iterations (PNG)."""
+    # Imported here: `plotting` is built on this module.
+    from ..plotting import objective_curve
+
     drawn = figure(7.0, 2.8)
-    axes = drawn.add_subplot()
-    iterations = [iteration for iteration, _ in objective]
-    values = [value for _, value in objective]
-    axes.plot(iterations, values, color=ACCENT, marker="o", markersize=3.5, linewidth=1.6)
-    if min(values) > 0 and max(values) > 10 * min(values):
-        axes.set_yscale("log")
-    axes.set_xlabel("iteration", color=INK)
-    axes.set_ylabel("objective", color=INK)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+    objective_curve(objective, ax=drawn.add_subplot())
     return png(drawn)
 
 
@@ -77,4 +95,37 @@ def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) 
         axes.set_yticks([])
         for spine in axes.spines.values():
             spine.set_color("#cbd2d9")
+    return png(drawn)
+
+
+def learning_picture(
+    sizes: Sequence[int], scores: Mapping[str, Sequence[tuple[float, float, float]]], metric: str
+) -> bytes:
+    """Draw scores against numbers of labels (PNG).
+
+    Parameters
+    ----------
+    sizes : sequence of int, ascending
+    scores : dict of str to sequence of (score, low, high)
+        For every method; low and high are the ends of intervals.
+    metric : str
+        Name of the scores.
+    """
+    # Imported here: `plotting` is built on this module.
+    from ..plotting._style import add_legend, curve_look, label_axes
+
+    drawn = figure(6.4, 3.4)
+    axes = drawn.add_subplot()
+    if len(sizes) > 1:
+        axes.set_xscale("log")
+    lines = []
+    for number, (name, points) in enumerate(scores.items()):
+        values, low, high = np.asarray(points, dtype=float).T
+        look = curve_look(number) | {"linewidth": 1.6, "markersize": 4.5}
+        lines.append(axes.plot(sizes, values, **look, label=name)[0])
+        axes.fill_between(sizes, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    axes.set_xticks(list(sizes), [str(size) for size in sizes])
+    axes.minorticks_off()
+    label_axes(axes, "labels", metric)
+    add_legend(axes, lines, list(scores))
     return png(drawn)

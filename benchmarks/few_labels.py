@@ -1,0 +1,272 @@
+"""How good are predictions from few labels?  `SSNMFClassifier()` as it comes, beside scikit-learn.
+
+    python benchmarks/few_labels.py --out few_labels
+
+Shares of 0.5 to 100 % of the training samples are labelled, five random splits and draws each; only
+these labels are used for any choice.  Results are appended to DIR/results.jsonl, line by line:
+started again, the script goes on where it was.  Tables go to standard output, the picture to
+DIR/few_labels.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import Array
+from labelled_sets import ALL_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labelled, split
+
+SHARES = (0.005, 0.01, 0.05, 0.2, 1.0)
+OURS = "SSNMFClassifier()"
+Key = tuple[str, float, int]
+
+
+def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the accuracy (or F scores) of the classifier, its interval and its seconds."""
+    import ssnmf_fast as sf
+
+    y = data.y.astype(float)
+    y[~known] = np.nan
+    begin = time.perf_counter()
+    model = sf.SSNMFClassifier(random_state=draw, **parameters).fit(data.X, y)
+    seconds = time.perf_counter() - begin
+    record: dict[str, Any] = {
+        "seconds": seconds,
+        "n_components": len(model.components_),
+        "self_training": model.self_training_,
+        "scores": model.validation_scores_,
+    }
+    predicted = model.predict(data.X_test)
+    if data.several:
+        return {**record, **f_scores(data.y_test, predicted)}
+    right = np.asarray(predicted == data.y_test)
+    chance = model.predict_proba(data.X_test)[np.arange(len(right)), data.y_test]
+    return {
+        **record,
+        "accuracy": float(right.mean()),
+        "log_loss": float(-np.log(chance).mean()),
+        "expected": model.validation_accuracy_,
+        "interval": list(model.validation_interval_),
+    }
+
+
+def f_scores(truth: Array, guess: Array) -> dict[str, float]:
+    """Return micro and macro F."""
+    from sklearn.metrics import f1_score
+
+    kinds = ("micro", "macro")
+    return {k: float(f1_score(truth, guess, average=k, zero_division=0)) for k in kinds}
+
+
+def measure(options: argparse.Namespace, path: Path) -> None:
+    """Append the missing records to the file."""
+    done = {(r["data"], r["share"], r["draw"], r["method"]) for r in read(path)}
+    for name, share, draw in cases(options):
+        data = None
+        for who in options.who:
+            methods = [OURS] if who == "ours" else ["rivals"]
+            if all((name, share, draw, method) in done for method in methods):
+                continue
+            data = data or split(name, draw)
+            known = labelled(data.y, share, draw)
+            facts = {"data": name, "share": share, "draw": draw, "labels": int(known.sum())}
+            for record in results(who, data, known, draw, options):
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({**facts, **record}) + "\n")
+            print(f"{name}, {share:.1%}, draw {draw}, {who}", file=sys.stderr)
+
+
+def results(
+    who: str, data: Any, known: Array, draw: int, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Yield one record for each method, and for rivals one that says that all are there."""
+    if who == "ours":
+        yield {"method": OURS, **ours(data, known, draw, options.parameters)}
+        return
+    import rivals
+
+    if data.several:
+        for method, guess in rivals.run_several(data, known).items():
+            yield {"method": method, **f_scores(data.y_test, guess)}
+    else:
+        for method, accuracy in rivals.run(data, known, draw).items():
+            yield {"method": method, "accuracy": accuracy}
+    yield {"method": "rivals"}
+
+
+def cases(options: argparse.Namespace) -> Iterator[Key]:
+    """Yield data set, share and draw; all data with few labels first."""
+    for share in options.shares:
+        for draw in range(options.draws):
+            for name in options.data:
+                yield name, share, draw
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the records of the file."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float], dict[str, float]]:
+    """Return the mean of a measure for each data set and share, by method."""
+    values: Any = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if measure in record:
+            values[record["data"], record["share"]][record["method"]].append(record[measure])
+    return {
+        cell: {method: 100 * float(np.mean(v)) for method, v in by.items()}
+        for cell, by in values.items()
+    }
+
+
+def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> list[str]:
+    """Return a Markdown table with one row for each data set and share."""
+    methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
+    lines = ["| data | labelled | " + " | ".join(methods) + " |"]
+    lines.append("|---|---:|" + "---:|" * len(methods))
+    for name in sets:
+        for share in SHARES:
+            by = cells.get((name, share))
+            if not by:
+                continue
+            best = max(by.values())
+            texts = [
+                "" if m not in by else f"**{by[m]:.1f}**" if by[m] == best else f"{by[m]:.1f}"
+                for m in methods
+            ]
+            lines.append(f"| {name} | {100 * share:g} % | " + " | ".join(texts) + " |")
+    return lines
+
+
+def summary(records: list[dict[str, Any]]) -> list[str]:
+    """Return the mean over the text sets by share, and what the intervals are worth."""
+    cells = means(records, "accuracy")
+    lines = ["", "Mean over the text sets:", ""]
+    pooled: dict[tuple[str, float], dict[str, float]] = {}
+    for share in SHARES:
+        rows = [cells[name, share] for name in TEXT_SETS if (name, share) in cells]
+        if not rows:
+            continue
+        common = [m for m in rows[0] if all(m in row for row in rows)]
+        pooled["mean", share] = {m: float(np.mean([row[m] for row in rows])) for m in common}
+    lines += table(pooled, ("mean",))
+    worst = [
+        (by[OURS] - max(v for m, v in by.items() if m != OURS), *cell)
+        for cell, by in cells.items()
+        if OURS in by and len(by) > 1
+    ]
+    lines += ["", "Cells farthest below the best rival:"]
+    lines += [f"- {name}, {share:.1%}: {gap:+.1f}" for gap, name, share in sorted(worst)[:6]]
+    given = [r for r in records if "interval" in r and np.isfinite(r["expected"])]
+    if given:
+        held = [r["interval"][0] <= r["accuracy"] <= r["interval"][1] for r in given]
+        gap = np.mean([r["expected"] - r["accuracy"] for r in given])
+        lines += [
+            "",
+            f"Intervals hold the test accuracy in {np.mean(held):.0%} of {len(held)} runs;",
+        ]
+        lines += [f"expected less true accuracy: {100 * gap:+.1f} points on average."]
+    return lines
+
+
+def report(records: list[dict[str, Any]]) -> str:
+    """Return all tables."""
+    cells = means(records, "accuracy")
+    lines = ["Accuracy in percent:", "", *table(cells, (*TEXT_SETS, *IMAGE_SETS))]
+    lines += summary(records)
+    for kind in ("micro", "macro"):
+        scores = means(records, kind)
+        if scores:
+            lines += ["", f"Several labels, {kind} F in percent:", "", *table(scores, SEVERAL_SETS)]
+    return "\n".join(lines)
+
+
+def picture(records: list[dict[str, Any]], path: Path) -> None:
+    """Draw accuracy against the share of labels, one panel for each data set."""
+    import matplotlib.pyplot as plt
+
+    cells = means(records, "accuracy")
+    sets = [n for n in (*TEXT_SETS, *IMAGE_SETS) if any(cell[0] == n for cell in cells)]
+    if not sets:
+        return
+    columns = min(3, len(sets))
+    rows = -(-len(sets) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(3.6 * columns, 3.1 * rows), squeeze=False, layout="constrained"
+    )
+    for axis in axes.ravel()[len(sets) :]:
+        axis.axis("off")
+    methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
+    for axis, name in zip(axes.ravel(), sets, strict=False):
+        for place, method in enumerate(methods):
+            points = [
+                (100 * share, cells[name, share][method])
+                for share in SHARES
+                if method in cells.get((name, share), {})
+            ]
+            if points:
+                bold = method == OURS
+                axis.plot(
+                    *zip(*points, strict=True),
+                    marker="o",
+                    markersize=5 if bold else 3,
+                    linewidth=2.4 if bold else 1.0,
+                    color="black" if bold else f"C{place}",
+                    zorder=3 if bold else 2,
+                    label=method,
+                )
+        axis.set_xscale("log")
+        axis.set_xticks([0.5, 1, 5, 20, 100], ["0.5", "1", "5", "20", "100"])
+        axis.minorticks_off()
+        axis.set_title(name)
+        axis.grid(alpha=0.3)
+    for axis in axes[-1]:
+        axis.set_xlabel("labelled samples, %")
+    for row in axes:
+        row[0].set_ylabel("test accuracy, %")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("few_labels"), help="default: %(default)s")
+    parser.add_argument("--data", nargs="+", choices=ALL_SETS, default=list(ALL_SETS))
+    parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--who", nargs="+", choices=("ours", "rivals"), default=["ours", "rivals"])
+    parser.add_argument(
+        "--parameters",
+        type=json.loads,
+        default={},
+        help="of the classifier, as JSON (default: none)",
+    )
+    parser.add_argument("--only-report", action="store_true", help="measure nothing more")
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")  # of convergence, of classes with one member
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "results.jsonl"
+    if not options.only_report:
+        print(f"load of the last minute: {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        measure(options, path)
+    records = read(path)
+    print(report(records))
+    picture(records, options.out / "few_labels.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Labelled data for :mod:`few_labels`: random splits, and draws of labelled samples.
+
+The files come from $SSNMF_FAST_DATA; digits come with scikit-learn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from common import Array
+from text_sets import _lines
+
+FIVE_GROUPS = (
+    "comp.graphics",
+    "rec.sport.hockey",
+    "sci.med",
+    "sci.space",
+    "talk.politics.mideast",
+)
+MOST_TERMS = 10_000
+TEST_SHARE = 0.3
+MNIST_TRAINING, MNIST_TEST = 10_000, 3_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test samples with codes of their classes, or indicators of their labels."""
+
+    X: Any
+    y: Array
+    X_test: Any
+    y_test: Array
+
+    @property
+    def several(self) -> bool:
+        return self.y.ndim == 2
+
+
+def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
+    from ssnmf_fast.cli._newsgroups import _strip
+
+    posts = [p for p in _lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups]
+    return [_strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
+
+
+def _articles() -> tuple[list[str], Array]:
+    first = {a["body"]: a for a in reversed(_lines("bbc_news.jsonl.gz"))}  # without repeats
+    texts = [f"{a['title']}\n{a['body']}" for a in first.values()]
+    return texts, np.array([a["label"] for a in first.values()])
+
+
+def _stories() -> list[dict[str, Any]]:
+    return [s for s in _lines("reuters21578.jsonl.gz") if s["modapte"] != "unused" and s["topics"]]
+
+
+def _ten_topics() -> tuple[list[str], Array]:
+    """Stories with one topic, of the ten that are largest so."""
+    stories = [s for s in _stories() if len(s["topics"]) == 1]
+    largest = {t for t, _ in Counter(s["topics"][0] for s in stories).most_common(10)}
+    stories = [s for s in stories if s["topics"][0] in largest]
+    texts = [f"{s['title']}\n{s['body']}" for s in stories]
+    return texts, np.array([s["topics"][0] for s in stories])
+
+
+def _all_topics() -> tuple[list[str], Array]:
+    """Stories, and indicators of the topics with 20 stories or more."""
+    stories = _stories()
+    counts = Counter(t for s in stories for t in s["topics"])
+    names = sorted(t for t, count in counts.items() if count >= 20)
+    Y = np.array([[name in s["topics"] for name in names] for s in stories], dtype=np.int64)
+    kept = Y.any(axis=1)
+    texts = [f"{s['title']}\n{s['body']}" for s in stories]
+    return [t for t, keep in zip(texts, kept, strict=True) if keep], Y[kept]
+
+
+def _abstracts() -> tuple[list[str], Array]:
+    """Abstracts, and indicators of the roots of the MeSH tree."""
+    lines = _lines("pubmed_mesh_sample.jsonl.gz")
+    names = sorted({root for a in lines for root in a["roots"]})
+    Y = np.array([[name in a["roots"] for name in names] for a in lines], dtype=np.int64)
+    kept = Y.any(axis=1)
+    texts = [f"{a['title']}\n{a['abstract']}" for a in lines]
+    return [t for t, keep in zip(texts, kept, strict=True) if keep], Y[kept]
+
+
+_TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
+    "5 newsgroups": lambda: _posts(FIVE_GROUPS),
+    "20 newsgroups": lambda: _posts(None),
+    "BBC": _articles,
+    "Reuters 10": _ten_topics,
+    "Reuters all": _all_topics,
+    "PubMed": _abstracts,
+}
+TEXT_SETS = ("5 newsgroups", "20 newsgroups", "BBC", "Reuters 10")
+IMAGE_SETS = ("digits", "MNIST")
+SEVERAL_SETS = ("Reuters all", "aviation", "PubMed")
+ALL_SETS = (*TEXT_SETS, *IMAGE_SETS, *SEVERAL_SETS)
+
+
+@cache
+def _counted(name: str) -> tuple[Any, Array]:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts, y = _TEXTS[name]()
+    X = CountVectorizer(stop_words="english", min_df=2).fit_transform(texts)
+    return sp.csr_array(X.astype(np.float64)), y
+
+
+@cache
+def _matrix(name: str) -> tuple[Any, Array]:
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        return X / 16, y
+    folder = Path(os.environ["SSNMF_FAST_DATA"])
+    if name == "MNIST":
+        data = np.load(folder / "mnist_train.npz")
+        return data["images"].reshape(-1, 784), data["labels"].astype(np.int64)
+    data = np.load(folder / "aviation_tmc2007_500.npz")
+    indptr, indices = data["indptr"], data["indices"]
+    X = sp.csr_array((np.ones(len(indices)), indices, indptr), shape=tuple(data["shape"]))
+    kept = np.diff(indptr) > 0
+    return X[kept], data["labels"].astype(np.int64)[kept]
+
+
+def split(name: str, draw: int) -> Split:
+    """Return a random split; terms and their weights are those of the training texts."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    text = name in _TEXTS
+    X, y = _counted(name) if text else _matrix(name)
+    order = np.random.default_rng(draw).permutation(len(y))
+    if name == "MNIST":
+        order = order[: MNIST_TRAINING + MNIST_TEST]
+        n_test = MNIST_TEST
+    else:
+        n_test = round(TEST_SHARE * len(y))
+    test, training = np.sort(order[:n_test]), np.sort(order[n_test:])
+    X, X_test = X[training], X[test]
+    if name == "MNIST":
+        X, X_test = X / 255.0, X_test / 255.0
+    if text:
+        documents = np.asarray((X > 0).sum(axis=0)).ravel()
+        usable = (documents >= 2) & (documents <= 0.7 * len(training))
+        sums = np.where(usable, np.asarray(X.sum(axis=0)).ravel(), -1)
+        terms = np.sort(np.argsort(-sums, kind="stable")[: min(MOST_TERMS, int(usable.sum()))])
+        weigh = TfidfTransformer().fit(X[:, terms])
+        X, X_test = (sp.csr_array(weigh.transform(part[:, terms])) for part in (X, X_test))
+        kept, kept_test = np.diff(X.indptr) > 0, np.diff(X_test.indptr) > 0
+        X, X_test = X[kept], X_test[kept_test]
+        training, test = training[kept], test[kept_test]
+    if y.ndim == 1:
+        y = np.unique(y, return_inverse=True)[1]
+    return Split(X, y[training], X_test, y[test])
+
+
+def labelled(y: Array, share: float, draw: int) -> Array:
+    """Return which samples are labelled, (n,): a share of them at random, one of each class."""
+    chosen = np.zeros(len(y), dtype=bool)
+    if share >= 1:
+        return ~chosen
+    rng = np.random.default_rng([draw, round(1000 * share)])
+    order = rng.permutation(len(y))
+    if y.ndim == 1:
+        firsts = [order[np.flatnonzero(y[order] == c)[0]] for c in np.unique(y)]
+    else:
+        firsts = [order[np.flatnonzero(y[order, c])[0]] for c in np.flatnonzero(y.any(axis=0))]
+    chosen[firsts] = True
+    rest = order[~chosen[order]]
+    chosen[rest[: max(0, round(share * len(y)) - int(chosen.sum()))]] = True
+    return chosen

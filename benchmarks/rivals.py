@@ -1,0 +1,138 @@
+"""What :mod:`few_labels` compares with: classifiers of scikit-learn, tuned by validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from common import Array
+from labelled_sets import Split
+
+_ONE_FOLD = 400  # labelled samples from which on one part of them is held out
+_MOST_HELD_OUT = 1000
+_DIRECTIONS = {True: 100, False: 50}  # of the SVD, for sparse and dense data
+
+Predict = Callable[[Array], Array]  # indicators of what may be seen -> predictions for all samples
+
+
+def folds_of(y: Array, known: Array, draw: int) -> Array | None:
+    """Return in which fold a label is hidden, (n,), -1 for never; None for too few labels.
+
+    As :class:`ssnmf_fast.SSNMFClassifier` does: 3 labels a class on average are needed.
+    """
+    rows = np.random.default_rng(draw).permutation(np.flatnonzero(known))
+    if len(rows) < 3 * (len(np.unique(y[known])) if y.ndim == 1 else y.shape[1]):
+        return None
+    if y.ndim == 1:
+        rows = rows[np.argsort(y[rows], kind="stable")]
+        rows = rows[np.bincount(y[rows])[y[rows]] > 1]
+    folds = np.full(len(y), -1)
+    numbers = np.arange(len(rows)) % (4 if len(rows) < 60 else 3)
+    if len(rows) >= _ONE_FOLD:
+        every = max(3, -(-len(rows) // _MOST_HELD_OUT))
+        numbers = np.where(np.arange(len(rows)) % every == 0, 0, -1)
+    folds[rows] = numbers
+    return folds
+
+
+def _tuned(
+    fit: Callable[[Array, Any], Callable[[Any], Array]],
+    options: list[Any],
+    y: Array,
+    known: Array,
+    folds: Array | None,
+    rows: Callable[[Array], Any],
+) -> Callable[[Any], Array]:
+    """Fit with the option that is best on the folds, the first one without folds.
+
+    `fit(known, option)` returns a function of samples.
+    """
+    best = options[0]
+    if folds is not None and len(options) > 1:
+        right = []
+        for option in options:
+            count = 0
+            for fold in range(folds.max() + 1):
+                hidden = folds == fold
+                guess = fit(known & ~hidden, option)(rows(hidden))
+                count += int(np.sum(guess == y[hidden]))
+            right.append(count)
+        best = options[int(np.argmax(right))]
+    return fit(known, best)
+
+
+def run(split: Split, known: Array, draw: int) -> dict[str, float]:
+    """Return the test accuracy of every rival."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import ComplementNB
+    from sklearn.preprocessing import normalize
+    from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+    from sklearn.svm import LinearSVC
+
+    X, y = split.X, split.y
+    sparse = sp.issparse(X)
+    folds = folds_of(y, known, draw)
+    svd = TruncatedSVD(_DIRECTIONS[sparse], random_state=draw).fit(X)
+    scores = [svd.transform(part) for part in (X, split.X_test)]
+    if sparse:
+        scores = [normalize(part) for part in scores]
+    wide, narrow = (X, split.X_test), (scores[0], scores[1])
+
+    def supervised(make: Callable[[Any], Any], data: tuple[Any, Any], options: list[Any]) -> float:
+        def fit(seen: Array, option: Any) -> Callable[[Any], Array]:
+            machine = make(option).fit(data[0][seen], y[seen])
+            return lambda rows: np.asarray(machine.predict(rows))
+
+        predict = _tuned(fit, options, y, known, folds, lambda rows: data[0][rows])
+        return float(np.mean(predict(data[1]) == split.y_test))
+
+    def regression(C: float) -> Any:
+        return LogisticRegression(C=C, tol=1e-3, max_iter=500)
+
+    found = {
+        "LinearSVC": supervised(lambda C: LinearSVC(C=C), wide, [1, 0.1, 0.3, 3]),
+        "LogisticRegression": supervised(regression, wide, [10, 1, 100]),
+        "SVD + LR": supervised(regression, narrow, [10, 1, 100]),
+    }
+    if sparse:
+        smoothings = [0.3, 0.03, 0.1, 1]
+        found["ComplementNB"] = supervised(lambda a: ComplementNB(alpha=a), wide, smoothings)
+    if known.all():
+        return found
+
+    def marked(seen: Array) -> Array:
+        return np.where(seen, y, -1)
+
+    def train_self(seen: Array, option: Any) -> Callable[[Any], Array]:
+        machine = SelfTrainingClassifier(regression(10), threshold=option, max_iter=5)
+        machine.fit(X, marked(seen))
+        return lambda rows: np.asarray(machine.predict(rows))
+
+    def spread(seen: Array, neighbours: int) -> Callable[[Any], Array]:
+        machine = LabelSpreading(kernel="knn", n_neighbors=neighbours, max_iter=100)
+        machine.fit(narrow[0], marked(seen))
+        return lambda rows: np.asarray(machine.predict(rows))
+
+    predict = _tuned(train_self, [0.75, 0.5], y, known, folds, lambda rows: X[rows])
+    found["SelfTraining"] = float(np.mean(predict(split.X_test) == split.y_test))
+    predict = _tuned(spread, [20, 7, 50], y, known, folds, lambda rows: narrow[0][rows])
+    found["LabelSpreading"] = float(np.mean(predict(narrow[1]) == split.y_test))
+    return found
+
+
+def run_several(split: Split, known: Array) -> dict[str, Array]:
+    """Return the indicators that balanced logistic regression predicts, for several labels."""
+    from sklearn.linear_model import LogisticRegression
+
+    guess = np.zeros_like(split.y_test)
+    for label in range(split.y.shape[1]):
+        truth = split.y[known, label]
+        if truth.min() == truth.max():
+            guess[:, label] = truth[0]
+            continue
+        machine = LogisticRegression(class_weight="balanced", max_iter=1000)
+        guess[:, label] = machine.fit(split.X[known], truth).predict(split.X_test)
+    return {"balanced LR": guess}

@@ -1,0 +1,225 @@
+// Why not OpenMP: the barrier of a parallel region waits for the whole team, and spins.  Beside
+// other load, where some of the team have no core, every region then lasts a time slice or longer.
+// Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
+#include "thread_pool.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <thread>
+
+namespace ssnmf {
+namespace {
+
+using Word = std::atomic<std::uint32_t>;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kMostWorkers = 1023;
+constexpr int kMostCalls = 32;  // at the same time; further ones have no helpers
+
+// How long to look before sleeping.  A worker: the time that Python needs between two kernels; more
+// would be taken from other load.  The caller: about the time of a block that is not yet done.
+constexpr auto kPatienceOfWorker = std::chrono::microseconds(30);
+constexpr auto kPatienceOfCaller = std::chrono::microseconds(50);
+
+// Sleeps until woken, unless the word has changed already; may return without a reason.
+void sleep_on(Word& word, std::uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void wake(Word& word, int count) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Whether the condition came true before patience ran out.
+template <class Condition>
+bool look_for(std::chrono::microseconds patience, const Condition& condition) {
+  const auto end = Clock::now() + patience;
+  do {
+    for (int look = 0; look < 16; ++look) {
+      if (condition()) {
+        return true;
+      }
+      pause();
+    }
+  } while (Clock::now() < end);
+  return false;
+}
+
+// A place for one call of run_with_helpers.  Places are never freed: a helper may look at any one
+// at any time.
+class alignas(64) Call {
+ public:
+  bool reserve() { return !reserved_.load() && !reserved_.exchange(true); }
+
+  void open(const TaskRef& task, int helpers) {
+    task_ = &task;
+    state_.store(static_cast<std::uint32_t>(helpers) * kSeat);
+  }
+
+  // Nobody can begin any more; waits for those who have.
+  void close() {
+    state_.fetch_and(kInside);
+    if (!look_for(kPatienceOfCaller, [this] { return state_.load() == 0; })) {
+      std::uint32_t state = state_.fetch_or(kAsleep) | kAsleep;
+      while (state != kAsleep) {
+        sleep_on(state_, state);
+        state = state_.load();
+      }
+    }
+    reserved_.store(false);
+  }
+
+  // Whether there was a seat, and the task was done.
+  bool help() {
+    std::uint32_t state = state_.load();
+    do {
+      if ((state & kSeats) == 0) {
+        return false;
+      }
+    } while (!state_.compare_exchange_weak(state, state - kSeat + 1));
+    (*task_)();
+    if (state_.fetch_sub(1) == (kAsleep | 1)) {
+      wake(state_, 1);  // Perhaps the place has a new owner by now, who will go on sleeping.
+    }
+    return true;
+  }
+
+ private:
+  // Of the state: helpers inside, helpers that may still enter, whether the caller sleeps.
+  static constexpr std::uint32_t kInside = 0x7fff;
+  static constexpr std::uint32_t kSeat = 0x8000;
+  static constexpr std::uint32_t kSeats = 0x7fff8000;
+  static constexpr std::uint32_t kAsleep = 0x80000000;
+
+  std::atomic<bool> reserved_{false};
+  Word state_{0};
+  const TaskRef* task_ = nullptr;
+};
+
+// All of it is made when the program is loaded and never destroyed: workers outlive main().  What
+// different threads write often stands on different cache lines.
+struct Pool {
+  Call calls[kMostCalls];
+  alignas(64) Word opened{0};               // calls so far; workers sleep on it
+  alignas(64) std::atomic<int> looking{0};  // workers that look for a call
+  std::atomic<int> sleeping{0};             // workers that sleep or are about to
+  alignas(64) std::atomic<int> wanted{0};   // helpers of all open calls
+  std::atomic<int> workers{0};
+  std::atomic<bool> forked{false};
+};
+
+Pool pool;
+
+// The workers stay behind in the parent.
+const int fork_handler = pthread_atfork(nullptr, nullptr, [] { pool.forked.store(true); });
+
+bool help_any() {
+  return std::any_of(std::begin(pool.calls), std::end(pool.calls),
+                     [](Call& call) { return call.help(); });
+}
+
+void work() {
+  for (;;) {
+    const std::uint32_t seen = pool.opened.load();
+    if (help_any()) {
+      continue;
+    }
+    pool.looking.fetch_add(1);
+    const bool found = look_for(kPatienceOfWorker, [seen] { return pool.opened.load() != seen; });
+    pool.looking.fetch_sub(1);
+    if (!found) {
+      pool.sleeping.fetch_add(1);
+      sleep_on(pool.opened, seen);
+      pool.sleeping.fetch_sub(1);
+    }
+  }
+}
+
+// Signals are for the threads of the program.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Where the system has no more threads to give, there are fewer.
+void start_workers(int target) {
+  int count = pool.workers.load();
+  while (count < target) {
+    if (!pool.workers.compare_exchange_weak(count, count + 1)) {
+      continue;
+    }
+    try {
+      const BlockedSignals blocked;
+      std::thread(work).detach();
+    } catch (const std::exception&) {
+      pool.workers.fetch_sub(1);
+      return;
+    }
+    ++count;
+  }
+}
+
+// One call has the threads that it asks for; several at once share the cores.
+int useful_workers(int helpers, int wanted) {
+  static const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::min(kMostWorkers, std::max(helpers, std::min(wanted, cores - 1)));
+}
+
+// A place for a call, or none.
+Call* reserved_call() {
+  Call* const end = std::end(pool.calls);
+  Call* const found =
+      std::find_if(std::begin(pool.calls), end, [](Call& call) { return call.reserve(); });
+  return found == end ? nullptr : found;
+}
+
+}  // namespace
+
+void run_with_helpers(const TaskRef& task, int helpers) {
+  Call* const call = helpers < 1 || pool.forked.load() ? nullptr : reserved_call();
+  if (call == nullptr) {
+    task();
+    return;
+  }
+  helpers = std::min(helpers, kMostWorkers);
+  start_workers(useful_workers(helpers, pool.wanted.fetch_add(helpers) + helpers));
+  call->open(task, helpers);
+  pool.opened.fetch_add(1);
+  const int missing = helpers - pool.looking.load();
+  if (missing > 0 && pool.sleeping.load() > 0) {
+    wake(pool.opened, missing);
+  }
+  task();
+  call->close();
+  pool.wanted.fetch_sub(helpers);
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,28 @@
+// Threads that help the thread which calls them, and sleep in between.  No Eigen, no Python.
+#pragma once
+
+namespace ssnmf {
+
+// A function without arguments that somebody else keeps.
+class TaskRef {
+ public:
+  template <class Function>
+  explicit TaskRef(const Function& function)
+      : function_(&function), call_([](const void* f) { (*static_cast<const Function*>(f))(); }) {}
+
+  void operator()() const { call_(function_); }
+
+ private:
+  const void* function_;
+  void (*call_)(const void*);
+};
+
+// Calls the task on this thread, and at the same time on at most `helpers` threads of the pool.
+//
+// A helper that comes late, when this thread has ended its own call, does not call the task at all:
+// the task must be one that any number of threads can do together, and it must not throw.  Returns
+// when all who have begun have ended.  May be called by several threads at once and by a task; in
+// the child of a fork there are no helpers.
+void run_with_helpers(const TaskRef& task, int helpers);
+
+}  // namespace ssnmf

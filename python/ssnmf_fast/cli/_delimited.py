@@ -1,0 +1,70 @@
+"""Rows of tables with delimiters, each with the number of its first line."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import TextIO
+
+from ._errors import UsageError
+from ._source import Source
+
+NumberedRows = Iterator[tuple[int, list[str]]]
+
+_LARGEST_FIELD = 2**31 - 1
+
+
+def delimited_rows(file: TextIO, source: Source) -> tuple[list[str], NumberedRows]:
+    """Return the names of the columns, and the rows below them.
+
+    Blank lines are no rows, but in a table of one column, where each is an empty cell.
+
+    Raises
+    ------
+    UsageError
+        For a name that stands twice, and, while iterating, for rows of another length.
+    """
+    csv.field_size_limit(_LARGEST_FIELD)
+    reader = csv.reader(file, delimiter=source.delimiter)
+    names = next((row for row in reader if not _blank(row)), [])
+    twice = [name for k, name in enumerate(names) if name and name in names[:k]]
+    if twice:
+        raise UsageError(
+            f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}; give each a "
+            "name of its own"
+        )
+
+    def rows() -> NumberedRows:
+        while True:
+            first = reader.line_num + 1
+            row = next(reader, None)
+            if row is None:
+                return
+            if len(names) == 1:
+                row = row or [""]
+            elif _blank(row):
+                continue
+            if len(row) != len(names):
+                raise UsageError(_ragged(source, first, reader.line_num, len(row), len(names)))
+            yield first, row
+
+    return names, rows()
+
+
+def _blank(row: list[str]) -> bool:
+    return not row or (len(row) == 1 and not row[0].strip())
+
+
+def _ragged(source: Source, first: int, last: int, found: int, needed: int) -> str:
+    shown = f"{source.delimiter!r}"
+    message = (
+        f"{source}, line {first}: {_cells(found)} between delimiters {shown}; the first line names "
+        f"{needed}"
+    )
+    if last > first:
+        return f"{message}. The row goes on to line {last}: is a quotation mark left open?"
+    return f"{message}. A cell that holds the delimiter needs quotation marks"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count} cells"

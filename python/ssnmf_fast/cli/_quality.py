@@ -1,0 +1,185 @@
+"""How good the predictions are: scores with intervals, beside those of simple methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..report import Measure
+from ._fitted import Fitted
+from ._judged import LARGEST, MODEL, REGRESSION, SVC, Judged
+
+Array = npt.NDArray[Any]
+
+_LEVEL = 0.95
+_QUANTILE = 1.96  # of the normal distribution, for that level
+_RESAMPLES = 500
+_CHANCE = 0.05
+_KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
+_NAMES = {
+    SVC: "LinearSVC, trained on the same labels",
+    REGRESSION: "logistic regression (balanced), trained on the same labels",
+    LARGEST: "always the largest class",
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score from 0 to 1 and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def shown(self, form: str) -> str:
+        """Return it as text; `form` is a format such as ``.1%``."""
+        low, high = format(self.low, form), format(self.high, form)
+        return f"{self.value:{form}} (95% interval {low} to {high})"
+
+
+def accuracy(truth: Array, guess: Array) -> Score:
+    """Return the share of right guesses with Wilson's interval."""
+    from scipy.stats import binomtest
+
+    right = int((guess == truth).sum())
+    found = binomtest(right, len(truth)).proportion_ci(_LEVEL, method="wilson")
+    return Score(right / len(truth), float(found.low), float(found.high))
+
+
+def f_score(truth: Array, guess: Array, average: str) -> Score:
+    """Return micro or macro F of indicators, with the interval of resampled samples."""
+    hits = (truth * guess).astype(np.float64)
+    sums = (truth + guess).astype(np.float64)
+
+    def score(weights: Array) -> Array:
+        both, all_of_it = weights @ hits, weights @ sums
+        if average == "micro":
+            both, all_of_it = both.sum(axis=1, keepdims=True), all_of_it.sum(axis=1, keepdims=True)
+        ratio = np.divide(2 * both, all_of_it, out=np.zeros_like(both), where=all_of_it > 0)
+        return np.asarray(ratio.mean(axis=1))
+
+    n = len(truth)
+    rng = np.random.default_rng(0)
+    resampled = score(rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64))
+    value = float(score(np.ones((1, n)))[0])
+    # Rare labels are missing from many resamples, which lowers macro F.
+    resampled = np.clip(resampled + value - resampled.mean(), 0, 1)
+    low, high = np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    # Resamples of a perfect score are all perfect: at 0 and 1 the ends are Wilson's.
+    part = n / (n + _QUANTILE**2)
+    return Score(value, min(float(low), value * part), max(float(high), 1 - (1 - value) * part))
+
+
+def quality_measures(judged: Judged) -> list[Measure]:
+    """Return accuracy or F scores of the model, then those of the simple methods."""
+    count = len(judged.truth)
+    where = (
+        "by validation on {} labelled samples" if judged.by_validation else "on {} held-out samples"
+    )
+    found = []
+    for name, guess in judged.guesses.items():
+        for kind, what, form, meaning in _kinds(judged):
+            score = _score(judged, guess, kind)
+            key = f"{_KEYS[name]}{kind}_f" if judged.several else f"{_KEYS[name]}accuracy"
+            title = f"{what} {where.format(count)}"
+            if name != MODEL:
+                title = f"{what} of {_NAMES[name]}" if judged.several else _NAMES[name]
+                meaning = "The same samples, each predicted from the labels that the model had."
+                if name == LARGEST:
+                    meaning = "The same samples, all predicted as the class of most labels."
+            interval = (score.low, score.high)
+            found.append(Measure(key, title, score.value, score.shown(form), meaning, interval))
+    return found
+
+
+def _kinds(judged: Judged) -> list[tuple[str, str, str, str]]:
+    """Return key, name, format and meaning of the scores."""
+    hidden = "held-out samples"
+    if judged.by_validation:
+        hidden = "labelled samples, each predicted by a fit that did not know its label,"
+    if not judged.several:
+        return [("", "accuracy", ".1%", f"Share of the {hidden} whose class is predicted.")]
+    micro = (
+        f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 if all "
+        "are right; frequent labels count most."
+    )
+    macro = (
+        "The same for each label by itself, then averaged: rare labels count like frequent ones; "
+        "one that no such sample has or is given counts 0."
+    )
+    return [("micro", "micro F", ".3f", micro), ("macro", "macro F", ".3f", macro)]
+
+
+def shortfalls(judged: Judged) -> list[str]:
+    """Say in words where the model does worse than a simple method."""
+    truth, own = judged.truth, judged.guesses[MODEL]
+    found = []
+    for name, guess in judged.guesses.items():
+        if name == MODEL:
+            continue
+        for kind, what, form, _ in _kinds(judged):
+            mine, other = (_score(judged, g, kind) for g in (own, guess))
+            if mine.value >= other.value:
+                continue
+            if judged.several:
+                unsure = other.value < mine.high
+            else:
+                unsure = _may_be_chance(truth, own, guess)
+            found.append(
+                f"the {what} of the model, {mine.value:{form}}, is below the {other.value:{form}} "
+                f"of {_NAMES[name].replace('always', 'always predicting')}: "
+                + _advice(name, len(truth), unsure)
+            )
+    return found
+
+
+def _advice(name: str, count: int, unsure: bool) -> str:
+    if unsure:
+        return f"on {count} samples so small a difference may be chance"
+    if name == LARGEST:
+        return "look whether the data tell the classes apart, or label more samples"
+    return "another --model or more labels may do better"
+
+
+def _score(judged: Judged, guess: Array, kind: str) -> Score:
+    if judged.several:
+        return f_score(judged.truth, guess, kind)
+    return accuracy(judged.truth, guess)
+
+
+def _may_be_chance(truth: Array, own: Array, other: Array) -> bool:
+    """Whether two methods that are right for different samples may be equally good."""
+    from scipy.stats import binomtest
+
+    better, worse = (
+        int(((own == truth) & (other != truth)).sum()),
+        int(((own != truth) & (other == truth)).sum()),
+    )
+    return bool(binomtest(better, better + worse).pvalue >= _CHANCE) if better + worse else True
+
+
+def not_known(fitted: Fitted) -> str:
+    """Say why nothing is known of how good the predictions are, and what to do."""
+    from ..estimators._choose import LEAST_PER_CLASS
+
+    assert fitted.labels is not None
+    count, k = int(fitted.training.sum()), len(fitted.labels.names)
+    if len(getattr(fitted.model, "validation_folds_", ())) and _chose(fitted.model):
+        needed = max(LEAST_PER_CLASS * max(k, 2), count + 1)
+        return (
+            f"the accuracy cannot be estimated from so few labels, {count} of {k} classes; needed "
+            f"are about {needed}, {LEAST_PER_CLASS} a class on average"
+        )
+    return (
+        "the accuracy is not known, as no labelled sample was held out; --test-size says how many "
+        "are, and every class needs several labels for it"
+    )
+
+
+def _chose(model: Any) -> bool:
+    """Whether the fit would have validated, with more labels."""
+    chosen = "auto" in (model.n_components, model.supervision_weight)
+    return bool(chosen and model.readout == "logistic")

@@ -1,0 +1,262 @@
+"""Choice of what decides by validation on the labelled samples, whose labels are hidden in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binomtest
+from sklearn.metrics import f1_score
+
+from .._csr_file import CsrFile
+from ._known_labels import Labels
+from ._label_guided import (
+    TRIAL_ITERATIONS,
+    Choice,
+    Problem,
+    read_out,
+    train,
+)
+from ._readout import Readout, ReadoutOptions, calibration, probabilities
+
+Array = npt.NDArray[Any]
+
+LEAST_PER_CLASS = 3  # labelled samples of a class on average, for validation
+_MOST_TRIED = 2500  # samples in trials, unless more are labelled
+_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
+_TRIAL_TOLERANCE = 3e-3  # of the readout
+_MOST_VALIDATED = 1000
+_READOUTS = ((10.0, 1.0), (1.0, 4.0), (10.0, 4.0))  # C and length of the samples
+# How much better than the rule a choice must be, in standard errors of an accuracy: few labels
+# cannot tell choices apart, and the rule is what is good for few.
+_CLEARLY, _LIKELY, _MANY_VALIDATED = 2.0, 0.25, 200
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Outcome of a validation; without one, `scores` is empty and `score` NaN.
+
+    `scores` holds the score of everything that was tried.  `folds` (n,) says in which fold the
+    label of a sample was hidden, -1 for never, and `logits` (n, k) what was predicted then.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    score: float = float("nan")
+    folds: Array | None = None
+    logits: Array | None = None
+
+    def folds_of_all(self, labels: Labels) -> Array:
+        """Return the folds of all samples, (n,), -1 without validation."""
+        return np.full(len(labels.members), -1) if self.folds is None else self.folds
+
+    def probabilities(self, labels: Labels, readout: Readout) -> Array:
+        """Return calibrated probabilities of the validated samples, (n, k), else 0."""
+        found = np.zeros(labels.members.shape)
+        if self.logits is not None and self.folds is not None:
+            rows = self.folds >= 0
+            logits = self.logits[rows] * readout.slopes + readout.offsets
+            found[rows] = probabilities(logits, labels.several)
+        return found
+
+    def accuracy(self, labels: Labels) -> float:
+        """Return the accuracy to expect; NaN without validation or for several labels."""
+        return float("nan") if labels.several else self.score
+
+    def interval(self, labels: Labels) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of the accuracy; NaN without validation."""
+        if self.folds is None or labels.several:
+            return float("nan"), float("nan")
+        count = int((self.folds >= 0).sum())
+        right = round(self.score * count)
+        found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
+        return float(found.low), float(found.high)
+
+
+def folds_of(labels: Labels, seed: int) -> Array | None:
+    """Return the fold in which each label is hidden, (n,), -1 for never; None for too few labels.
+
+    A class is spread over the folds; its only sample is never hidden.  With many labels one part is
+    hidden, since one fit is enough then.
+    """
+    rows = np.flatnonzero(labels.known)
+    counts = labels.counts
+    shown = counts[counts > 0]
+    if len(rows) < LEAST_PER_CLASS * max(len(shown), 2):
+        return None
+    rng = np.random.default_rng(seed)
+    folds = np.full(len(labels.members), -1)
+    rows = rng.permutation(rows)
+    if labels.several:
+        order = rows
+    else:
+        order = rows[np.argsort(labels.codes[rows], kind="stable")]
+        order = order[counts[labels.codes[order]] > 1]
+    if len(order) < 2 * LEAST_PER_CLASS:
+        return None
+    numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
+    if len(order) >= _ONE_FOLD:
+        every = max(3, -(-len(order) // _MOST_VALIDATED))
+        numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
+    folds[order] = numbers
+    return folds
+
+
+class Trials:
+    """Trials of choices on the folds of the labelled samples."""
+
+    def __init__(self, problem: Problem, folds: Array) -> None:
+        self._problem = problem
+        self._folds = folds
+        self._options = problem.options.short(TRIAL_ITERATIONS)
+        self._hidden = [folds == f for f in range(int(folds.max()) + 1)]
+        self.validated = folds >= 0
+        self.scores: dict[str, float] = {}
+
+    def readouts(self, choice: Choice, options: list[ReadoutOptions]) -> list[Array]:
+        """Return the predictions of several readouts over the same topics, (n, k) each."""
+        problem, labels = self._problem, self._problem.labels
+        found = [np.zeros(labels.members.shape) for _ in options]
+        known = labels.known
+        for hidden in self._hidden:
+            seen = labels.only(~hidden)
+            fit = problem.topics(seen, choice, self._options)
+            shares = np.zeros((len(known), len(fit.A)))
+            shares[known] = problem.shares(fit.A, known)
+            rows = seen.known
+            for logits, option in zip(found, options, strict=True):
+                tried = replace(choice, readout=replace(option, tol=_TRIAL_TOLERANCE))
+                readout = read_out(problem, seen, tried, shares[rows], rows)
+                logits[hidden] = readout.logits(problem.context[hidden], shares[hidden])
+        return found
+
+    def whole(self, choice: Choice) -> Array:
+        """Return the predictions of a whole training with its rounds, (n, k)."""
+        problem, labels = self._problem, self._problem.labels
+        logits = np.zeros(labels.members.shape)
+        for hidden in self._hidden:
+            trained = train(problem, labels.only(~hidden), choice, self._options)
+            shares = problem.shares(trained.fit.A, hidden)
+            logits[hidden] = trained.readout.logits(problem.context[hidden], shares)
+        return logits
+
+    def score(self, name: str, logits: Array) -> float:
+        """Return and note the score of predictions: accuracy, or for several labels mean F."""
+        labels, rows = self._problem.labels, self.validated
+        if labels.several:
+            value = f_score(labels, logits, rows)
+        else:
+            value = float(np.mean(logits[rows].argmax(axis=1) == labels.codes[rows]))
+        self.scores[name] = value
+        return value
+
+    def better(self, value: float, than: float) -> bool:
+        """Whether a score is better by more than a part of its standard error."""
+        count = self.validated.sum()
+        error = np.sqrt(max(than * (1 - than), 1e-4) / count)
+        margin = _LIKELY if count >= _MANY_VALIDATED else _CLEARLY
+        return bool(value > than + margin * error)
+
+
+def f_score(labels: Labels, logits: Array, rows: Array) -> float:
+    """Return the mean of micro and macro F at the best threshold in common."""
+    truth = labels.members[rows] > 0
+    chance = probabilities(logits[rows], True)
+    best = 0.0
+    for threshold in np.linspace(0.05, 0.95, 19):
+        guess = chance > threshold
+        scores = [f1_score(truth, guess, average=a, zero_division=0) for a in ("micro", "macro")]
+        best = max(best, float(np.mean(scores)))
+    return best
+
+
+def choose(
+    problem: Problem, choices: list[Choice], balances: bool = False
+) -> tuple[Choice, Validation]:
+    """Choose topics and readout, then whether self-training helps, by label-blind validation.
+
+    The first of `choices` is the rule for too few labels, and stands where nothing is clearly
+    better.  With `balances` a readout with balanced classes is tried too.
+    """
+    folds = folds_of(problem.labels, problem.seed)
+    if folds is None:
+        return choices[0], Validation()
+    rows = _tried_rows(problem)
+    if rows.all():
+        return _chosen(problem, choices, folds, balances)
+    choice, found = _chosen(problem.part(rows), choices, folds[rows], balances)
+    logits = np.zeros(problem.labels.members.shape)
+    logits[rows] = found.logits
+    return choice, replace(found, folds=folds, logits=logits)
+
+
+def _tried_rows(problem: Problem) -> Array:
+    """Return which samples take part in trials: the labelled ones, and some of the others."""
+    rows = problem.labels.known
+    plain = problem.X_weights is None and not isinstance(problem.X, CsrFile)
+    if not plain or isinstance(problem.init, (tuple, list)):
+        return np.ones(len(rows), dtype=bool)
+    others = np.random.default_rng(problem.seed).permutation(np.flatnonzero(~rows))
+    rows = rows.copy()
+    rows[others[: max(0, _MOST_TRIED - int(rows.sum()))]] = True
+    return np.asarray(rows)
+
+
+def _chosen(
+    problem: Problem, choices: list[Choice], folds: Array, balances: bool
+) -> tuple[Choice, Validation]:
+    default = choices[0]
+    trials = Trials(problem, folds)
+    no_rounds = replace(default, rounds=0)
+    best, score, logits = _best_readout(trials, no_rounds, balances)
+    for other in choices[1:]:
+        tried = replace(other, rounds=0, readout=best.readout)
+        (predicted,) = trials.readouts(tried, [tried.readout])
+        value = trials.score(_name(tried), predicted)
+        if trials.better(value, score):
+            best, score, logits = tried, value, predicted
+    if default.rounds and not problem.labels.known.all():
+        tried = replace(best, rounds=default.rounds)
+        predicted = trials.whole(tried)
+        value = trials.score(_name(tried), predicted)
+        if not trials.better(score, value):
+            best, score, logits = tried, value, predicted
+    return best, Validation(trials.scores, score, folds, logits)
+
+
+def _best_readout(trials: Trials, choice: Choice, balances: bool) -> tuple[Choice, float, Array]:
+    given = choice.readout
+    options = [replace(given, C=C, row_scale=scale) for C, scale in _READOUTS]
+    options = [given, *(option for option in options if option != given)]
+    if balances:
+        options.append(replace(options[-1], class_weight="balanced"))
+    found = trials.readouts(choice, options)
+    best = 0
+    values = []
+    for place, (option, logits) in enumerate(zip(options, found, strict=True)):
+        values.append(trials.score(_name(replace(choice, readout=option)), logits))
+        if trials.better(values[place], values[best]):
+            best = place
+    return replace(choice, readout=options[best]), values[best], found[best]
+
+
+def _name(choice: Choice) -> str:
+    weight = choice.supervision_weight
+    words = "balanced" if weight is None else f"{weight:g}"
+    return (
+        f"n_components={choice.n_components}, supervision_weight={words}, "
+        f"{choice.readout.name}, self_training={choice.rounds}"
+    )
+
+
+def calibrated(readout: Readout, labels: Labels, validation: Validation) -> Readout:
+    """Return the readout with logits that are as sure as the validation was right."""
+    if validation.logits is None or validation.folds is None:
+        return readout
+    rows = validation.folds >= 0
+    targets = labels.targets(rows)
+    slope, offset = calibration(validation.logits[rows], targets, labels.several)
+    k = len(readout.intercepts)
+    return readout.calibrated(np.full(k, slope), np.full(k, offset))

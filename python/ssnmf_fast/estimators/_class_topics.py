@@ -1,0 +1,190 @@
+"""Topics of classes: starts at the means of classes, supports, and the guided factorisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .. import weights
+from .._csr_file import CsrFile
+from .._factorize import Factorization, factorize
+
+Array = npt.NDArray[Any]
+
+_OVERALL = 0.3  # share of the mean of all samples in a start
+_UNLIKELY = 0.1  # of a class in the start of B for components of others
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Parameters of a factorisation as the user gave them."""
+
+    reconstruction: str
+    supervision: str
+    solver: str
+    max_iter: int
+    tol: float
+    n_threads: int | None
+    callback: Any = None
+    verbose: int = 0
+
+    def short(self, max_iter: int) -> FitOptions:
+        """Return the same for a trial: fewer iterations, and nobody is told."""
+        return replace(self, max_iter=min(self.max_iter, max_iter), callback=None, verbose=0)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of :func:`factorize` but for those of the labels."""
+        names = ("reconstruction", "solver", "max_iter", "tol", "n_threads", "callback", "verbose")
+        return {name: getattr(self, name) for name in names}
+
+
+def components_of_classes(n_components: int, counts: Array) -> Array:
+    """Return the class of every component, (r,): as many for each, what is left for large ones."""
+    k = len(counts)
+    each = np.full(k, n_components // k)
+    each[np.argsort(-counts, kind="stable")[: n_components % k]] += 1
+    return np.repeat(np.arange(k), each)
+
+
+def class_means(X: Any, members: Array, owner: Array, rng: np.random.Generator) -> Array:
+    """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all.
+
+    A class with several components shares its samples out among them at random.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or CsrFile, shape (n, m)
+        NaN counts as 0, and so should what weights say not to look at (:func:`visible`).
+    members : ndarray, shape (n, k)
+        Weight of every sample in a class, 0 outside.
+    owner : ndarray of int, shape (r,)
+        Class of each component.
+    """
+    shown = members[:, owner].astype(np.float64)
+    for c in np.unique(owner):
+        own = np.flatnonzero(owner == c)
+        rows = np.flatnonzero(members[:, c])
+        if len(own) > 1 and len(rows) > 1:
+            chosen = own[rng.permutation(len(rows)) % len(own)]
+            shown[np.ix_(rows, own)] *= np.where(chosen[:, None] == own, 1.0, 0.2)
+            shown[np.ix_(rows, own)] *= rng.uniform(0.5, 1.5, (len(rows), len(own)))
+    totals = shown.sum(axis=0)
+    overall = _weighted_sums(X, np.full((len(members), 1), 1 / len(members)))[0]
+    means = _weighted_sums(X, shown / np.where(totals > 0, totals, 1))
+    means[totals == 0] = overall * rng.uniform(0.5, 1.5, (int((totals == 0).sum()), len(overall)))
+    return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
+
+
+def _weighted_sums(X: Any, weights: Array) -> Array:
+    """Return weights^T X, (columns of weights, m), float64; rows without weight are not read."""
+    if isinstance(X, CsrFile):
+        sums = np.zeros((weights.shape[1], X.shape[1]))
+        for block_rows, block in X.blocks():
+            sums += block.T.dot(weights[block_rows]).T
+        return sums
+    rows = np.flatnonzero(weights.any(axis=1))
+    part = X if len(rows) == len(weights) else X[rows]
+    if not sp.issparse(part):
+        part = np.nan_to_num(part, nan=0.0)
+    return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
+
+
+def visible(X: Any, X_weights: Any) -> Any:
+    """Return X with 0 where an entry has no weight, as far as the form of the weights says so."""
+    if isinstance(X_weights, weights.Missing):
+        hidden = sp.csr_array(X_weights.pattern) != 0
+        return (
+            sp.csr_array(X - X.multiply(hidden))
+            if sp.issparse(X)
+            else np.where(hidden.toarray(), 0, X)
+        )
+    if isinstance(X_weights, weights.Observed):
+        seen = sp.csr_array(X_weights.pattern) != 0
+        return sp.csr_array(seen.multiply(X))
+    if X_weights is None or isinstance(X_weights, weights.Outer) or sp.issparse(X_weights):
+        return X
+    seen = np.asarray(X_weights) > 0
+    return sp.csr_array(X.multiply(seen)) if sp.issparse(X) else np.where(seen, X, 0)
+
+
+def row_sums(X: Any) -> Array:
+    """Return the sum of every sample, float64; NaN counts as 0."""
+    if isinstance(X, CsrFile):
+        return np.concatenate([np.asarray(block.sum(axis=1)).ravel() for _, block in X.blocks()])
+    if sp.issparse(X):
+        return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+    return np.asarray(np.nansum(X, axis=1, dtype=np.float64))
+
+
+def support_of(members: Array, known: Array, owner: Array) -> Array:
+    """Return where S may be positive, (n, r): labelled samples keep to the components of their
+    classes; those without any class, and unlabelled ones, may have all."""
+    support = np.ones((len(members), len(owner)), dtype=bool)
+    rows = np.flatnonzero(known & (members > 0).any(axis=1))
+    support[rows] = (members[rows] > 0)[:, owner]
+    return support
+
+
+def fit_class_topics(
+    X: Any,
+    X_weights: Any,
+    members: Array,
+    known: Array,
+    owner: Array,
+    options: FitOptions,
+    rng: np.random.Generator,
+    start: Array | None = None,
+) -> Factorization:
+    """Factorise X where labelled samples may have the components of their classes only.
+
+    This is the limit of a large supervision weight (TS-NMF).  B says how much of a class one unit
+    of a component stands for: columns sum over the labelled samples to those of Y.
+    """
+    support = support_of(members, known, owner)
+    seen = visible(X, X_weights)
+    A = class_means(seen, members * known[:, None], owner, rng) if start is None else start
+    S = _even_start(seen, A, support)
+    result = factorize(
+        X,
+        n_components=len(owner),
+        X_weights=X_weights,
+        init=(S.astype(X.dtype), A.astype(X.dtype)),
+        S_support=support,
+        **options.arguments(),
+    )
+    return replace(result, B=_class_readings(result.S, members, known, owner))
+
+
+def _even_start(X: Any, A: Array, support: Array) -> Array:
+    """Return a start of S whose rows explain the sums of the samples in equal parts."""
+    scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
+    return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
+
+
+def _class_readings(S: Array, members: Array, known: Array, owner: Array) -> Array:
+    k = members.shape[1]
+    sums = S[known].sum(axis=0, dtype=np.float64)
+    own = np.eye(k)[owner]
+    of_class = np.zeros(k)
+    np.add.at(of_class, owner, sums)
+    totals = members[known].sum(axis=0)
+    rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
+    return np.asarray(own * rates, dtype=S.dtype)
+
+
+def guided_start(
+    X: Any, members: Array, known: Array, owner: Array, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Return S, A and B to start a fit with a finite supervision weight from."""
+    A = class_means(X, members * known[:, None], owner, rng)
+    S = _even_start(X, A, np.ones((len(members), len(owner)), dtype=bool))
+    k = members.shape[1]
+    B = np.where(np.eye(k, dtype=bool)[owner], 1.0, _UNLIKELY)
+    mean = float(S[known].mean(axis=0) @ B.mean(axis=1)) if known.any() else 0.0
+    share = float(members[known].mean()) if known.any() else 1.0
+    B *= share / mean if mean > 0 else 1.0
+    return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)

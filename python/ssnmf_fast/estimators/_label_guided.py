@@ -1,0 +1,205 @@
+"""Training of a classifier on few labels: topics of the classes, a readout, self-training."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import weights
+from .._csr_file import CsrFile
+from .._factorize import Factorization, factorize
+from .._represent import represent
+from ._class_topics import (
+    FitOptions,
+    components_of_classes,
+    fit_class_topics,
+    guided_start,
+    visible,
+)
+from ._known_labels import Labels
+from ._readout import (
+    Context,
+    Readout,
+    ReadoutOptions,
+    fit_readout,
+    probabilities,
+    topic_shares,
+)
+from ._self_training import with_neighbours, with_predictions
+
+Array = npt.NDArray[Any]
+
+SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
+TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
+_REPRESENT_TOL = 1e-3  # of the representations during training
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What decides how well a classifier with few labels does.
+
+    `n_components` is the rank, `rounds` the number of rounds of self-training.
+    """
+
+    supervision_weight: float | None  # None: balanced
+    n_components: int
+    rounds: int
+    readout: ReadoutOptions
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Checked data with their labels, and what stays the same for all trials.
+
+    `start_seed` is that of random starts, where it is not `seed`.
+    """
+
+    X: Any
+    X_weights: Any
+    labels: Labels
+    context: Context
+    options: FitOptions
+    init: Any
+    seed: int
+    start_seed: int | None = None
+
+    def shares(self, A: Array, rows: Array) -> Array:
+        """Return the label-blind topic shares of some samples, (rows, r)."""
+        X, X_weights = self.X, self.X_weights
+        if X_weights is None and not rows.all() and not isinstance(X, CsrFile):
+            return topic_shares(self._represent(X[rows], None, A), A)
+        return topic_shares(self._represent(X, X_weights, A)[rows], A)
+
+    def shares_of_all(self, fit: Factorization, known: Array) -> Array:
+        """Return the same of all samples; a fit has represented those without labels already."""
+        shares = topic_shares(fit.S, fit.A)
+        shares[known] = self.shares(fit.A, known)
+        return shares
+
+    def part(self, rows: Array) -> Problem:
+        """Return the problem of some samples."""
+        labels = Labels(
+            self.labels.members[rows], self.labels.entry_weights[rows], self.labels.several
+        )
+        return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
+
+    def _represent(self, X: Any, X_weights: Any, A: Array) -> Array:
+        return represent(
+            X,
+            A,
+            loss=self.options.reconstruction,
+            X_weights=X_weights,
+            tol=_REPRESENT_TOL,
+            n_threads=self.options.n_threads,
+        )
+
+    def topics(self, labels: Labels, choice: Choice, options: FitOptions) -> Factorization:
+        """Fit the factorisation to some labels."""
+        rng = np.random.default_rng(self.seed)
+        known, members = labels.known, labels.members
+        init = self.init
+        owner = components_of_classes(choice.n_components, labels.counts)
+        if choice.supervision_weight == SUPPORTS:
+            start = None
+            if isinstance(init, (tuple, list)):
+                start = np.asarray(init[1], dtype=np.float64)
+            return fit_class_topics(
+                self.X, self.X_weights, members, known, owner, options, rng, start
+            )
+        if init == "labels":
+            init = guided_start(visible(self.X, self.X_weights), members, known, owner, rng)
+        weight = choice.supervision_weight
+        return factorize(
+            self.X,
+            np.where(labels.entry_weights > 0, members, 0).astype(self.X.dtype),
+            n_components=choice.n_components,
+            supervision=options.supervision,
+            supervision_weight="balanced" if weight is None else weight,
+            X_weights=self.X_weights,
+            Y_weights=_weights_of_labels(labels.entry_weights),
+            init=init,
+            random_state=self.seed if self.start_seed is None else self.start_seed,
+            **options.arguments(),
+        )
+
+
+def _weights_of_labels(entry_weights: Array) -> Any:
+    """Return weights of Y in the cheapest form."""
+    first = entry_weights[:, :1]
+    if not (entry_weights == first).all():
+        return entry_weights
+    return None if (first == 1).all() else weights.outer(rows=first[:, 0])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A factorisation, a readout, and the label-blind shares of the labelled samples, (l, r)."""
+
+    fit: Factorization
+    readout: Readout
+    shares: Array
+
+    @property
+    def weight(self) -> float:
+        """The supervision weight, as a number."""
+        given = self.fit.supervision_weight
+        return SUPPORTS if given is None else given
+
+
+def train(problem: Problem, labels: Labels, choice: Choice, options: FitOptions) -> Trained:
+    """Fit topics and readout to some labels, with rounds of self-training.
+
+    A round takes the surer ones of the samples that are predicted to be of each class as labelled,
+    with a small weight, and starts anew from the means of the larger classes.  The first round asks
+    the nearest neighbours as well: where the readout has few labels to go by, they see clusters.
+    """
+    given = labels
+    for turn in range(choice.rounds):
+        fit = problem.topics(given, choice, options.short(TRIAL_ITERATIONS))
+        known = given.known
+        shares = problem.shares_of_all(fit, known)
+        readout = read_out(problem, given, choice, shares[known], known)
+        chance = probabilities(readout.logits(problem.context, shares), False)
+        if turn == 0:
+            chance = with_neighbours(chance, problem.context.scores, labels, problem.seed)
+        given = with_predictions(labels, chance)
+    fit = problem.topics(given, choice, options)
+    known = given.known
+    shares = problem.shares(fit.A, known)
+    readout = read_out(problem, given, choice, shares, known)
+    return Trained(fit, readout, shares[labels.known[known]])
+
+
+def read_out(
+    problem: Problem, labels: Labels, choice: Choice, shares: Array, rows: Array
+) -> Readout:
+    """Fit the readout to the labels of some rows, whose shares are given."""
+    fitted = fit_readout(
+        problem.context[rows],
+        shares,
+        labels.targets(rows),
+        labels.readout_weights(rows),
+        choice.readout,
+        labels.several,
+    )
+    return _padded(fitted, labels.members.shape[1])
+
+
+def _padded(readout: Readout, k: int) -> Readout:
+    """Return the readout with rows for the classes beyond the last one that it has seen."""
+    missing = k - len(readout.intercepts)
+    if not missing:
+        return readout
+    unlikely = np.full(missing, readout.intercepts.min(initial=0.0) - 10.0)
+    return Readout(
+        np.vstack([readout.coefficients, np.zeros((missing, readout.coefficients.shape[1]))]),
+        np.concatenate([readout.intercepts, unlikely]),
+        readout.row_scale,
+        readout.several,
+        np.ones(k),
+        np.zeros(k),
+    )

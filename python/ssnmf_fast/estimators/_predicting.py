@@ -1,0 +1,283 @@
+"""Predictions by a readout, for every estimator that labels guide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._csr_file import CsrFile
+from .._topics import class_means
+from .._validation import check_option
+from ._class_topics import row_sums
+from ._known_labels import Labels
+from ._label_weights import labels_for_training
+from ._readout import (
+    Context,
+    Readout,
+    ReadoutOptions,
+    context_of,
+    fit_readout,
+    leading_directions,
+    probabilities,
+    topic_shares,
+)
+from ._targets import ClassLabels, Indicators
+
+Array = npt.NDArray[Any]
+
+READOUT_ATTRIBUTES = (
+    "readout_coef_",
+    "readout_intercept_",
+    "readout_directions_",
+    "readout_row_scale_",
+    "readout_slope_",
+    "readout_offset_",
+    "thresholds_",
+    "class_shares_",
+)
+_READOUTS = ("logistic",)
+_MANY_LABELS = 50  # labelled samples of a class from which on words say more than topics
+
+
+def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
+    """Return the leading directions of X, or None where samples are only seen through topics.
+
+    That is so for data on disk, and for entries that weights say not to look at.
+    """
+    if isinstance(X, CsrFile) or X_weights is not None:
+        return None
+    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
+    return leading_directions(filled(X, None, None), int(seed), n_threads)
+
+
+def filled(X: Any, S: Array | None, A: Array | None) -> Any:
+    """Return X with S A in the place of missing entries, or 0 without factors."""
+    if sp.issparse(X) or not np.isnan(X).any():
+        return X
+    missing = np.isnan(X)
+    X = np.array(X)
+    X[missing] = 0 if S is None or A is None else (S @ A)[missing]
+    return X
+
+
+class ReadoutPredictions:
+    """What the fitted readout says of new samples; for an estimator with topics and classes."""
+
+    classes_: Array
+    class_prior_: Array
+    components_: Array
+    multilabel_: bool
+    n_threads: int | None
+    readout: str | None
+    unlabelled: Any
+
+    def _check_readout(self) -> None:
+        if self.readout is not None:
+            check_option(self.readout, "readout", _READOUTS)
+
+    def _keep_predictions(
+        self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, names: Any = None
+    ) -> None:
+        """Fit the readout to checked data, and set what belongs to it."""
+        self._drop_readout()
+        self.multilabel_ = isinstance(targets, Indicators)
+        self.classes_ = targets.classes if names is None else names
+        self.class_prior_ = targets.prior()
+        if self.readout is None:
+            return
+        S = self._represent(X, X_weights)  # type: ignore[attr-defined]
+        self._read_out(X, S, X_weights, labels_for_training(targets, None))
+
+    def _keep_readout(self, readout: Readout, directions: Array | None, thresholds: Array) -> None:
+        """Set the attributes of a readout."""
+        self.readout_coef_ = readout.coefficients
+        self.readout_intercept_ = readout.intercepts
+        width = self.components_.shape[1]
+        self.readout_directions_ = np.zeros((0, width)) if directions is None else directions
+        self.readout_row_scale_ = readout.row_scale
+        self.readout_slope_, self.readout_offset_ = readout.slopes, readout.offsets
+        self.thresholds_ = thresholds
+
+    def _drop_readout(self) -> None:
+        for name in READOUT_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+
+    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: Labels) -> None:
+        """Fit a readout over the learned dictionary; S represents the samples without labels."""
+        rows = labels.known
+        enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
+        options = ReadoutOptions(row_scale=4.0 if enough else 1.0)
+        directions = directions_of(X, X_weights, 0, self.n_threads)  # sketched with one seed
+        shares = topic_shares(S, self.components_)
+        context = Context()
+        if directions is not None:
+            context = context_of(filled(X, S, self.components_)[rows], directions)
+        targets, weights = labels.targets(rows), labels.readout_weights(rows)
+        readout = fit_readout(context, shares[rows], targets, weights, options, labels.several)
+        k = labels.members.shape[1]
+        self._keep_readout(readout, directions, np.full(k, 0.5))
+        self.class_shares_ = shares_of_classes(shares[rows], labels)
+
+    def _readout(self) -> Readout:
+        return Readout(
+            self.readout_coef_,
+            self.readout_intercept_,
+            float(self.readout_row_scale_),
+            bool(self.multilabel_),
+            self.readout_slope_,
+            self.readout_offset_,
+        )
+
+    def _logits(self, X: Any) -> Array:
+        check_is_fitted(self)
+        if not hasattr(self, "readout_coef_"):
+            raise AttributeError(
+                f"This {type(self).__name__} has no readout: it was fitted without labels, or by "
+                "partial_fit. Fit it with labels to predict them."
+            )
+        X = self._checked(X, reset=False)  # type: ignore[attr-defined]
+        S = self._represent(X, None)  # type: ignore[attr-defined]
+        directions = self.readout_directions_ if len(self.readout_directions_) else None
+        if isinstance(X, CsrFile):
+            if directions is not None:
+                parts = [(rows, block) for rows, block in X.blocks()]
+                return np.vstack([self._of(block, S[rows], directions) for rows, block in parts])
+            return self._of(X, S, None)
+        return self._of(X, S, directions)
+
+    def _of(self, X: Any, S: Array, directions: Array | None) -> Array:
+        context = Context()
+        if directions is not None:
+            context = context_of(filled(X, S, self.components_), directions)
+        shares = topic_shares(S, self.components_)
+        logits = self._readout().logits(context, shares)
+        # Of a sample without anything nothing is known but how frequent the classes are.
+        logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
+        return logits
+
+    def _prior_logits(self) -> Array:
+        prior = np.clip(self.class_prior_, 1e-9, 1 - 1e-9)
+        return np.asarray(np.log(prior / (1 - prior)) if self.multilabel_ else np.log(prior))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return how strongly the samples belong to the classes.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+
+        Returns
+        -------
+        ndarray, shape (n, k) or (n,)
+            Logits; with two classes, that of the second less that of the first; with multiple
+            labels, how far they lie above those of `thresholds_`: positive values are predicted.
+        """
+        logits = self._logits(X)
+        if self.multilabel_:
+            return np.asarray(logits - np.log(self.thresholds_ / (1 - self.thresholds_)))
+        return logits if logits.shape[1] > 2 else np.asarray(logits[:, 1] - logits[:, 0])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of every class, or of every label by itself.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+
+        Returns
+        -------
+        ndarray, shape (n, k)
+            Above 0 and below 1.
+        """
+        return probabilities(self._logits(X), self.multilabel_)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+
+        Returns
+        -------
+        ndarray, shape (n, k)
+        """
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> Array:
+        """Predict classes, or an indicator matrix of labels.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (n, k)
+            The most probable class; with multiple labels, 1 (int64) where the probability lies
+            above `thresholds_`.
+        """
+        chance = self.predict_proba(X)
+        if self.multilabel_:
+            return np.asarray(chance > self.thresholds_, dtype=np.int64)
+        return np.asarray(self.classes_[chance.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; with multiple labels, the share of samples that are wholly right.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+        y : array_like, shape (n,) or (n, k)
+            True labels; samples that are not, or not wholly, labelled are left out.
+        sample_weight : array_like, shape (n,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        truth, labelled = self._known_targets(y)
+        return scored(self, X, truth, labelled, sample_weight, accuracy_score)
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        """Return the labels of the labelled samples, and which samples those are."""
+        if self.multilabel_:
+            indicators = Indicators(y, n_labels=len(self.classes_))
+            return indicators.known, indicators.complete
+        labels = ClassLabels(y, self.unlabelled, known_classes=self.classes_)
+        return labels.known, labels.labelled
+
+
+def scored(
+    model: Any, X: Any, truth: Array, labelled: Array, sample_weight: Any, metric: Any
+) -> float:
+    """Compare the predictions for the labelled samples with the truth."""
+    if not labelled.any():
+        raise ValueError("y has no labelled sample to score; give at least one.")
+    predicted = model.predict(X)
+    if len(predicted) != len(labelled):
+        raise ValueError(f"X has {len(predicted)} samples and y has {len(labelled)}.")
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight)[labelled]
+    return float(metric(truth, predicted[labelled], sample_weight=sample_weight))
+
+
+def shares_of_classes(shares: Array, labels: Labels) -> Array:
+    """Return the mean share of every component in the labelled samples of each class, (r, k).
+
+    `shares` are those of the labelled samples.
+    """
+    rows = labels.known
+    return class_means(shares, labels.members[rows] * (labels.entry_weights[rows] > 0))

@@ -1,0 +1,148 @@
+"""Curves of the objective of fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..report._maps import GREY
+from ._checks import check_finite
+from ._style import add_legend, add_title, axes_or_new, curve_look, label_axes, logarithmic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+
+_FAR = 4  # ranges of the later values, beyond which a first value is left outside
+_FEW = 30  # points of a curve that are marked
+
+
+def objective_curve(
+    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
+) -> Figure:
+    """Draw the objective (or a bound) of one fit, or of several, against the iterations.
+
+    Parameters
+    ----------
+    fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
+        What has `objective` or `objective_`, or the pairs themselves; a dict gives a name and a
+        colour to every fit.  Values may have any sign.
+    label : str
+        Name of the vertical axis; "lower bound", for example, for what rises.
+    title : str, optional
+        Text above the curves.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, or a value is not finite.
+    TypeError
+        If `fits` is of another kind.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The first value is left outside where it would flatten all that follows: where it is further
+    from the others than four times their range.  A text at the border then says what it is.  The
+    scale is logarithmic where the values that are shown are above 0 and span a factor of more than
+    10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
+    >>> drawn = plotting.objective_curve(fit)
+    >>> drawn.axes[0].get_ylabel()
+    'objective'
+    """
+    named = fits if isinstance(fits, Mapping) else {"": fits}
+    curves = {str(name): _pairs(one) for name, one in named.items()}
+    if not curves:
+        raise ValueError("fits is empty; there is nothing to draw.")
+    drawn, axes = axes_or_new(ax, 6.0, 3.4)
+    lines = []
+    for number, pairs in enumerate(curves.values()):
+        look = curve_look(number)
+        look["marker"] = look["marker"] if len(pairs) <= _FEW else ""
+        lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
+    label_axes(axes, "iteration", label)
+    _fit_values(axes, list(curves.values()))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if isinstance(fits, Mapping):
+        add_legend(axes, lines, list(curves))
+    add_title(axes, title)
+    return drawn
+
+
+def _pairs(fit: Any) -> Array:
+    """Return (iteration, value) of a fit, one pair a row."""
+    values = getattr(fit, "objective", getattr(fit, "objective_", fit))
+    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+        raise TypeError(
+            "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a dict "
+            f"of name to one of these; got {type(fit).__name__}."
+        )
+    if not len(values):
+        raise ValueError(
+            "fits has a fit without values of the objective; there is nothing to draw."
+        )
+    pairs = check_finite(values, "objective")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"fits has pairs of shape {pairs.shape}; needed is (k, 2).")
+    return pairs
+
+
+def _fit_values(axes: Any, curves: list[Array]) -> None:
+    """Choose scale and limits of the values; starts that are far off are named at the border."""
+    everything = np.concatenate([pairs[:, 1] for pairs in curves])
+    later = np.concatenate([pairs[1 if len(pairs) > 2 else 0 :, 1] for pairs in curves])
+    low, high = float(everything.min()), float(everything.max())
+    far = _FAR * float(later.max() - later.min())
+    above, below = high - later.max() > far > 0, later.min() - low > far > 0
+    low = float(later.min()) if below else low
+    high = float(later.max()) if above else high
+    if low > 0 and high / 10 > low:
+        logarithmic(axes)
+        margin = (high / low) ** 0.06
+        limits = low / margin, high * margin
+    else:
+        margin = 0.06 * (high - low)
+        limits = low - margin, high + margin
+    if above or below:
+        axes.set_ylim(limits)
+    if above:
+        _name_starts(axes, curves, "top")
+    if below:
+        _name_starts(axes, curves, "bottom")
+
+
+def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
+    """Say what the values outside are, to the right of where the curves come in."""
+    enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
+    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
+    left = enters > float(np.mean(axes.get_xlim()))
+    axes.annotate(
+        start if len(curves) == 1 else "starts are outside",
+        (enters, 1 if side == "top" else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-6 if left else 6, -3 if side == "top" else 3),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va=side,
+        color=GREY,
+        fontsize=9,
+    )

@@ -1,0 +1,115 @@
+"""What a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._natural import natural_order
+from ._pictures import data_uri
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Counts of (true class, predicted class)."""
+
+    classes: list[str]
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        """Number of samples."""
+        return int(self.counts.sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the samples on the diagonal."""
+        return float(np.trace(self.counts)) / self.total
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG with its heading and caption."""
+
+    title: str
+    caption: str
+    png: bytes
+
+    @property
+    def uri(self) -> str:
+        """The picture as a data: address."""
+        return data_uri(self.png)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How good a fit is in one respect; `meaning` says in a sentence what the value tells."""
+
+    key: str  # in files that programs read
+    name: str
+    value: float
+    shown: str
+    meaning: str
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sample that a topic explains well: the topic's share of it, its label, and how it looks."""
+
+    sample: int
+    share: float
+    label: str = ""
+    text: str = ""
+    image: npt.NDArray[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page shows; parts that are None or empty are left out.
+
+    `shares_note` says what the shares of the classes in the topics are, and `class_counts` from how
+    many samples of each class they come; `examples` has a list for each topic, and `parts` an image
+    for each, (r, height, width), where features are pixels.  `intervals` belong to `accuracies`;
+    `warnings` and `remarks` stand above everything else.
+    """
+
+    title: str
+    lead: str
+    facts: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]
+    objective: Sequence[tuple[int, float]]
+    topics: Any = None
+    confusion: Confusion | None = None
+    accuracies: Sequence[tuple[str, float]] = ()
+    intervals: Sequence[tuple[float, float]] = ()
+    accuracy_title: str = "Accuracy"
+    accuracy_note: str = ""
+    warnings: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    pictures: Sequence[Picture] = field(default=())
+    measures: Sequence[Measure] = field(default=())
+    shares_note: str = ""
+    class_counts: Sequence[int] = ()
+    examples: Sequence[Sequence[Example]] = ()
+    parts: npt.NDArray[Any] | None = None
+
+
+def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
+    """Count pairs of true and predicted classes, in natural order of their names.
+
+    A class unknown to the model is added.
+    """
+    truth = [str(label) for label in truth]
+    names = [str(label) for label in classes]
+    names += sorted(set(truth) - set(names))
+    names = [names[k] for k in natural_order(names)]
+    position = {name: k for k, name in enumerate(names)}
+    counts = np.zeros((len(names), len(names)), dtype=np.int64)
+    for true, guess in zip(truth, predicted, strict=True):
+        counts[position[true], position[str(guess)]] += 1
+    return Confusion(names, counts)

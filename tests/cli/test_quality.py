@@ -1,0 +1,295 @@
+"""What ``ssnmf-fast fit`` says of how good the predictions are, with settings that it chooses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.datasets import load_digits
+from sklearn.metrics import f1_score
+from sklearn.svm import LinearSVC
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import _judged, main
+from ssnmf_fast.cli._judged import LARGEST, MODEL, SVC, Judged, simple_guesses
+from ssnmf_fast.cli._labels import read_labels
+from ssnmf_fast.cli._learning_curve import _covering, _order
+from ssnmf_fast.cli._quality import accuracy, f_score, quality_measures, shortfalls
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def metrics_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
+
+
+def files(folder: Path, per_class: int) -> list[str]:
+    """Write digits of four classes, some of each labelled; return the arguments of `fit`."""
+    X, y = load_digits(n_class=4, return_X_y=True)
+    X, y = X[:300], y[:300]
+    left = dict.fromkeys(range(4), per_class)
+    lines = []
+    for label in y.tolist():
+        left[label] -= 1
+        lines.append(f"digit {label}" if left[label] >= 0 else "")
+    np.save(folder / "X.npy", X)
+    (folder / "y.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    out = str(folder / "out")
+    return ["fit", str(folder / "X.npy"), "--labels", str(folder / "y.txt"), "--out", out]
+
+
+class TestDefault:
+    def test_without_rank_and_model(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(files(tmp_path, 10)) == 0
+        printed = capsys.readouterr().out
+        found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
+        assert found["model"] == "ssnmf"
+        assert type(model) is sf.SSNMFClassifier
+        assert (model.n_components, model.supervision_weight, model.max_iter) == (
+            "auto",
+            "auto",
+            200,
+        )
+        assert model.n_labelled_ == 40  # none is lost
+        assert (found["held_out"], found["judged_by"], found["judged_samples"]) == (
+            *(0, "validation"),
+            int((model.validation_folds_ >= 0).sum()),
+        )
+        assert found["measures"]["accuracy"] == pytest.approx(model.validation_accuracy_)
+        assert found["intervals"]["accuracy"] == pytest.approx(model.validation_interval_)
+        assert "accuracy by validation on 40 labelled samples: " in printed
+        assert "LinearSVC, trained on the same labels: " in printed
+        # Four classes of equal size: which is the largest outside of a fold depends on the folds.
+        largest = re.search(r"always the largest class: ([\d.]+)% \(95% interval ", printed)
+        assert largest is not None
+        assert 15 <= float(largest[1]) <= 25
+
+        used = [row["used as"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
+        assert [used.count(name) for name in ("training", "held out")] == [40, 0]
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "By validation on 40 labelled samples" in page
+        assert "supervision weight, chosen by validation" in page
+
+    def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(files(tmp_path, 2)) == 0
+        found = metrics_of(tmp_path / "out")
+        said = "the accuracy cannot be estimated from so few labels, 8 of 4 classes"
+        assert said in capsys.readouterr().out
+        assert said in found["remarks"][0]
+        assert "needed are about 12, 3 a class on average" in found["remarks"][0]
+        assert "accuracy" not in found["measures"]
+        assert found["judged_by"] is None
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "The accuracy cannot be estimated" in page
+        assert '<section id="accuracy">' not in page
+
+    def test_held_out_samples_where_asked_for(self, tmp_path: Path) -> None:
+        assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
+        found = metrics_of(tmp_path / "out")
+        assert (found["judged_by"], found["held_out"]) == ("held-out samples", 24)
+        rows = rows_of(tmp_path / "out" / "predictions.csv")
+        hidden = [row for row in rows if row["used as"] == "held out"]
+        right = sum(row["label"] == row["prediction"] for row in hidden)
+        assert found["measures"]["accuracy"] == right / 24
+        low, high = found["intervals"]["accuracy"]
+        ends = binomtest(right, 24).proportion_ci(0.95, method="wilson")
+        assert (low, high) == pytest.approx((ends.low, ends.high))
+
+    def test_given_settings_leave_nothing_to_validate(self, tmp_path: Path) -> None:
+        given = ["--rank", "5", "--supervision-weight", "inf", "--readout", "refit"]
+        assert main([*files(tmp_path, 10), *given, "--self-training", "0"]) == 0
+        assert metrics_of(tmp_path / "out")["judged_by"] == "held-out samples"
+        model = sf.load(tmp_path / "out" / "model.npz")
+        assert (model.n_components, model.readout, model.self_training) == (5, "refit", 0)
+        assert model.supervision_weight == float("inf")
+
+    def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(_judged, "_MOST_ENTRIES", 10)
+        assert main(files(tmp_path, 10)) == 0
+        found = metrics_of(tmp_path / "out")
+        assert set(found["measures"]) == {"accuracy", "majority_accuracy"}
+        assert found["remarks"] == ["no simple classifier stands beside it: the data are too large"]
+
+    def test_nothing_is_known(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        more = ["--model", "cnmf", "--rank", "4", "--test-size", "0", "--max-iter", "5"]
+        assert main([*files(tmp_path, 10), *more, "--tol", "0"]) == 0
+        assert "the accuracy is not known, as no labelled sample was held out" in (
+            capsys.readouterr().out
+        )
+
+    def test_rank_is_needed_without_labels(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        command = files(tmp_path, 2)
+        assert main([*command[:2], *command[4:]]) == 2
+        assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
+        assert main([*command, "--model", "cnmf"]) == 2
+        assert "the default with --labels, ssnmf, chooses it" in capsys.readouterr().err
+        more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
+        assert main([*command, *more]) == 2
+        assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err
+
+
+class TestWarnings:
+    def test_noise(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        command = files(tmp_path, 0)
+        rng = np.random.default_rng(0)
+        np.save(tmp_path / "X.npy", rng.random((300, 64)))
+        labels = ["often" if k % 5 else "rare" for k in range(100)] + [""] * 200
+        (tmp_path / "y.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
+        assert main(command) == 0
+        found = metrics_of(tmp_path / "out")
+        below = [
+            name
+            for name, key in (("LinearSVC", "linear_svc"), ("largest class", "majority"))
+            if found["measures"]["accuracy"] < found["measures"][f"{key}_accuracy"]
+        ]
+        assert found["measures"]["majority_accuracy"] == 0.8
+        assert len(found["warnings"]) == len(below) > 0
+        err = capsys.readouterr().err
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        for name, line in zip(below, found["warnings"], strict=True):
+            assert name in line
+            assert f"warning: {line}" in err
+            assert f"Warning: {line}." in page
+
+    def test_words(self) -> None:
+        truth = np.array(["a"] * 60 + ["b"] * 40)
+        own = np.array(["a"] * 30 + ["b"] * 70)  # 70 right
+        svc = np.where(np.arange(100) < 29, "b", truth)  # 71 right
+        guesses = {MODEL: own, SVC: svc, LARGEST: np.full(100, "a")}
+        (line,) = shortfalls(Judged(truth, guesses, ["a", "b"], False))
+        assert line == (
+            "the accuracy of the model, 70.0%, is below the 71.0% of LinearSVC, trained on the "
+            "same labels: on 100 samples so small a difference may be chance"
+        )
+        (line,) = shortfalls(Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False))
+        assert line.endswith("more labels may do better")
+        worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
+        (line,) = shortfalls(Judged(truth, worst, ["a", "b"], True))
+        assert "always predicting the largest class: look whether the data tell" in line
+
+
+class TestScores:
+    def test_accuracy(self) -> None:
+        score = accuracy(np.array([1, 1, 0, 0]), np.array([1, 1, 1, 0]))
+        ends = binomtest(3, 4).proportion_ci(0.95, method="wilson")
+        assert (score.value, score.low, score.high) == (0.75, ends.low, ends.high)
+        assert score.shown(".0%") == "75% (95% interval 30% to 95%)"
+
+    @pytest.mark.parametrize("average", ["micro", "macro"])
+    def test_f_scores(self, average: str) -> None:
+        rng = np.random.default_rng(0)
+        truth = (rng.random((80, 4)) < 0.3).astype(int)
+        guess = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
+        score = f_score(truth, guess, average)
+        assert score.value == pytest.approx(f1_score(truth, guess, average=average))
+        assert score.low < score.value < score.high
+        assert score.high - score.low < 0.3
+        perfect, never = f_score(truth, truth, average), f_score(truth, 1 - truth, average)
+        ends = binomtest(80, 80).proportion_ci(0.95, method="wilson")
+        assert (perfect.value, perfect.high) == (1, 1)
+        assert perfect.low == pytest.approx(ends.low, abs=1e-4)
+        assert (never.value, never.low) == (0, 0)
+        assert never.high == pytest.approx(1 - ends.low, abs=1e-4)
+
+    def test_measures_of_several_labels(self) -> None:
+        truth = np.array([[1, 0], [1, 1], [0, 1]])
+        judged = Judged(truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True)
+        found = {one.key: one for one in quality_measures(judged)}
+        assert list(found) == [
+            *("micro_f", "macro_f", "logistic_regression_micro_f", "logistic_regression_macro_f"),
+        ]
+        assert found["micro_f"].value == found["macro_f"].value == 1
+        worse = np.array([[1, 0], [1, 0], [0, 1]])
+        lines = shortfalls(Judged(truth, {**judged.guesses, MODEL: worse}, ["a", "b"], True))
+        assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
+        assert found["micro_f"].name == "micro F by validation on 3 labelled samples"
+
+
+class TestSimpleGuesses:
+    def test_each_fold_is_predicted_from_the_labels_outside_of_it(self) -> None:
+        rng = np.random.default_rng(0)
+        labels = np.array(["a", "bb", "bb"] * 20)
+        X = rng.random((60, 3)) + (labels == "a")[:, None] * [0.4, 0, 0]
+        known = np.arange(60) < 50
+        folds = np.where(known, np.arange(60) % 3, -1)
+        folds[:6] = -1  # never hidden
+        found = simple_guesses(X, labels, known, folds)
+        assert set(found) == {SVC, LARGEST}
+        assert set(found[LARGEST]) == {"bb"}
+        wanted = np.full(60, "--")
+        for fold in range(3):
+            test = folds == fold
+            machine = LinearSVC(random_state=0).fit(X[known & ~test], labels[known & ~test])
+            wanted[test] = machine.predict(X[test])
+        assert (found[SVC] == wanted[folds >= 0]).all()
+
+    def test_one_class_and_several_labels(self) -> None:
+        X, hidden = np.eye(4), np.array([-1, -1, 0, 0])
+        one = simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
+        assert one[SVC].tolist() == one[LARGEST].tolist() == ["a", "a"]
+        Y = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
+        (name,) = several = simple_guesses(X, Y, hidden < 0, hidden)
+        assert name == "logistic regression"
+        assert several[name].shape == (2, 2)
+
+
+class TestLearningCurve:
+    def test_nested_sizes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*files(tmp_path, 25), "--learning-curve"]) == 0
+        curve = metrics_of(tmp_path / "out")["learning_curve"]
+        assert curve["tested"] == 32  # of 100, 30 % of every class
+        assert curve["labels"][0] == 8
+        assert curve["labels"][-1] == 68
+        assert curve["labels"] == sorted(set(curve["labels"]))
+        for scores in curve["scores"].values():
+            assert len(scores) == len(curve["labels"])
+            for value, low, high in scores:
+                assert 0 <= low <= value <= high <= 1
+        assert curve["scores"]["ssnmf"][-1][0] > 0.8
+        printed = capsys.readouterr().out
+        assert "Learning curve: accuracy on 32 samples" in printed
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "<h2>Learning curve</h2>" in page
+
+    def test_needs_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*files(tmp_path, 4), "--learning-curve"]) == 2
+        assert "--learning-curve needs more labels: of 16 only 4" in capsys.readouterr().err
+        nmf = ["--model", "nmf", "--rank", "2", "--learning-curve"]
+        assert main([*files(tmp_path, 4), *nmf]) == 2
+        assert "--learning-curve counts labels" in capsys.readouterr().err
+
+    def test_every_beginning_shows_all_labels(self) -> None:
+        rng = np.random.default_rng(1)
+        lists = [list(rng.choice(list("aaabbc"), 1)) for _ in range(60)] + [["d", "a"], []]
+        labels = read_labels(lists, None)
+        order = _order(labels, 0)
+        assert sorted(order) == list(range(61))
+        first = _covering(labels, order)
+        assert first <= 4
+        shown = labels.indicators()[order]
+        assert shown[:first].any(axis=0).all()
+        half, whole = shown[:30].mean(axis=0), shown.mean(axis=0)
+        np.testing.assert_allclose(half, whole, atol=0.06)
+
+
+def test_progress_is_that_of_the_last_fit() -> None:
+    X, y = load_digits(n_class=3, return_X_y=True)
+    labels = [int(one) if k < 40 else None for k, one in enumerate(y)]
+    seen: list[int] = []
+    model = sf.SSNMFClassifier(random_state=0, callback=lambda state: seen.append(state.iteration))
+    model.fit(X, labels)
+    assert model.self_training_ >= 1
+    assert seen == sorted(set(seen))

@@ -1,0 +1,168 @@
+"""Ratings that are empty or stand twice, and the bar of `complete`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+from ssnmf_fast.cli._completion_bar import FitsBar, completion_bar
+from ssnmf_fast.cli._ratings import read_ratings
+from ssnmf_fast.cli._source import Source
+
+USERS, ITEMS = 12, 9
+
+
+def written(path: Path, more: str = "") -> Path:
+    rng = np.random.default_rng(0)
+    lines = [
+        f"u{u},i{i},{1 + (u + i) % 3}"
+        for u in range(USERS)
+        for i in range(ITEMS)
+        if i == 0 or rng.random() < 0.6
+    ]
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n" + more, encoding="utf-8")
+    return path
+
+
+def complete(data: Path, out: Path, *more: str) -> int:
+    quick = ["--rank", "1", "--test-size", "0", "--threads", "1"]
+    return main(["complete", str(data), "--out", str(out), *quick, *more])
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+class TestEmpty:
+    def test_are_predicted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        out = tmp_path / "out"
+        plain = written(tmp_path / "a.csv")
+        assert complete(plain, out) == 0
+        assert not (out / "predictions.csv").exists()
+        capsys.readouterr()
+        assert complete(written(tmp_path / "b.csv", "u3,i0, \nu4,i1,\nnew,i1,\n"), out) == 0
+        captured = capsys.readouterr()
+        assert "3 empty ratings, to be predicted" in captured.out
+        assert "1 rows and 0 columns" in captured.err
+        found = rows_of(out / "predictions.csv")
+        assert [(r["user"], r["item"]) for r in found] == [
+            ("u3", "i0"),
+            ("u4", "i1"),
+            ("new", "i1"),
+        ]
+        users = {row["user"]: int(row["place"]) for row in rows_of(out / "users.csv")}
+        items = {row["item"]: int(row["place"]) for row in rows_of(out / "items.csv")}
+        fitted = sf.load(out / "model.npz").to_dense()
+        for row in found:
+            expected = fitted[users[row["user"]], items[row["item"]]]
+            assert float(row["predicted rating"]) == pytest.approx(expected, rel=1e-5)
+        report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+        assert (report["users"], report["empty"]) == (USERS + 1, 3)
+        assert complete(plain, out) == 0  # nothing of the earlier run is left
+        assert not (out / "predictions.csv").exists()
+
+    def test_in_json(self, tmp_path: Path) -> None:
+        rows = [
+            {"user": u, "item": i, "rating": u + i} for u in range(4) for i in range(4) if u - i
+        ]
+        rows += [{"user": 0, "item": 0, "rating": None}, {"user": 1, "item": 1}]
+        rows += [{"user": 2, "item": 2, "rating": float("nan")}]
+        path = tmp_path / "a.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        assert complete(path, tmp_path / "out") == 0
+        found = rows_of(tmp_path / "out" / "predictions.csv")
+        assert [row["user"] for row in found] == ["0", "1", "2"]
+
+    def test_nothing_else(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "a.csv"
+        path.write_text("user,item,rating\na,b,\n", encoding="utf-8")
+        assert complete(path, tmp_path / "out") == 2
+        assert "has no ratings" in capsys.readouterr().err
+
+
+class TestDuplicates:
+    @pytest.mark.parametrize(("how", "value"), [("mean", 13.0), ("first", 10.0), ("last", 17.0)])
+    def test_merged(
+        self, how: str, value: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        table = written(tmp_path / "a.csv", "x,i0,10\nx,i1,3\nx,i0,12\nx,i0,\nx,i0,17\n")
+        out = tmp_path / "out"
+        assert complete(table, out, "--duplicates", how, "--exact") == 0
+        assert "2 more of the same pairs" in capsys.readouterr().out
+        counts = {row["user"]: int(row["ratings"]) for row in rows_of(out / "users.csv")}
+        assert counts["x"] == 2
+        read = read_ratings(Source(table, ".csv", "utf-8", ","), [None] * 3, how)
+        rated = dict(zip(zip(read.rows, read.columns, strict=True), read.values, strict=True))
+        assert len(rated) == len(read.values)
+        places = (USERS, read.items.index("i0")), (USERS, read.items.index("i1"))
+        assert [rated[place] for place in places] == [value, 3]
+
+    def test_refused_unless_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        table = written(tmp_path / "a.csv", "u3,i0,10\n")
+        assert complete(table, tmp_path / "out") == 2
+        assert "give --duplicates mean, first or last" in capsys.readouterr().err
+        np.save(tmp_path / "X.npy", np.ones((3, 2)))
+        assert complete(tmp_path / "X.npy", tmp_path / "o.npy", "--duplicates", "mean") == 2
+        assert "--duplicates belongs to a table of ratings" in capsys.readouterr().err
+
+
+class _Recorded:
+    """Stands for tqdm: what it was told."""
+
+    made: list[_Recorded]
+
+    def __init__(self, total: int | None, **_: object) -> None:
+        self.total, self.n, self.shown, self.unit = total, 0, [], ""
+        self.made.append(self)
+
+    def update(self, steps: int) -> None:
+        assert steps >= 0
+        self.n += steps
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        self.shown.append((self.n, text))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[_Recorded]:
+    stub = types.ModuleType("tqdm")
+    made: list[_Recorded] = []
+    monkeypatch.setattr(_Recorded, "made", made, raising=False)
+    monkeypatch.setattr(stub, "tqdm", _Recorded, raising=False)
+    monkeypatch.setitem(sys.modules, "tqdm", stub)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    return made
+
+
+def test_one_bar_for_all_ranks(bars: list[_Recorded], tmp_path: Path) -> None:
+    table = written(tmp_path / "a.csv")
+    command = ["complete", str(table), "--out", str(tmp_path / "out"), "--threads", "1"]
+    assert main(command) == 0
+    choice, final = bars
+    assert choice.total == 4  # ranks 1, 2 and 5, and the fit of the one that is chosen
+    assert final.total == 1
+    done = [n for n, _ in choice.shown]
+    assert done == sorted(done)
+    assert 1 <= done[-1] < choice.total
+    assert "rank 1, gamma 4, iteration" in choice.shown[0][1]
+
+
+def test_bar_of_an_exact_fit(bars: list[_Recorded]) -> None:
+    options = types.SimpleNamespace(rank=None, max_iter=None, method="auto")
+    completion_bar(options, (9, 9), noisy=False, chosen=False)
+    completion_bar(types.SimpleNamespace(rank=3, max_iter=7, method="irls"), (9, 9), False, False)
+    assert [bar.total for bar in bars] == [200, 7]
+    assert isinstance(completion_bar(options, (9, 9), noisy=True, chosen=False), FitsBar)
+    assert bars[-1].total == 4

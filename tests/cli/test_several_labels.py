@@ -1,0 +1,194 @@
+"""Models of ``ssnmf-fast fit`` for samples of several labels, and topics named by labels."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+
+PETS = ["cat dog pet", "cats dogs pet", "dog cat mat", "pet cat vet", "dog vet pet"] * 2
+MONEY = ["stock bank", "bank price stock", "price market", "market bank", "bank stock"] * 2
+TRUTH = ["pets"] * 10 + ["money"] * 10 + ["money; pets"] * 10
+PAGE = "<i>page</i>"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def measures_of(folder: Path) -> dict[str, float]:
+    content = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    return dict(content["measures"])
+
+
+def error_line(capsys: pytest.CaptureFixture[str]) -> str:
+    err = capsys.readouterr().err
+    assert err.startswith("ssnmf-fast: error: "), err
+    assert err.count("\n") == 1, err
+    return err
+
+
+def fit(data: Path, model: str, out: Path, *more: str, rank: str | None = "2") -> int:
+    size = [] if rank is None or model == "ts-nmf" else ["--rank", rank]
+    given = ["--model", model, "--out", str(out), "--min-df", "1", *size]
+    return main(["fit", str(data), *given, *more])
+
+
+@pytest.fixture
+def single(tmp_path: Path) -> Path:
+    """Texts of two classes, four of them unlabelled."""
+    path = tmp_path / "single.csv"
+    lines = ["text,kind"]
+    for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):
+        lines += [f"{a},{PAGE if k < 8 else ''}", f"{b},{'money' if k < 8 else ''}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> tuple[Path, Path]:
+    """The same texts and mixtures of them, labels by a separator and as lists."""
+    texts = [(a, ["pets"]) for a in PETS] + [(b, ["money"]) for b in MONEY]
+    mixed = [(f"{a} {b}", ["money", "pets"]) for a, b in zip(PETS, MONEY, strict=True)]
+    rows = [*texts, *mixed, ("cat bank", [])]
+    table, lines = tmp_path / "several.csv", tmp_path / "several.jsonl"
+    body = [f"{text},{'; '.join(names)}" for text, names in rows]
+    table.write_text("\n".join(["text,kind", *body]) + "\n", encoding="utf-8")
+    written = [json.dumps({"text": text, "kind": names}) for text, names in rows]
+    lines.write_text("\n".join(written) + "\n", encoding="utf-8")
+    return table, lines
+
+
+class TestTopicSupervised:
+    def test_number_of_topics(
+        self, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        sizes = {(): 2, ("--free-topics", "2"): 4, ("--rank", "3"): 3}
+        for more, size in sizes.items():
+            assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 0
+            assert len(sf.load(tmp_path / "out" / "model.npz").components_) == size
+        names = [row["name"] for row in rows_of(tmp_path / "out" / "topics.csv")]
+        assert list(dict.fromkeys(names)) == [PAGE, "money", "free0"]
+        capsys.readouterr()
+        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", "--rank", "1") == 2
+        assert "--rank 1 is too small: the labels name 2 topics" in error_line(capsys)
+        both = ["--rank", "3", "--free-topics", "1"]
+        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *both) == 2
+        assert "give one" in error_line(capsys)
+
+    def test_measures_and_predictions(
+        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        out = tmp_path / "out"
+        more = ["--labels", "kind", "--label-separator", ";", "--free-topics", "1"]
+        assert fit(several[0], "ts-nmf", out, *more) == 0
+        rows = rows_of(out / "predictions.csv")
+        assert set(rows[0]) == {
+            *("sample", "label", "used as", "prediction", "topic", "weight"),
+            *("probability money", "probability pets"),
+            *("weight money", "weight pets", "weight free0"),
+        }
+        assert rows[20]["label"] == "money;pets"
+        hidden = [row for row in rows if row["used as"] == "held out"]
+        assert len(hidden) == 6
+        right = np.mean([row["topic"] in row["label"].split(";") for row in hidden])
+        S = np.array([[float(r["weight money"]), float(r["weight pets"])] for r in hidden])
+        truth = np.array([["money" in r["label"], "pets" in r["label"]] for r in hidden])
+        matching = sf.metrics.match_topics(S, truth.astype(float))
+        found = measures_of(out)
+        assert found["largest_topic_right"] == pytest.approx(right)
+        assert found["similarity"] == pytest.approx(matching.score, rel=1e-4)
+        assert found["resolved_topics"] == matching.n_resolved == 2
+        printed = capsys.readouterr().out
+        assert f"largest topic among the labels of 6 held-out samples: {right:.1%}" in printed
+        assert "resolved topics: 2 of 2" in printed
+
+        # What explains most of a sample does not depend on the scale of a topic.
+        model = sf.load(out / "model.npz")
+        model.components_[0] *= 100
+        sf.save(model, out / "model.npz")
+        new = tmp_path / "new.csv"
+        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
+        again = rows_of(new)
+        assert [row["topic"] for row in again] == [row["topic"] for row in rows]
+        assert float(again[0]["weight"]) == pytest.approx(float(rows[0]["weight"]), rel=1e-3)
+
+    def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
+        more = ["--labels", "kind", "--test-size", "0"]
+        assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0
+        assert set(measures_of(tmp_path / "out")) == {"coherence"}
+
+
+class TestSeveralLabels:
+    @pytest.mark.parametrize("model", ["ssnmf", "ts-nmf", "nmf-alpha"])
+    def test_lists_as_separated(
+        self, model: str, several: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        table, lines = several
+        more = ["--label-separator", ";"]
+        assert fit(table, model, tmp_path / "a", "--labels", "kind", *more) == 0
+        assert fit(lines, model, tmp_path / "b", "--labels", "kind") == 0
+        for name in ("predictions.csv", "topic_classes.csv", "representation.npy"):
+            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+    def test_f_scores(
+        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(several[1], "nmf-alpha", tmp_path / "out", "--labels", "kind") == 0
+        found = measures_of(tmp_path / "out")
+        own = {"micro_f", "macro_f"}
+        others = {f"logistic_regression_{name}" for name in own}
+        assert set(found) == {*own, *others, "coherence"}
+        assert found["micro_f"] > 0.8
+        printed = capsys.readouterr().out
+        assert "micro F on 6 held-out samples: " in printed
+        assert "micro F of logistic regression (balanced), trained on the same labels: " in printed
+
+    @pytest.mark.parametrize("model", ["ssnmf", "dd", "ts-nmf", "nmf-alpha"])
+    def test_predicted_names(self, model: str, several: tuple[Path, Path], tmp_path: Path) -> None:
+        out, new = tmp_path / "out", tmp_path / "new.csv"
+        more = ["--labels", "kind", "--label-separator", "; "]
+        assert fit(several[0], model, out, *more) == 0
+        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
+        rows = rows_of(new)
+        allowed = {"", "money", "pets", "money; pets"}
+        assert {row["prediction"] for row in rows} <= allowed
+        right = [row["prediction"] == kind for row, kind in zip(rows, TRUTH, strict=False)]
+        assert np.mean(right) > 0.7
+        assert all(0 <= float(row["probability pets"]) <= 1 for row in rows)
+        first = [row["prediction"] for row in rows_of(out / "predictions.csv")]
+        assert first == [row["prediction"] for row in rows]
+
+    @pytest.mark.parametrize("model", ["cnmf", "supervised-vbnmf"])
+    def test_refused(
+        self,
+        model: str,
+        several: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert fit(several[1], model, tmp_path / "out", "--labels", "kind") == 2
+        message = error_line(capsys)
+        assert "sample 20 has several labels (money, pets)" in message
+        assert "ssnmf, ff, fd, df, dd, ts-nmf, nmf-alpha take several" in message
+
+    def test_learning_curve(self, several: tuple[Path, Path], tmp_path: Path) -> None:
+        more = ["--labels", "kind", "--test-size", "0.4", "--learning-curve"]
+        assert fit(several[1], "ts-nmf", tmp_path / "out", *more) == 0
+        content = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
+        curve = content["learning_curve"]
+        assert (
+            (curve["metric"], curve["tested"])
+            == ("micro F", content["held_out"])
+            == ("micro F", 12)
+        )
+        assert set(curve["scores"]) == {"ts-nmf", "logistic regression"}
+        last = curve["scores"]["ts-nmf"][-1][0]  # all labels that the fit itself had
+        assert last == pytest.approx(content["measures"]["micro_f"])

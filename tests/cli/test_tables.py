@@ -1,0 +1,215 @@
+"""Tables as they come: encodings, delimiters, rows that do not fit, ids."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssnmf_fast.cli import main
+
+TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fit(data: Path, out: Path, *more: str, labels: str = "kind") -> int:
+    basic = ["--labels", labels, "--rank", "2", "--min-df", "1", "--out", str(out)]
+    return main(["fit", str(data), *basic, *more])
+
+
+def written(path: Path, encoding: str = "utf-8", delimiter: str = ",") -> Path:
+    lines = ["text,kind", *(f"{text},{'ab'[k % 2]}" for k, text in enumerate(TEXTS))]
+    content = ("\r\n".join(lines) + "\r\n").replace(",", delimiter).encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def terms(out: Path) -> set[str]:
+    return {row["term"] for row in rows_of(out / "topics.csv")}
+
+
+class TestEncoding:
+    @pytest.mark.parametrize(
+        ("encoding", "option"),
+        [
+            ("utf-8", None),
+            ("utf-8-sig", None),
+            ("utf-8-sig", "UTF-8"),
+            ("latin-1", "latin-1"),
+            ("utf-16", "utf-16"),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+    def test_known(self, encoding: str, option: str | None, name: str, tmp_path: Path) -> None:
+        more = [] if option is None else ["--encoding", option]
+        assert fit(written(tmp_path / name, encoding), tmp_path / "out", *more) == 0
+        assert {"café", "vét"} <= terms(tmp_path / "out")
+
+    @pytest.mark.parametrize(("encoding", "guess"), [("latin-1", "cp1252"), ("utf-16", "utf-16")])
+    def test_other_is_named(
+        self, encoding: str, guess: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(written(tmp_path / "a.csv", encoding), tmp_path / "out") == 2
+        err = capsys.readouterr().err
+        assert "is not UTF-8 text" in err
+        assert f"--encoding, perhaps {guess}" in err
+        assert not (tmp_path / "out").exists()
+
+    def test_other_files_too(self, tmp_path: Path) -> None:
+        table = written(tmp_path / "a.csv", "latin-1")
+        words, labels = tmp_path / "words.txt", tmp_path / "labels.txt"
+        words.write_bytes("café\n".encode("latin-1"))
+        labels.write_bytes("\n".join("ëb"[k % 2] for k in range(12)).encode("latin-1"))
+        options = ["--encoding", "latin-1", "--stop-words", str(words), "--text", "text"]
+        assert fit(table, tmp_path / "out", *options, labels=str(labels)) == 0
+        assert "café" not in terms(tmp_path / "out")
+        assert rows_of(tmp_path / "out" / "predictions.csv")[0]["label"] == "ë"
+
+
+class TestDelimiter:
+    @pytest.mark.parametrize(
+        ("name", "mark", "option"),
+        [("a.csv", ";", ";"), ("a.csv", "\t", "tab"), ("a.csv", "\t", r"\t"), ("a.tsv", "|", "|")],
+    )
+    def test_given(self, name: str, mark: str, option: str, tmp_path: Path) -> None:
+        table = written(tmp_path / name, delimiter=mark)
+        assert fit(table, tmp_path / "out", "--delimiter", option) == 0
+
+    def test_format_over_ending(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        table = written(tmp_path / "a.data", delimiter="\t")
+        assert fit(table, tmp_path / "out", "--format", "tsv") == 0
+        np.save(tmp_path / "X.npy", np.ones((3, 2)))
+        assert fit(tmp_path / "X.npy", tmp_path / "out", "--format", "csv") == 2
+        assert "--format is for tables" in capsys.readouterr().err
+        assert fit(table, tmp_path / "out", "--format", "jsonl", "--delimiter", ";") == 2
+        assert "--delimiter belongs to .csv and .tsv" in capsys.readouterr().err
+
+    def test_hints(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        table = written(tmp_path / "a.csv", delimiter=";")
+        assert fit(table, tmp_path / "out") == 2
+        assert "Is ';' the delimiter? If so, give --delimiter ';'" in capsys.readouterr().err
+        assert main(["fit", str(table), "--rank", "2", "--out", str(tmp_path / "out")]) == 0
+        assert "name it with --delimiter" in capsys.readouterr().err
+        assert main(["complete", str(table), "--out", str(tmp_path / "new")]) == 2
+        assert "Is ';' the delimiter?" in capsys.readouterr().err
+
+
+class TestRows:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("text,kind\ncat,a\ndog\n", "line 3: 1 cell between delimiters ','; the first line"),
+            ("text,kind\n\ncat,a\ndog, mat,a\n", "line 4: 3 cells"),
+            ('text,kind\ncat,a\n"dog,a\ncow,b\n', "line 3: 1 cell"),
+            ('text,kind\ncat,a\n"dog,a\ncow,b\n', "is a quotation mark left open?"),
+            ("\ntext,kind,text\ncat,a,b\n", "line 2: two columns are called 'text'"),
+        ],
+    )
+    def test_bad_ones(
+        self, content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        table = tmp_path / "a.csv"
+        table.write_text(content, encoding="utf-8")
+        assert fit(table, tmp_path / "out") == 2
+        assert message in capsys.readouterr().err
+
+    def test_blank_lines(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        one = tmp_path / "one.csv"
+        one.write_text("text\n" + "\n".join([*TEXTS[:2], "", *TEXTS[2:]]) + "\n", "utf-8")
+        labels = tmp_path / "labels.txt"
+        labels.write_text("a\nb\n\na\nb\n" + "\n" * 8, "utf-8")
+        assert fit(one, tmp_path / "out", labels=str(labels)) == 0
+        assert "1 of 13 texts have no known word (sample 2)" in capsys.readouterr().err
+        known = [row["label"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
+        assert known == ["a", "b", "", "a", "b", *[""] * 8]
+        two = tmp_path / "two.csv"
+        two.write_text("text,kind\n\ncat dog,a\n \nstock bank,b\n\n", "utf-8")
+        assert main(["predict", str(tmp_path / "out"), str(two), "--out", str(one)]) == 0
+        assert [row["sample"] for row in rows_of(one)] == ["0", "1"]
+
+    def test_texts_without_known_words(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert fit(written(tmp_path / "a.csv"), tmp_path / "out") == 0
+        capsys.readouterr()
+        new = tmp_path / "new.csv"
+        new.write_text("text\nxyzzy\ndog pet\nplugh\n", encoding="utf-8")
+        assert main(["predict", str(tmp_path / "out"), str(new), "--out", str(new) + ".csv"]) == 0
+        err = capsys.readouterr().err
+        assert "2 of 3 texts have no known word (sample 0, 2): they all get the same" in err
+        first, _, last = rows_of(Path(f"{new}.csv"))
+        assert {**first, "sample": ""} == {**last, "sample": ""}
+
+    def test_few_topics(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert fit(written(tmp_path / "a.csv"), tmp_path / "out") == 0
+        assert "below the number of classes" not in capsys.readouterr().err
+        assert fit(written(tmp_path / "a.csv"), tmp_path / "out", "--rank", "1") == 0
+        assert "--rank 1 is below the number of classes, 2" in capsys.readouterr().err
+
+    def test_nan(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        data = tmp_path / "X.npy"
+        np.save(data, np.full((4, 3), np.nan))
+        out = str(tmp_path / "out")
+        assert main(["fit", str(data), "--rank", "1", "--out", out]) == 2
+        assert "all of its entries are NaN" in capsys.readouterr().err
+        X = np.random.default_rng(0).random((6, 4))
+        X[2] = np.nan
+        np.save(data, X)
+        assert main(["fit", str(data), "--rank", "1", "--out", out]) == 0
+        capsys.readouterr()
+        assert main(["predict", out, str(data), "--out", f"{out}/p.csv"]) == 0
+        assert "1 of 6 samples have no value but NaN (the first is sample 2)" in (
+            capsys.readouterr().err
+        )
+
+
+class TestIds:
+    def with_ids(self, path: Path, name: str) -> Path:
+        lines = [f"{name},text,kind", *(f"k{k},{t},{'ab'[k % 2]}" for k, t in enumerate(TEXTS))]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    @pytest.mark.parametrize(
+        ("name", "more", "shown"),
+        [
+            ("id", [], "id"),
+            ("key", ["--id", "key"], "key"),
+            ("key", [], None),
+            ("prediction", ["--id", "prediction"], "id"),
+        ],
+    )
+    def test_kept(self, name: str, more: list[str], shown: str | None, tmp_path: Path) -> None:
+        table = self.with_ids(tmp_path / "a.csv", name)
+        out = tmp_path / "out"
+        assert fit(table, out, "--text", "text", *more) == 0
+        new = tmp_path / "p.csv"
+        assert main(["predict", str(out), str(table), "--out", str(new), *more]) == 0
+        for path in (out / "predictions.csv", new):
+            found = rows_of(path)
+            if shown is None:
+                assert "key" not in found[0]
+            else:
+                assert [row[shown] for row in found] == [f"k{k}" for k in range(12)]
+            assert [row["prediction"] for row in found] == ["a", "b"] * 6
+
+    def test_is_not_taken_for_the_text(self, tmp_path: Path) -> None:
+        table = tmp_path / "a.csv"
+        self.with_ids(table, "id")
+        table.write_text(table.read_text("utf-8").replace("text", "body"), "utf-8")
+        assert fit(table, tmp_path / "out") == 0
+        assert "pet" in terms(tmp_path / "out")
+
+    def test_errors(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert fit(written(tmp_path / "a.csv"), tmp_path / "out", "--id", "key") == 2
+        assert "no column 'key'" in capsys.readouterr().err
+        np.save(tmp_path / "X.npy", np.ones((3, 2)))
+        command = ["fit", str(tmp_path / "X.npy"), "--rank", "1", "--out", str(tmp_path / "out")]
+        assert main([*command, "--id", "key"]) == 2
+        assert "--id names a column of a table" in capsys.readouterr().err

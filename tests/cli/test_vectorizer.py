@@ -1,0 +1,161 @@
+"""How texts become terms, and that `predict` repeats what `fit` did."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssnmf_fast.cli import main
+from ssnmf_fast.cli._entities import unescaped
+from ssnmf_fast.cli._text import load_vectorizer
+
+TEXTS = [
+    "Oil&#39;s price of oil &quot;falls&quot; &lt;b&gt;again&lt;/b&gt;",
+    "the cat #39;s pet quot;cat&amp;quot; C3PO",
+] * 5
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["text"], *([text] for text in TEXTS)])
+    return path
+
+
+def fit(table: Path, out: Path, *more: str) -> int:
+    return main(["fit", str(table), "--rank", "2", "--min-df", "1", "--out", str(out), *more])
+
+
+def terms(out: Path) -> list[str]:
+    return list(json.loads((out / "vectorizer.json").read_text(encoding="utf-8"))["terms"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a &lt; b &amp; c", "a < b & c"),
+        ("&amp;quot;so&amp;quot;", '"so"'),
+        ("Bush #39;s quot;plan quot;", 'Bush \'s "plan "'),
+        ("see issue #12; and A#39;", "see issue #12; and A#39;"),
+        ("default; result; salt;", "default; result; salt;"),
+        ("caf&eacute; &#8212;", "café —"),
+    ],
+)
+def test_unescaped(text: str, expected: str) -> None:
+    assert unescaped(text) == expected
+
+
+class TestEntities:
+    def test_are_no_terms(self, table: Path, tmp_path: Path) -> None:
+        assert fit(table, tmp_path / "out") == 0
+        assert not {"39", "lt", "gt", "quot", "amp"} & set(terms(tmp_path / "out"))
+        loaded = load_vectorizer(tmp_path / "out" / "vectorizer.json")
+        same = loaded.transform(TEXTS) - loaded.transform([unescaped(t) for t in TEXTS])
+        assert abs(same).max() == 0
+
+    def test_may_be_kept(self, table: Path, tmp_path: Path) -> None:
+        assert fit(table, tmp_path / "out", "--keep-entities", "--max-df", "1") == 0
+        assert {"39", "lt", "quot"} <= set(terms(tmp_path / "out"))
+        assert not load_vectorizer(tmp_path / "out" / "vectorizer.json").unescape
+
+
+class TestTerms:
+    @pytest.mark.parametrize(
+        ("ngram", "present", "absent"),
+        [
+            ("1", {"price"}, {"price oil"}),
+            ("1,2", {"price", "price oil"}, {"oil price oil"}),
+            ("2", {"price oil"}, {"price"}),
+        ],
+    )
+    def test_ngram(
+        self, ngram: str, present: set[str], absent: set[str], table: Path, tmp_path: Path
+    ) -> None:
+        assert fit(table, tmp_path / "out", "--ngram", ngram) == 0
+        found = set(terms(tmp_path / "out"))
+        assert present <= found
+        assert not absent & found
+        # The stop word "of" is left out before pairs are made, in `predict` too.
+        loaded = load_vectorizer(tmp_path / "out" / "vectorizer.json")
+        row = loaded.transform(["the price of oil"]).toarray()[0]
+        assert {loaded.terms[k] for k in np.flatnonzero(row)} >= present
+
+    def test_predict_repeats_all(self, table: Path, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        options = ["--ngram", "1,2", "--token-pattern", "[A-Za-z]+[0-9]?", "--stop-words", "none"]
+        assert fit(table, out, *options) == 0
+        assert "c3" in terms(out)
+        assert "of oil" in terms(out)
+        assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
+        with (tmp_path / "p.csv").open(newline="") as file:
+            again = [float(row["component0"]) for row in csv.DictReader(file)]
+        S = np.load(out / "representation.npy")
+        np.testing.assert_allclose(again, S[:, 0], rtol=0.02, atol=0.02 * S.max())
+
+    @pytest.mark.parametrize(
+        ("given", "left_out"),
+        [
+            ("english", {"the", "of"}),
+            ("{file}", {"cat"}),
+            ("english,{file}", {"the", "of", "cat"}),
+            ("{file}, english", {"the", "of", "cat"}),
+            ("none", set()),
+        ],
+    )
+    def test_stop_words(self, given: str, left_out: set[str], table: Path, tmp_path: Path) -> None:
+        words = tmp_path / "words.txt"
+        words.write_text("Cat\n\n", encoding="utf-8")
+        option = given.format(file=words)
+        assert fit(table, tmp_path / "out", "--stop-words", option) == 0
+        assert {"the", "of", "cat"} - set(terms(tmp_path / "out")) == left_out
+
+    @pytest.mark.parametrize(
+        ("more", "message"),
+        [
+            (["--ngram", "2,1"], "the larger one last"),
+            (["--ngram", "0"], "numbers of words"),
+            (["--ngram", "1,2,3"], "numbers of words"),
+            (["--ngram", "x"], "numbers of words"),
+            (["--token-pattern", "["], "no regular expression"),
+            (["--token-pattern", "(a)(b)"], "at most one group"),
+            (["--token-pattern", "a*"], "the empty text is no word"),
+            (["--token-pattern", "zzz"], "--token-pattern zzz"),
+            (["--delimiter", "::"], "one character, or tab"),
+            (["--encoding", "rot13"], "no such encoding"),
+            (["--stop-words", "none,english"], "none goes with no other list"),
+            (["--stop-words", "english,nowhere.txt"], "nowhere.txt: no such file"),
+        ],
+    )
+    def test_bad_options(
+        self,
+        more: list[str],
+        message: str,
+        table: Path,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert fit(table, tmp_path / "out", *more) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_files_of_version_1(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert fit(table, out, "--keep-entities") == 0
+    path = out / "vectorizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    new = load_vectorizer(path).transform(TEXTS)
+    for name in ("ngram_range", "stop_words", "unescape"):
+        del content[name]
+    path.write_text(json.dumps({**content, "version": 1}), encoding="utf-8")
+    old = load_vectorizer(path)
+    assert not old.unescape
+    assert abs(old.transform(TEXTS) - new).max() == 0
+    assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
+    path.write_text(json.dumps({**content, "version": 3}), encoding="utf-8")
+    assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 2

@@ -1,0 +1,73 @@
+"""The factor that makes counts of data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssnmf_fast._count_scale import common_step, find_count_scale, scaled
+
+FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", FACTORS)
+def test_counts_times_anything_are_counts(dtype, factor):
+    counts = np.random.default_rng(0).geometric(0.4, size=(50, 40)) - 1
+    X = (factor * counts).astype(dtype)
+    assert find_count_scale(X) == pytest.approx(1 / factor, rel=1e-6)
+    assert find_count_scale(sp.csr_array(X)) == find_count_scale(X)
+    np.testing.assert_allclose(scaled(X, find_count_scale(X)), counts, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", FACTORS)
+def test_the_median_of_measured_values_is_two_counts(dtype, factor):
+    X = np.random.default_rng(0).exponential(size=(50, 40))
+    X[X < 0.5] = 0
+    X = (factor * X).astype(dtype)
+    scale = find_count_scale(X)
+    assert np.median(scale * X[X > 0]) == pytest.approx(2, rel=1e-6)
+    assert find_count_scale(sp.csr_array(X)) == scale
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([2, 3, 5], 1),
+        ([20, 33, 47, 255], 1),
+        ([2, 4, 8], 2),
+        ([0.5, 1.5, 4], 0.5),
+        ([7.4, 12.21, 17.39], 0.37),
+        (np.arange(20, 256) / 255, 1 / 255),
+        ([0.3], 0.3),
+        ([3, 10**9], 1),
+        ([1, 1.5, np.sqrt(2)], None),
+    ],
+)
+def test_common_steps(values, step):
+    found = common_step(np.array(values, dtype=float))
+    assert found == (None if step is None else pytest.approx(step, rel=1e-9))
+
+
+@given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
+def test_integers_are_counts_up_to_a_common_factor(values):
+    assert common_step(np.array(values, dtype=float)) == np.gcd.reduce(values)
+
+
+def test_empty_and_tiny_data():
+    assert find_count_scale(np.zeros((3, 2))) == 1
+    assert find_count_scale(sp.csr_array((3, 2))) == 1
+    with pytest.raises(ValueError, match="too small to be brought to the scale of counts"):
+        find_count_scale(np.full((3, 2), 5e-324))
+
+
+def test_scaling_leaves_the_data_as_they_are():
+    X = sp.csr_array(np.eye(3, dtype=np.float32))
+    assert scaled(X, 1) is X
+    assert scaled(X, 2.5).dtype == np.float32
+    assert X.sum() == 3
+    assert scaled(X, 2.5).sum() == 7.5

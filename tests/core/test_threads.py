@@ -1,0 +1,156 @@
+"""Threads of the kernels: same bits, several callers, forked children, too few threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ssnmf_fast as sf
+from ssnmf_fast import _dispatch
+
+compiled = pytest.mark.skipif(_dispatch.level == "reference", reason="plain NumPy has no threads")
+LOSSES = ("frobenius", "kullback-leibler")
+
+# Large enough for eight threads in the passes.
+DATA = """
+import os, threading, warnings
+import numpy as np, scipy.sparse as sp
+import ssnmf_fast as sf
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+X = sp.random_array((4000, 1500), density=0.02, format="csr", rng=0)
+
+def fit(n_threads):
+    return sf.factorize(X, n_components=10, random_state=0, max_iter=3, n_threads=n_threads).S
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+"""
+
+
+@pytest.fixture(scope="module")
+def text():
+    return sp.random_array((4000, 1500), density=0.02, format="csr", rng=0)
+
+
+def results(X, loss, n_threads):
+    fit = sf.factorize(
+        X,
+        n_components=10,
+        reconstruction=loss,
+        random_state=0,
+        max_iter=3,
+        tol=0,
+        n_threads=n_threads,
+    )
+    S = sf.represent(X[:300], fit.A, loss=loss, n_threads=n_threads)
+    return np.concatenate([fit.S.ravel(), fit.A.ravel(), S.ravel()])
+
+
+def succeeds(code, **options):
+    done = subprocess.run(
+        [sys.executable, "-c", DATA + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_same_bits_for_any_number_of_threads(text, loss, storage):
+    X = text if storage == "sparse" else text[:1000].toarray()
+    alone = results(X, loss, 1)
+    for n_threads in (2, 3, 8):
+        np.testing.assert_array_equal(results(X, loss, n_threads), alone)
+
+
+def test_many_python_threads_at_once(text):
+    alone = {loss: results(text, loss, 1) for loss in LOSSES}
+    jobs = [(LOSSES[i % 2], 1 + i % 4) for i in range(24)]
+    with ThreadPoolExecutor(6) as executor:
+        found = list(executor.map(lambda job: results(text, *job), jobs))
+    for (loss, _), result in zip(jobs, found, strict=True):
+        np.testing.assert_array_equal(result, alone[loss])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_objects_from_before_a_fork_work_in_the_child():
+    succeeds("""
+thin = np.ones((X.shape[0], 2)), np.ones((2, X.shape[1]))
+operator = sf.LowRankPlusSparse(X, *thin, n_threads=4)
+here = sf.randomized_svd(operator, 5, random_state=0, n_threads=4)
+child = os.fork()
+if child == 0:
+    there = sf.randomized_svd(operator, 5, random_state=0, n_threads=4)
+    os._exit(0 if all((a == b).all() for a, b in zip(here, there)) and threads() == 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert (fit(4) == fit(1)).all()  # The parent goes on with threads.
+""")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_while_another_thread_fits():
+    succeeds("""
+here = fit(1)
+stop = threading.Event()
+
+def work():
+    while not stop.is_set():
+        fit(3)
+
+worker = threading.Thread(target=work)
+worker.start()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (fit(3) == here).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+worker.join()
+""")
+
+
+@compiled
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_threads_are_kept_for_the_next_call():
+    succeeds("""
+before = threads()
+fit(4)
+after = threads()
+assert after <= before + 3
+for _ in range(5):
+    fit(4)
+assert threads() == after > before
+""")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
+def test_without_further_threads_there_is_one():
+    resource = pytest.importorskip("resource")
+    large = 1 << 30  # the stack of every new thread; one does not fit in what is left
+    if 0 <= resource.getrlimit(resource.RLIMIT_STACK)[1] < large:
+        pytest.skip("the stack is limited")
+    succeeds(
+        """
+import resource
+here = fit(1)
+before = threads()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 29), resource.RLIM_INFINITY))
+assert (fit(4) == here).all()
+assert threads() == before
+""",
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_STACK, (large, resource.getrlimit(resource.RLIMIT_STACK)[1])
+        ),
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )

@@ -1,0 +1,206 @@
+// The loop over blocks and the threads behind it; also for ThreadSanitizer.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace {
+
+using namespace ssnmf;
+using std::chrono::milliseconds;
+
+std::atomic<int> failures{0};
+
+void check(bool condition, const char* what) {
+  if (!condition) {
+    std::printf("FAILED: %s\n", what);
+    ++failures;
+  }
+}
+
+void nap(milliseconds time = milliseconds(1)) { std::this_thread::sleep_for(time); }
+
+// Waits, a minute at most: a condition that never comes true shall fail, not hang.
+bool comes_true(const std::function<bool()>& condition) {
+  for (int look = 0; look < 60000 && !condition(); ++look) {
+    nap();
+  }
+  return condition();
+}
+
+// Whether every block was done, once.
+bool all_done_once(Size blocks, int threads) {
+  std::vector<int> done(static_cast<std::size_t>(blocks), 0);
+  parallel_for(blocks, threads, [&](Size block) { ++done[static_cast<std::size_t>(block)]; });
+  bool right = true;
+  for (const int count : done) {
+    right = right && count == 1;
+  }
+  return right;
+}
+
+void test_every_block_is_done_once() {
+  for (const int threads : {-1, 0, 1, 2, 3, 8, 100}) {
+    for (const Size blocks : {0, 1, 2, 7, 1000}) {
+      check(all_done_once(blocks, threads), "every block once");
+    }
+  }
+}
+
+void test_helpers_help_and_are_woken() {
+  for (int round = 0; round < 20; ++round) {
+    nap();  // Long enough for them to fall asleep.
+    std::atomic<int> inside{0};
+    std::atomic<bool> met{true};
+    parallel_for(3, 3, [&](Size) {
+      ++inside;
+      met = comes_true([&] { return inside == 3; }) && met;
+    });
+    check(met, "three threads at once");
+  }
+}
+
+void test_sums_do_not_depend_on_threads() {
+  const auto sum = [](int threads) {
+    return ordered_sum(
+        1000, threads, [] { return NoWorkspace{}; },
+        [](NoWorkspace&, Size block) { return 1.0 / (1.0 + 3.0 * static_cast<double>(block)); });
+  };
+  for (const int threads : {2, 3, 8}) {
+    check(sum(threads) == sum(1), "same bits");
+  }
+}
+
+template <class Run>
+std::string message_of(const Run& run) {
+  try {
+    run();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void test_failures_reach_the_caller() {
+  for (const int threads : {1, 2, 8}) {
+    const Size blocks = 1000000;  // At least a quarter of an hour of naps.
+    std::atomic<Size> begun{0};
+    std::atomic<bool> thrown{false};
+    const std::string message = message_of([&] {
+      parallel_for(blocks, threads, [&](Size block) {
+        ++begun;
+        if (block == 5) {
+          thrown = true;
+          throw std::runtime_error("block 5");
+        }
+        if (block > 5) {
+          comes_true([&] { return thrown.load(); });
+          nap();
+        }
+      });
+    });
+    check(message == "block 5", "an exception of a body");
+    check(begun < blocks, "no further blocks after a failure");
+  }
+  std::atomic<int> done{0};
+  const std::string message = message_of([&] {
+    parallel_for(
+        100, 4, []() -> NoWorkspace { throw std::runtime_error("workspace"); },
+        [&](NoWorkspace&, Size) { ++done; });
+  });
+  check(message == "workspace" && done == 0, "an exception of make_workspace");
+  check(all_done_once(100, 4), "work after a failure");
+}
+
+void test_first_failure_is_kept() {
+  BlockQueue queue(10);
+  for (const char* what : {"first", "second"}) {
+    try {
+      throw std::runtime_error(what);
+    } catch (...) {
+      queue.fail();
+    }
+  }
+  Size block = 0;
+  check(!queue.take(block), "a failed queue is empty");
+  check(message_of([&] { queue.rethrow_failure(); }) == "first", "the first failure");
+}
+
+void test_nested() {
+  std::atomic<Size> sum{0};
+  parallel_for(20, 3,
+               [&](Size outer) { parallel_for(30, 3, [&](Size inner) { sum += outer * inner; }); });
+  check(sum == 190 * 435, "nested loops");
+}
+
+void at_once(int callers, const std::function<void(int)>& call) {
+  std::vector<std::thread> threads;
+  for (int caller = 0; caller < callers; ++caller) {
+    threads.emplace_back(call, caller);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+void test_many_callers() {
+  at_once(8, [](int caller) {
+    for (int round = 0; round < 200; ++round) {
+      check(all_done_once(1 + (round * 7 + caller) % 40, 1 + (round + caller) % 5), "many callers");
+      if (round % 20 == caller) {
+        nap();
+      }
+    }
+  });
+  // More at the same time than there are places for.
+  std::atomic<int> inside{0};
+  at_once(50, [&](int) {
+    bool met = false;
+    parallel_for(2, 2, [&](Size block) {
+      if (block == 0) {
+        ++inside;
+        met = comes_true([&] { return inside == 50; });
+      }
+    });
+    check(met, "fifty callers inside");
+  });
+}
+
+void test_forked_child() {
+  check(all_done_once(100, 4), "before a fork");
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto self = std::this_thread::get_id();
+    bool alone = true;
+    parallel_for(100, 4, [&](Size) { alone = alone && std::this_thread::get_id() == self; });
+    _exit(alone && all_done_once(100, 4) ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a forked child");
+  check(all_done_once(100, 4), "after a fork");
+}
+
+}  // namespace
+
+int main() {
+  test_every_block_is_done_once();
+  test_helpers_help_and_are_woken();
+  test_sums_do_not_depend_on_threads();
+  test_failures_reach_the_caller();
+  test_first_failure_is_kept();
+  test_nested();
+  test_many_callers();
+  test_forked_child();
+  std::printf(failures == 0 ? "all passed\n" : "%d failures\n", failures.load());
+  return failures == 0 ? 0 : 1;
+}

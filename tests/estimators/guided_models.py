@@ -1,0 +1,35 @@
+"""Guided models of every kind, with targets, for tests of what predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+QUICK = {"random_state": 0, "max_iter": 20, "tol": 0, "n_threads": 1}
+
+
+def small_digits():
+    """Return images of 4 x 4 pixels, and labels of a third."""
+    X, y = load_digits(return_X_y=True)
+    X = X[:120].reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
+    return X, np.where(np.arange(120) % 3 == 0, y[:120], -1)
+
+
+def guided_models(X, y):
+    """Return name -> model to fit, targets."""
+    several = np.where((y < 0)[:, None], -1, np.column_stack([y < 5, y % 2 == 0]))
+    rank = {"n_components": 10, **QUICK}
+    return {
+        "chosen": (sf.SSNMFClassifier(**QUICK), y),
+        "several": (sf.SSNMFClassifier(**QUICK), several),
+        "refit": (sf.SSNMFClassifier(readout="refit", **rank), y),
+        "joint": (sf.SSNMFClassifier(readout="joint", **rank), y),
+        "regressor": (sf.SSNMFRegressor(**rank), np.where(y < 0, np.nan, y)),
+        "topics": (sf.TopicSupervisedNMF(**QUICK), y),
+        "lists": (sf.TopicSupervisedNMF(**QUICK), [[] if c < 0 else [c, c % 3] for c in y]),
+        "constrained": (sf.ConstrainedNMF(**rank), y),
+        "margin": (sf.MarginNMF(**rank), several),
+        "bayesian": (sf.SupervisedBayesianNMF(**rank), y),
+    }

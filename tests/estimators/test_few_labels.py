@@ -1,0 +1,272 @@
+"""SSNMFClassifier() with few labels: how good it is, what validation tries and does not see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binomtest
+from sklearn.datasets import load_digits
+from sklearn.svm import LinearSVC
+
+import ssnmf_fast as sf
+from ssnmf_fast.estimators._choose import Trials, folds_of
+from ssnmf_fast.estimators._class_topics import FitOptions
+from ssnmf_fast.estimators._label_guided import SUPPORTS, Choice, Problem
+from ssnmf_fast.estimators._label_weights import labels_for_training
+from ssnmf_fast.estimators._readout import ReadoutOptions, context_of, leading_directions
+from ssnmf_fast.estimators._targets import ClassLabels
+
+
+def hide(y, per_class, seed):
+    """Return labels of which a few of each class are left, the others being -1."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    shown = np.concatenate([order[y[order] == c][:per_class] for c in np.unique(y)])
+    hidden = np.full(len(y), -1)
+    hidden[shown] = y[shown]
+    return hidden
+
+
+def documents(seed, n=300, m=250, k=4, length=40):
+    """Return word counts of mixtures of k topics, each a Zipf law over its own order of words."""
+    rng = np.random.default_rng(seed)
+    zipf = 1 / np.arange(1, m + 1)
+    zipf /= zipf.sum()
+    topics = np.array([0.6 * zipf[rng.permutation(m)] + 0.4 * zipf for _ in range(k)])
+    y = np.arange(n) % k
+    mixture = 0.4 * rng.dirichlet(np.full(k, 0.3), n) + 0.6 * np.eye(k)[y]
+    return np.array([rng.multinomial(length, p) for p in mixture @ topics]), y
+
+
+def tfidf(counts):
+    """Return the counts with rare words raised, in rows of length 1, sparse."""
+    weighted = counts * (1 + np.log((1 + len(counts)) / (1 + (counts > 0).sum(axis=0))))
+    return sp.csr_array(weighted / np.linalg.norm(weighted, axis=1, keepdims=True))
+
+
+def accuracies(X, y, hidden):
+    """Return the accuracy of the classifier and of LinearSVC on what has no label."""
+    model = sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden)
+    known = hidden >= 0
+    rival = LinearSVC(random_state=0, max_iter=5000).fit(X[known], y[known])
+    return [(m.predict(X)[~known] == y[~known]).mean() for m in (model, rival)]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:500] / 16, y[:500]
+
+
+@pytest.fixture(scope="module")
+def validated(digits):
+    """A fit with validation, and its labels."""
+    X, y = digits
+    hidden = hide(y, 4, 0)
+    return sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden), hidden
+
+
+@pytest.mark.parametrize("per_class", [1, 3])
+def test_better_than_a_linear_machine_on_documents(per_class):
+    gains = []
+    for seed in range(2):
+        counts, y = documents(seed)
+        ours, theirs = accuracies(tfidf(counts), y, hide(y, per_class, seed))
+        gains.append(ours - theirs)
+    assert np.mean(gains) > 0.05
+    assert min(gains) > 0
+
+
+@pytest.mark.parametrize("per_class", [2, 5])
+def test_better_than_a_linear_machine_on_digits(per_class):
+    X, y = load_digits(return_X_y=True)
+    results = [accuracies(X / 16, y, hide(y, per_class, seed)) for seed in (1, 2)]
+    ours, theirs = np.mean(results, axis=0)
+    assert ours - theirs > {2: 0.05, 5: 0.005}[per_class]  # with five labels it is about 0.01
+    assert ours > {2: 0.75, 5: 0.86}[per_class]
+
+
+# --------------------------------------------------------------------------------- validation
+
+
+def test_validation_says_what_it_tried(validated):
+    model, hidden = validated
+    names = list(model.validation_scores_)
+    assert len(names) == len(set(names)) > 3
+    for part in ("n_components=10,", "n_components=30,", "self_training=0", "self_training=2"):
+        assert any(part in name for name in names)
+    assert all(0 <= score <= 1 for score in model.validation_scores_.values())
+    chosen = f"n_components={len(model.components_)}, supervision_weight=inf"
+    accuracy = model.validation_accuracy_
+    assert any(
+        name.startswith(chosen) and score == accuracy
+        for name, score in model.validation_scores_.items()
+    )
+    assert f"self_training={model.self_training_}" in " ".join(names)
+    assert (hidden >= 0)[model.validation_folds_ >= 0].all()
+
+
+def test_accuracy_and_interval_are_those_of_the_folds(validated):
+    model, hidden = validated
+    rows = model.validation_folds_ >= 0
+    assert rows.sum() == 40
+    assert len(np.unique(model.validation_folds_[rows])) == 4
+    right = model.classes_[model.validation_proba_[rows].argmax(axis=1)] == hidden[rows]
+    assert model.validation_accuracy_ == right.mean()
+    assert not model.validation_proba_[~rows].any()
+    np.testing.assert_allclose(model.validation_proba_[rows].sum(axis=1), 1)
+    wilson = binomtest(int(right.sum()), int(rows.sum())).proportion_ci(0.95, method="wilson")
+    assert model.validation_interval_ == pytest.approx((wilson.low, wilson.high))
+
+
+def test_no_validation_for_too_few_labels_or_without_a_choice(digits):
+    X, y = digits
+    few = hide(y, 2, 0)
+    given = {"n_components": 10, "supervision_weight": np.inf}
+    for hidden, settings in (
+        (few, {}),
+        (hide(y, 4, 0), given),
+        (hide(y, 4, 0), {"readout": "joint"}),
+    ):
+        model = sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0, **settings).fit(X, hidden)
+        assert model.validation_scores_ == {}
+        assert np.isnan(model.validation_accuracy_)
+        assert np.isnan(model.validation_interval_).all()
+        assert (model.validation_folds_ == -1).all()
+        assert not model.validation_proba_.any()
+        assert model.self_training_ == (2 if hidden is few else 0)
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_self_training_as_asked(digits, rounds):
+    X, y = digits
+    for hidden in (hide(y, 2, 0), hide(y, 3, 0)):
+        model = sf.SSNMFClassifier(self_training=rounds, random_state=0, max_iter=20, tol=0)
+        model.fit(X, hidden)
+        assert model.self_training_ in {0, rounds}
+        tried = {name.rpartition("=")[2] for name in model.validation_scores_}
+        assert tried <= {"0", str(rounds)}
+    everything = model.fit(X, y)
+    assert everything.self_training_ == 0
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
+    X, y = digits
+    hidden = hide(y, 4, 1)
+    labels = labels_for_training(ClassLabels(hidden, "auto"), None)
+    options = FitOptions("kullback-leibler", "kullback-leibler", "auto", 20, 0, 1)
+    context = context_of(X, leading_directions(X, 0, 1))
+    problem = Problem(X, None, labels, context, options, "labels", 0)
+    folds = folds_of(labels, 0)
+    choice = Choice(SUPPORTS, 10, rounds, ReadoutOptions())
+
+    def predicted(given):
+        trials = Trials(replace(problem, labels=given), folds)
+        return trials.whole(choice), trials.readouts(replace(choice, rounds=0), [choice.readout])[0]
+
+    wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)
+    changed = replace(labels, members=wrong)
+    for before, after in zip(predicted(labels), predicted(changed), strict=True):
+        assert np.array_equal(before[folds == 0], after[folds == 0])
+        assert before[folds == 0].any()
+        for other in range(1, folds.max() + 1):  # in which these labels are known
+            assert not np.allclose(before[folds == other], after[folds == other])
+
+
+def test_poor_predictions_are_warned_of():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [60, 20])
+    with pytest.warns(UserWarning, match="less than the 75.0% of always predicting"):
+        sf.SSNMFClassifier(random_state=0, class_weight={0: 1, 1: 50}).fit(rng.random((80, 5)), y)
+
+
+# ------------------------------------------------------------------------- what changes nothing
+
+
+def test_any_number_of_threads_gives_the_same_bits(digits):
+    X, y = digits
+    hidden = hide(y[:150], 3, 0)
+    models = [
+        sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0, n_threads=n).fit(X[:150], hidden)
+        for n in (1, 2, 3)
+    ]
+    assert len({model.components_.tobytes() for model in models}) == 1
+    assert len({model.predict_proba(X).tobytes() for model in models}) == 1
+    assert models[0].validation_scores_ == models[2].validation_scores_
+
+
+def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
+    X, y = digits
+    hidden = hide(y, 2, 0)
+    weights = (hidden >= 0).astype(float)
+    settings = {"random_state": 0, "max_iter": 20, "tol": 0}
+    expected = sf.SSNMFClassifier(**settings).fit(X, hidden)
+    rows = np.vstack([X, np.zeros(64)])
+    other = np.where(hidden < 0, np.random.default_rng(0).permutation(y), y)
+    for labels in (y, other):
+        for given in ({"y_weights": weights}, {"sample_weight": weights}):
+            model = sf.SSNMFClassifier(**settings).fit(X, labels, **given)
+            assert np.array_equal(model.components_, expected.components_)
+            assert np.array_equal(model.predict_proba(rows), expected.predict_proba(rows))
+            assert np.array_equal(model.class_prior_, expected.class_prior_)
+            assert model.n_labelled_ == expected.n_labelled_ == 20
+
+
+def test_the_fit_is_seen_as_new_samples_are(digits):
+    X, y = digits
+    hidden = hide(y, 2, 0)
+    model = sf.SSNMFClassifier(random_state=0, max_iter=30, tol=0).fit(X, hidden)
+    rows = np.flatnonzero(hidden >= 0)
+    np.testing.assert_allclose(model.predict_proba(X[rows]), model.predict_proba(X)[rows])
+    one_by_one = np.vstack([model.predict_proba(X[i : i + 1]) for i in rows])
+    np.testing.assert_allclose(one_by_one, model.predict_proba(X)[rows])
+    amounts = model.transform(X[rows]) * model.components_.sum(axis=1)
+    shares = amounts / amounts.sum(axis=1, keepdims=True)
+    means = np.column_stack([shares[hidden[rows] == c].mean(axis=0) for c in range(10)])
+    np.testing.assert_allclose(
+        model.class_shares_, means, rtol=0, atol=2e-3
+    )  # training rounds more
+
+
+def small(digits):
+    """Return images of 4 x 4 pixels, of which all directions are kept."""
+    X, y = digits
+    return X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16), y
+
+
+def test_order_of_samples_features_and_classes(digits):
+    X, y = small(digits)
+    hidden = hide(y, 2, 0)
+    # One component of a class starts at the mean of the class: no random number is drawn.
+    model = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, max_iter=30, tol=0)
+    expected = model.fit(X, hidden).predict_proba(X)
+    near = {"rtol": 0, "atol": 5e-3}  # the tolerance of the logistic regression
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(len(X)), rng.permutation(16)
+    again = model.fit(X[rows], hidden[rows]).predict_proba(X)
+    np.testing.assert_allclose(again, expected, **near)
+    again = model.fit(X[:, columns], hidden).predict_proba(X[:, columns])
+    np.testing.assert_allclose(again, expected, **near)
+    names = np.array(list("jihgfedcba"), dtype=object)
+    again = model.fit(X, [None if c < 0 else names[c] for c in hidden]).predict_proba(X)
+    np.testing.assert_allclose(again[:, ::-1], expected, **near)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, np.float32])
+def test_forms_of_the_data(digits, form):
+    X, y = small(digits)
+    hidden = hide(y, 4, 0)
+    expected = sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0).fit(X, hidden)
+    model = sf.SSNMFClassifier(random_state=0, max_iter=20, tol=0).fit(form(X), hidden)
+    rough = form is np.float32
+    assert model.components_.dtype == model.transform(form(X)).dtype
+    assert model.components_.dtype == (np.float32 if rough else np.float64)
+    if not rough:
+        assert model.validation_scores_ == expected.validation_scores_
+        np.testing.assert_allclose(
+            model.predict_proba(form(X)), expected.predict_proba(X), rtol=0, atol=5e-3
+        )
+    assert (model.predict(form(X)) == expected.predict(X)).mean() > 0.95

@@ -1,0 +1,216 @@
+"""Probabilities of the readout, and what weights, thresholds and missing labels do to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics import f1_score, recall_score
+
+import ssnmf_fast as sf
+
+QUICK = {"random_state": 0, "max_iter": 30, "tol": 0, "n_threads": 1}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+@pytest.fixture(scope="module")
+def half(digits):
+    """Half of the images, and labels of 200 of them."""
+    X, y = digits[0][::2], digits[1][::2]
+    shown = np.random.default_rng(0).permutation(len(y))[:200]  # neighbours are of one hand
+    return X, np.where(np.isin(np.arange(len(y)), shown), y, -1)
+
+
+@pytest.fixture(scope="module")
+def fitted(half):
+    return sf.SSNMFClassifier(**QUICK).fit(*half)
+
+
+def calibration_error(chance, right, bins=10):
+    """Return the mean distance of sureness and accuracy over bins of equal sureness."""
+    sure = chance.max(axis=1)
+    place = np.minimum((sure * bins).astype(int), bins - 1)
+    parts = [(place == b) for b in range(bins) if (place == b).any()]
+    return sum(part.mean() * abs(sure[part].mean() - right[part].mean()) for part in parts)
+
+
+def guided(name):
+    """Return a model with a readout."""
+    given = dict(QUICK)
+    if name in ("ConstrainedNMF", "MarginNMF", "SupervisedBayesianNMF"):
+        given["n_components"] = 10
+    return getattr(sf, name)(**given)
+
+
+NAMES = [
+    "SSNMFClassifier",
+    "TopicSupervisedNMF",
+    "ConstrainedNMF",
+    "MarginNMF",
+    "SupervisedBayesianNMF",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_guided_model_predicts(name, digits, half):
+    X, y = digits[0][1::2], digits[1][1::2]
+    model = guided(name).fit(*half)
+    rows = np.vstack([X, 1e-30 * X[:1], 1e30 * X[:1], np.zeros((1, 64))])
+    chance = model.predict_proba(rows)
+    assert chance.shape == (len(rows), 10)
+    assert ((chance > 0) & (chance < 1)).all()
+    np.testing.assert_allclose(chance.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_log_proba(rows), np.log(chance))
+    assert np.array_equal(model.predict(rows), model.classes_[chance.argmax(axis=1)])
+    decisions = model.decision_function(rows)
+    assert np.array_equal(decisions.argmax(axis=1), chance.argmax(axis=1))
+    assert model.score(X, y) == (model.predict(X) == y).mean() > 0.85
+    np.testing.assert_allclose(model.class_prior_, np.bincount(half[1][half[1] >= 0]) / 200)
+    np.testing.assert_allclose(chance[-1], model.class_prior_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_classes_have_one_decision(name, digits):
+    X, y = (part[digits[1] < 2][:150] for part in digits)
+    labels = np.where(np.arange(150) < 30, y, -1)
+    model = guided(name)
+    model = model.set_params(unlabelled=-1).fit(X, labels)
+    decision = model.decision_function(X)
+    assert decision.shape == (150,)
+    assert np.array_equal(model.predict(X), (decision > 0).astype(int))
+    assert model.score(X, y) > 0.95
+
+
+def test_probabilities_are_as_sure_as_they_are_right(digits, fitted):
+    X, y = digits[0][1::2], digits[1][1::2]
+    chance = fitted.predict_proba(X)
+    assert calibration_error(chance, chance.argmax(axis=1) == y) < 0.08
+    low, high = fitted.validation_interval_
+    assert low - 0.03 < fitted.score(X, y) < high + 0.03
+
+
+# ------------------------------------------------------------------------------------- weights
+
+
+def test_only_proportions_of_sample_weights_count(half):
+    X, y = half
+    given = {"n_components": 10, "supervision_weight": np.inf}
+    weights = np.random.default_rng(0).uniform(0.2, 2, len(X))
+    one = sf.SSNMFClassifier(**given, **QUICK).fit(X, y, sample_weight=weights)
+    two = sf.SSNMFClassifier(**given, **QUICK).fit(X, y, sample_weight=2 * weights)
+    plain = sf.SSNMFClassifier(**given, **QUICK).fit(X, y)
+    doubled = sf.SSNMFClassifier(**given, **QUICK).fit(X, y, sample_weight=np.full(len(X), 2.0))
+    np.testing.assert_allclose(two.predict_proba(X), one.predict_proba(X), rtol=0, atol=5e-3)
+    np.testing.assert_allclose(doubled.predict_proba(X), plain.predict_proba(X), rtol=0, atol=5e-3)
+    assert np.abs(one.predict_proba(X) - plain.predict_proba(X)).max() > 0.01
+
+
+def test_sample_weights_multiply_label_weights(half):
+    X, y = half
+    a, b = np.random.default_rng(0).uniform(0.5, 2, (2, len(X)))
+    both = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, **QUICK)
+    product = both.fit(X, y, sample_weight=a * b).predict_proba(X)
+    np.testing.assert_allclose(
+        both.fit(X, y, y_weights=a, sample_weight=b).predict_proba(X), product
+    )
+
+
+def test_heavy_samples_win(half):
+    X, y = half
+    known = np.flatnonzero(y >= 0)
+    wrong = np.where(np.isin(np.arange(len(y)), known[:60]), y, -1)
+    wrong[known[:20]] = (wrong[known[:20]] + 1) % 10
+    weights = np.where(np.isin(np.arange(len(y)), known[:20]), 0.01, 1.0)
+    model = sf.SSNMFClassifier(n_components=10, supervision_weight="balanced", **QUICK)
+    rest = X[known[60:]], y[known[60:]]
+    light = model.fit(X, wrong, sample_weight=weights).score(*rest)
+    assert light > model.fit(X, wrong).score(*rest) + 0.05
+
+
+def rare(digits):
+    """Return twos (few), and other digits, that are hard to tell apart at 4 x 4 pixels."""
+    X, y = digits
+    X = X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+    rows = np.flatnonzero((y == 9) | (y == 3) | (y == 5) | (y == 8))
+    X, y = X[rows], np.where(y[rows] == 9, "rare", "many")
+    keep = np.flatnonzero((y == "many") | (np.arange(len(y)) % 6 == 0))
+    return X[keep], y[keep]
+
+
+def test_class_weights_raise_the_recall_of_a_rare_class(digits):
+    X, y = rare(digits)
+    labels = y.astype(object)
+    labels[np.random.default_rng(0).permutation(len(y))[: len(y) // 2]] = None
+    hidden = np.array([label is None for label in labels])
+    recalls = []
+    for weight in (None, {"rare": 2.0, "many": 1.0}, "balanced", {"rare": 1000.0, "many": 1.0}):
+        model = sf.SSNMFClassifier(
+            n_components=2, supervision_weight=np.inf, class_weight=weight, **QUICK
+        ).fit(X, labels)
+        predicted = model.predict(X[hidden])
+        recalls.append(recall_score(y[hidden], predicted, pos_label="rare"))
+    assert recalls == sorted(recalls)
+    assert recalls[2] > recalls[0] + 0.05
+
+
+# -------------------------------------------------------------------------------- many labels
+
+
+def several(digits, n=400):
+    """Return images, indicators of three properties of their digits, and labels of some."""
+    X, y = digits
+    X, y = X[:n], y[:n]
+    Y = np.column_stack([y % 2 == 0, y < 3, y == 8]).astype(float)
+    return X, Y, np.where((np.arange(n) < n // 2)[:, None], Y, np.nan)
+
+
+def test_thresholds_of_labels(digits):
+    X, Y, given = several(digits)
+    model = sf.SSNMFClassifier(**QUICK).fit(X, given)
+    chance = model.predict_proba(X)
+    assert ((chance > 0) & (chance < 1)).all()
+    assert model.thresholds_.shape == (3,)
+    assert ((model.thresholds_ > 0) & (model.thresholds_ < 1)).all()
+    assert np.array_equal(model.predict(X), chance > model.thresholds_)
+    assert np.array_equal(model.decision_function(X) > 0, chance > model.thresholds_)
+    new = slice(200, None)
+    assert f1_score(Y[new], model.predict(X[new]), average="macro") > 0.75
+    counts = [model.set_params(threshold=t).predict(X).sum() for t in (0.0, 0.3, 0.6, 1.0)]
+    assert counts == sorted(counts, reverse=True)
+    assert (counts[0], counts[-1]) == (chance.size, 0)
+    assert np.isnan(model.validation_accuracy_)
+    assert model.validation_scores_
+    assert model.self_training_ == 0
+
+
+def test_columns_of_a_frame_are_the_classes(digits):
+    pd = pytest.importorskip("pandas")
+    X, _, given = several(digits, 120)
+    names = ["even", "small", "eight"]
+    given_rank = QUICK | {"n_components": 3, "supervision_weight": np.inf}
+    model = sf.SSNMFClassifier(**given_rank).fit(X, pd.DataFrame(given, columns=names))
+    assert list(model.classes_) == names
+    expected = sf.SSNMFClassifier(**given_rank).fit(X, given)
+    assert list(expected.classes_) == [0, 1, 2]
+    assert np.array_equal(model.predict_proba(X), expected.predict_proba(X))
+    assert model.topics()[0].shares[0][0] == "even"
+    assert model.score(X, pd.DataFrame(given, columns=names)) == expected.score(X, given)
+
+
+def test_single_missing_entries_have_no_say(digits):
+    X, Y, given = several(digits, 120)
+    holes = (np.random.default_rng(0).random(Y.shape) < 0.3) & ~np.isnan(given)
+    single = np.where(holes, np.nan, given)
+    known = (~np.isnan(single)).astype(float)
+    wrong = np.where(holes, 1 - Y, Y)
+    a = sf.SSNMFClassifier(**QUICK).fit(X, single)
+    b = sf.SSNMFClassifier(**QUICK).fit(X, wrong, y_weights=known)
+    assert np.array_equal(a.predict_proba(X), b.predict_proba(X))
+    assert np.array_equal(a.thresholds_, b.thresholds_)
+    np.testing.assert_allclose(a.class_prior_, np.nanmean(single, axis=0))
+    assert np.array_equal(b.class_prior_, a.class_prior_)

@@ -1,0 +1,246 @@
+"""What predicts: readouts, refusals, data that only topics see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from guided_models import QUICK, guided_models, small_digits
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+D = "kullback-leibler"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:500] / 16, y[:500]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return small_digits()
+
+
+# ----------------------------------------------------------------------------------- readouts
+
+
+def papers_model(readout):
+    """Return (D,D)-SSNMF with a weight that is far too heavy for few labels."""
+    return sf.SSNMFClassifier(
+        n_components=20,
+        reconstruction=D,
+        supervision=D,
+        supervision_weight="balanced",
+        init="random",
+        random_state=0,
+        max_iter=300,
+        tol=0,
+        readout=readout,
+    )
+
+
+@pytest.mark.parametrize(("readout", "works"), [("joint", 0), ("refit", 1), ("logistic", 1)])
+def test_labels_that_only_labelled_rows_explain(readout, works, digits):
+    """The factor S of the fit knows the labels; new samples, and those of the fit, come without."""
+    X, y = digits
+    shown = np.concatenate([np.flatnonzero(y == c)[:5] for c in range(10)])
+    hidden = np.full(len(y), -1)
+    hidden[shown] = y[shown]
+    model = papers_model(readout).fit(X, hidden)
+    inside = (model.representation_[shown] @ model.label_components_).argmax(axis=1)
+    assert (inside == y[shown]).mean() == 1
+    assert (model.score(X, hidden) > 0.8) == works
+    assert (model.score(X[hidden < 0], y[hidden < 0]) > 0.4) == works
+
+
+def test_refitted_components_are_nonnegative_least_squares(small):
+    from scipy.optimize import nnls
+
+    X, y = small
+    model = sf.SSNMFClassifier(
+        n_components=12,
+        supervision="frobenius",
+        supervision_weight=1.0,
+        readout="refit",
+        init="random",
+        **QUICK,
+    ).fit(X, y)
+    S = model.transform(X[y >= 0])
+    for c in range(10):
+        exact = nnls(S, (y[y >= 0] == c).astype(float))[0]
+        np.testing.assert_allclose(model.refitted_label_components_[:, c], exact, atol=1e-4)
+    np.testing.assert_allclose(
+        model.decision_function(X), model.transform(X) @ model.refitted_label_components_
+    )
+    joint = clone(model).set_params(readout="joint").fit(X, y)
+    assert not hasattr(joint, "refitted_label_components_")
+    np.testing.assert_allclose(joint.components_, model.components_)
+    np.testing.assert_allclose(
+        joint.decision_function(X), joint.transform(X) @ joint.label_components_
+    )
+
+
+def test_the_papers_setting_is_a_plain_factorisation(small):
+    X, y = small
+    given = {"reconstruction": "frobenius", "supervision": D, "init": "random"} | QUICK
+    given |= {"n_components": 12, "supervision_weight": 3.0}
+    model = sf.SSNMFClassifier(readout="joint", **given).fit(X, y)
+    Y = (y[:, None] == np.arange(10)).astype(float)
+    rows = sf.weights.outer(rows=(y >= 0).astype(float))
+    result = sf.factorize(X, Y, Y_weights=rows, **given)
+    np.testing.assert_allclose(model.components_, result.A, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(model.label_components_, result.B, rtol=1e-6, atol=1e-12)
+    assert model.objective_[-1][1] == pytest.approx(result.objective[-1][1])
+
+
+def test_the_regressor_refits_too(small):
+    X, y = small
+    target = np.where(y < 0, np.nan, X @ np.linspace(0, 1, 16))
+    settings = {"n_components": 6, "supervision_weight": 50.0, **QUICK}
+    errors = []
+    for readout in ("refit", "joint"):
+        model = sf.SSNMFRegressor(readout=readout, **settings).fit(X, target)
+        errors.append(np.square(model.predict(X[y >= 0]) - target[y >= 0]).sum())
+    assert errors[0] <= errors[1]
+
+
+def test_partial_fit_drops_what_belongs_to_another_dictionary(small):
+    X, y = small
+    for readout in ("logistic", "refit"):
+        model = sf.SSNMFClassifier(readout=readout, **QUICK).fit(X, y)
+        model.partial_fit(X, y, classes=range(10))
+        assert not hasattr(model, "readout_coef_")
+        np.testing.assert_allclose(
+            model.decision_function(X), model.transform(X) @ model.label_components_
+        )
+
+
+# ----------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_components": 3, "supervision_weight": np.inf}, ValueError, "n_components=3 is too"),
+        ({"n_components": "best"}, ValueError, "n_components must be one of 'auto'"),
+        ({"n_components": 0}, ValueError, "n_components"),
+        ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
+        ({"supervision_weight": -1}, ValueError, "supervision_weight"),
+        ({"supervision_weight": np.nan}, ValueError, "supervision_weight"),
+        ({"readout": "svm"}, ValueError, "readout must be one of 'logistic', 'refit', 'joint'"),
+        ({"readout": None}, ValueError, "readout must be one of"),
+        ({"threshold": "best"}, ValueError, "threshold must be 'auto' or a number"),
+        ({"threshold": None}, TypeError, "threshold must be"),
+        ({"self_training": "often"}, ValueError, "self_training must be one of 'auto'"),
+        ({"self_training": -1}, ValueError, "self_training"),
+        ({"self_training": 0.5}, TypeError, "self_training"),
+        ({"class_weight": "rare"}, ValueError, "class_weight must be"),
+        ({"class_weight": {77: 1.0}}, ValueError, "class_weight must be"),
+        ({"class_weight": {1: -1.0}}, ValueError, r"class_weight\[1\]"),
+        ({"class_weight": [1, 2]}, ValueError, "class_weight must be"),
+        ({"init": "means"}, ValueError, "init must be"),
+        ({"init": (np.ones((120, 10)),)}, ValueError, "init holds 1 arrays"),
+        ({"max_iter": -1}, ValueError, "max_iter"),
+    ],
+)
+def test_bad_parameters_are_refused(settings, error, message, small):
+    model = sf.SSNMFClassifier(**(QUICK | settings))
+    before = set(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(*small)
+    assert set(vars(model)) <= before | {"n_features_in_"}
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(5), r"sample_weight has shape \(5,\)"),
+        (np.ones((120, 10)), r"sample_weight has shape \(120, 10\)"),
+        (-np.ones(120), "at least 0"),
+        (np.full(120, np.nan), "finite"),
+        (np.zeros(120), "weights of all labels are zero"),
+        (np.where(np.arange(120) < 3, 1.0, 0.0), "one class"),
+    ],
+)
+def test_bad_sample_weights_are_refused(weights, message, small):
+    X, y = small
+    fitted = sf.SSNMFClassifier(**QUICK).fit(X, y)
+    before = dict(vars(fitted))
+    with pytest.raises(ValueError, match=message):
+        fitted.fit(X, y, sample_weight=weights)
+    assert vars(fitted) == before or all(vars(fitted)[name] is before[name] for name in before)
+
+
+@pytest.mark.parametrize("kind", ["topics", "constrained", "margin", "bayesian", "regressor"])
+def test_unknown_readouts_are_refused(kind, small):
+    model, targets = guided_models(*small)[kind]
+    with pytest.raises(ValueError, match="readout must be one of"):
+        model.set_params(readout="nearest").fit(small[0], targets)
+    assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize("kind", ["topics", "constrained", "margin", "bayesian"])
+def test_without_a_readout_nothing_predicts(kind, small):
+    X, y = small
+    model, targets = guided_models(X, y)[kind]
+    with_one = clone(model).fit(X, targets)
+    model.set_params(readout=None).fit(X, targets)
+    assert np.array_equal(model.transform(X), with_one.transform(X))
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(AttributeError, match="has no readout"):
+            getattr(model, method)(X)
+
+
+# ----------------------------------------------------------------- data that only topics see
+
+
+def columns_of(model):
+    return model.readout_coef_.shape[1]
+
+
+def test_data_on_disk_are_seen_through_topics(small, tmp_path):
+    X, y = small
+    matrix = sp.csr_array(X)
+    sp.save_npz(tmp_path / "X.npz", matrix, compressed=False)
+    file = sf.open_csr(tmp_path / "X.npz")
+    for model in (sf.SSNMFClassifier(**QUICK), sf.TopicSupervisedNMF(labelled_weight=1, **QUICK)):
+        model.fit(file, y)
+        assert columns_of(model) == len(model.components_)
+        assert len(model.readout_directions_) == 0
+        np.testing.assert_allclose(
+            model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
+        )
+        assert model.score(file, y) > 0.6
+        model.fit(matrix, y)
+        assert columns_of(model) > len(model.components_) + X.shape[1]
+        np.testing.assert_allclose(
+            model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
+        )
+
+
+def test_weights_of_entries_are_seen_through_topics(small):
+    X, y = small
+    seen = (np.random.default_rng(0).random(X.shape) > 0.2).astype(float)
+    spoiled = np.where(seen > 0, X, 100.0)  # what has no weight has no say
+    for model in (sf.SSNMFClassifier(**QUICK), sf.ConstrainedNMF(n_components=10, **QUICK)):
+        expected = clone(model).fit(X, y, X_weights=seen)
+        assert columns_of(expected) == len(expected.components_)
+        model.fit(spoiled, y, X_weights=seen)
+        np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+        assert model.score(X, y) > 0.5
+
+
+def test_missing_entries(small):
+    X, y = small
+    holes = np.random.default_rng(0).random(X.shape) < 0.15
+    missing = np.where(holes, np.nan, X)
+    model = sf.SSNMFClassifier(**QUICK).fit(missing, y)
+    assert model.score(missing, y) > 0.7
+    assert np.isfinite(model.predict_proba(missing)).all()
+    assert np.isnan(missing).sum() == holes.sum()
+    nothing = np.full((1, X.shape[1]), np.nan)
+    np.testing.assert_allclose(model.predict_proba(nothing)[0], model.class_prior_)

@@ -1,0 +1,150 @@
+"""Files of models with a readout, damaged ones, and those of the first version."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from guided_models import QUICK, guided_models, small_digits
+
+import ssnmf_fast as sf
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+@pytest.fixture(scope="module")
+def small():
+    return small_digits()
+
+
+NAMES = ["chosen", "several", "refit", "joint", "regressor"]
+NAMES += ["topics", "lists", "constrained", "margin", "bayesian"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_keep_what_predicts(name, small, tmp_path):
+    X, y = small
+    model, targets = guided_models(X, y)[name]
+    model.fit(X, targets)
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    assert loaded.get_params() == model.get_params()
+    assert set(vars(loaded)) == set(vars(model))
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        if hasattr(model, method):
+            assert np.array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
+    assert loaded.score(X, targets) == model.score(X, targets)
+    for attribute in ("validation_scores_", "thresholds_", "class_shares_", "validation_folds_"):
+        if hasattr(model, attribute):
+            assert np.array_equal(getattr(loaded, attribute), getattr(model, attribute))
+
+
+def damaged(content, change):
+    """Return the bytes of a file in which arrays or the header were changed."""
+    with np.load(io.BytesIO(content)) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays["header"].tobytes())
+    change(arrays, header["attributes"])
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def _set(name, value):
+    def change(arrays, plain):
+        arrays[f"array/{name}"] = value(arrays[f"array/{name}"])
+
+    return change
+
+
+def _plain(name, value):
+    return lambda arrays, plain: plain.update({name: value})
+
+
+def _without(name):
+    def change(arrays, plain):
+        assert arrays.pop(f"array/{name}", plain.pop(name, None)) is not None
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without("readout_directions_"),
+        _without("readout_intercept_"),
+        _without("readout_slope_"),
+        _without("readout_row_scale_"),
+        _without("thresholds_"),
+        _without("classes_"),
+        _without("class_prior_"),
+        _without("multilabel_"),
+        _set("readout_coef_", lambda a: a[:, :-1]),
+        _set("readout_coef_", lambda a: a[:-1]),
+        _set("readout_coef_", lambda a: np.where(a == a[0, 0], np.nan, a)),
+        _set("readout_coef_", lambda a: a.astype(int)),
+        _set("readout_directions_", lambda a: a[:-1]),
+        _set("readout_directions_", lambda a: np.full_like(a, np.inf)),
+        _set("readout_intercept_", lambda a: a * np.nan),
+        _set("readout_slope_", lambda a: a[:-1]),
+        _set("readout_offset_", lambda a: a + np.inf),
+        _set("thresholds_", lambda a: a * np.nan),
+        _set("class_prior_", lambda a: a * np.nan),
+        _plain("readout_row_scale_", "1"),
+        _plain("readout_row_scale_", float("nan")),
+    ],
+)
+def test_damaged_readouts_are_refused(change, small, tmp_path):
+    model = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, **QUICK).fit(*small)
+    path = tmp_path / "model.npz"
+    sf.save(model, path)
+    content = path.read_bytes()
+    path.write_bytes(damaged(content, lambda arrays, plain: None))
+    assert np.array_equal(sf.load(path).predict(small[0]), model.predict(small[0]))
+    path.write_bytes(damaged(content, change))
+    with pytest.raises(ValueError, match="is damaged"):
+        sf.load(path)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Samples, and what version 0.1 said of them."""
+    with np.load(DATA / "predictions_0_1.npz") as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+NEAR = {"rtol": 1e-4, "atol": 1e-5}
+
+
+@pytest.mark.parametrize("name", ["classifier", "several"])
+def test_classifiers_of_the_first_version_predict_as_they_did(name, recorded):
+    model = sf.load(DATA / f"{name}_0_1.npz")
+    X, expected = recorded["X"], recorded[name]
+    if name == "classifier":
+        np.testing.assert_allclose(model.predict_proba(X), expected, **NEAR)
+        classes = np.array(["eins", "null", "zwei"])
+        assert np.array_equal(model.predict(X), classes[expected.argmax(axis=1)])
+    else:
+        decision = recorded["several_decision"]
+        np.testing.assert_allclose(model.decision_function(X), decision, **NEAR)
+        assert np.array_equal(model.predict(X), decision > 0)
+        assert model.threshold == 0.4
+    assert not hasattr(model, "readout_coef_")
+    assert model.topics()[0].shares is not None
+
+
+def test_regressors_of_the_first_version_predict_as_they_did(recorded):
+    model = sf.load(DATA / "regressor_0_1.npz")
+    np.testing.assert_allclose(model.predict(recorded["X"]), recorded["regressor"], **NEAR)
+
+
+@pytest.mark.parametrize("name", ["topic_supervised", "constrained", "margin"])
+def test_guided_models_of_the_first_version_transform_but_cannot_predict(name, recorded):
+    model = sf.load(DATA / f"{name}_0_1.npz")
+    np.testing.assert_allclose(model.transform(recorded["X"]), recorded[name], rtol=1e-3, atol=1e-5)
+    with pytest.raises(AttributeError, match="has no readout"):
+        model.predict(recorded["X"])

@@ -1,0 +1,163 @@
+"""Data in other units, c X, give the same predictions and the same topics up to their scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+
+F, D = "frobenius", "kullback-leibler"
+LOSSES = [F, D]
+FIXED = {"random_state": 0, "max_iter": 30, "tol": 0, "n_threads": 1}
+POWERS, OTHERS = (2.0**-20, 2.0**20), (1e-6, 1e6)
+# Regressions and representations stop where residuals are small: rounding decides on the rest.
+REGRESSION, EXACT = 1e-2, 1e-3
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Digits of 4 x 4 pixels, and labels of some."""
+    X, y = load_digits(return_X_y=True)
+    X = X[:200].reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
+    return X, np.where(np.arange(200) % 4 == 0, y[:200], -1)
+
+
+def topics(model):
+    """Return the components in rows that sum to 1."""
+    A = model.components_
+    return A / np.maximum(A.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+def compare(model, X, y, outcome, atol, factors=(POWERS[0], *OTHERS)):
+    """Fit to c X for several c, and compare topics and outcomes with those of X.
+
+    A power of two rounds nothing: then outcomes are the same to the bit.  Entries of topics that
+    fall to the floor of factors differ, by less than anything.
+    """
+    expected = clone(model).fit(X, y)
+    for c in factors:
+        other = clone(model).fit(c * X, y)
+        assert other.n_iter_ == expected.n_iter_
+        rtol = 0 if c in POWERS else 1e-7
+        np.testing.assert_allclose(topics(other), topics(expected), rtol=rtol, atol=1e-12)
+        tolerance = {"rtol": 0, "atol": 0 if c in POWERS else atol}
+        np.testing.assert_allclose(outcome(other, c * X), outcome(expected, X), **tolerance)
+
+
+def chance(model, X):
+    return model.predict_proba(X)
+
+
+def several(y):
+    """Return indicators of two properties of digits, with rows of -1 where there is no label."""
+    return np.where((y < 0)[:, None], -1, np.column_stack([y < 5, y % 2 == 0]))
+
+
+@pytest.mark.parametrize("given", ["many", "few", "several"])
+def test_classifier_that_chooses(given, data):
+    X, y = data
+    labels = {"many": y, "few": np.where(np.arange(200) < 60, y, -1), "several": several(y)}[given]
+    compare(sf.SSNMFClassifier(**FIXED), X, labels, chance, REGRESSION, (2.0**-20, 1e6))
+
+
+@pytest.mark.parametrize("readout", ["logistic", "refit", "joint"])
+@pytest.mark.parametrize("supervision", LOSSES)
+@pytest.mark.parametrize("reconstruction", LOSSES)
+def test_classifier_with_balanced_losses(reconstruction, supervision, readout, data):
+    model = sf.SSNMFClassifier(
+        n_components=12,
+        reconstruction=reconstruction,
+        supervision=supervision,
+        supervision_weight="balanced",
+        init="random",
+        readout=readout,
+        **FIXED,
+    )
+    compare(model, *data, chance, REGRESSION if readout == "logistic" else EXACT)
+
+
+@pytest.mark.parametrize("supervision", LOSSES)
+@pytest.mark.parametrize("reconstruction", LOSSES)
+def test_regressor(reconstruction, supervision, data):
+    X, y = data
+    target = np.where(y < 0, np.nan, X[:, 4:10].sum(axis=1))
+    model = sf.SSNMFRegressor(
+        n_components=6,
+        reconstruction=reconstruction,
+        supervision=supervision,
+        supervision_weight="balanced",
+        **FIXED,
+    )
+    compare(model, X, target, lambda m, Z: m.predict(Z), EXACT)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss, data):
+    """Targets that grow with the data: c X and c y."""
+    X, y = data
+    target = np.where(y < 0, np.nan, X[:, 4:10].sum(axis=1))
+    given = {"reconstruction": loss, "supervision": loss, "supervision_weight": 2.0}
+    model = sf.SSNMFRegressor(n_components=6, **given, **FIXED)
+    expected = clone(model).fit(X, target)
+    for c in (*POWERS, *OTHERS):
+        other = clone(model).fit(c * X, c * target)
+        np.testing.assert_allclose(other.predict(c * X) / c, expected.predict(X), rtol=1e-5)
+        np.testing.assert_allclose(topics(other), topics(expected), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("weight", ["auto", "balanced", 1.0])
+def test_margins(loss, weight, data):
+    model = sf.MarginNMF(n_components=12, reconstruction=loss, supervision_weight=weight, **FIXED)
+    compare(model, *data, chance, REGRESSION)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_named_topics(loss, data):
+    compare(sf.TopicSupervisedNMF(reconstruction=loss, **FIXED), *data, chance, REGRESSION)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("init", ["random", "nndsvda"])
+def test_shared_rows(loss, init, data):
+    model = sf.ConstrainedNMF(n_components=12, reconstruction=loss, init=init, **FIXED)
+    compare(model, *data, chance, REGRESSION)
+
+
+def shares(model, X):
+    """Return what share of a sample each component explains."""
+    amounts = model.transform(X) * model.components_.sum(axis=1)
+    return amounts / np.maximum(amounts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+@pytest.mark.parametrize("init", ["auto", "random", "nndsvda", "random-acol"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_labels(loss, init, data):
+    X, _ = data
+    compare(sf.NMF(n_components=6, reconstruction=loss, init=init, **FIXED), X, None, shares, EXACT)
+
+
+@pytest.mark.parametrize("kind", [sf.BayesianNMF, sf.SupervisedBayesianNMF])
+def test_bayesian_models(kind, data):
+    compare(kind(n_components=6, **FIXED), *data, shares, EXACT)
+
+
+def test_predictions_of_bayes(data):
+    compare(sf.SupervisedBayesianNMF(n_components=12, **FIXED), *data, chance, REGRESSION)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_components_of_any_size_are_represented_alike(loss, data):
+    """The optimality conditions of small components count as much as those of large ones."""
+    X, _ = data
+    A = sf.NMF(n_components=8, reconstruction=loss, **FIXED).fit(X).components_
+    expected = sf.represent(X, A, loss=loss)
+    sizes = 2.0 ** np.random.default_rng(0).integers(-30, 30, 8)
+    scaled = sf.represent(X, A * sizes[:, None], loss=loss)
+    assert np.array_equal(scaled * sizes, expected)
+    start = sf.represent(X, A, loss=loss, tol=1e-2)
+    again = sf.represent(X, A * sizes[:, None], loss=loss, init=start / sizes)
+    assert np.array_equal(again * sizes, sf.represent(X, A, loss=loss, init=start))

@@ -1,0 +1,157 @@
+"""The documentation holds: Python blocks run, commands parse, examples of docstrings are right."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+from ssnmf_fast.cli._parser import build_parser
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+PACKAGE = Path(sf.__file__).parent
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, language and text, and the line where the text begins."""
+
+    page: Path
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    fences = re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [Block(page, b[1], b[2], text.count("\n", 0, b.start(2)) + 1) for b in fences]
+
+
+def stories() -> dict[str, list[Block]]:
+    """Return what runs in one namespace: the blocks of a page in docs, each block of the README."""
+    told: dict[str, list[Block]] = {}
+    for page in [README, *PAGES]:
+        name = page.stem
+        for block in blocks(page):
+            if block.language == "python" and page == README:
+                name = f"{page.stem}-{block.line}"
+            if block.language == "python" or (block.language == "text" and name in told):
+                told.setdefault(name, []).append(block)
+    return told
+
+
+STORIES = stories()
+
+
+def assert_shown(printed: str, shown: str) -> None:
+    """Words must agree; numbers within 5 %: other processors round otherwise."""
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
+    expected = [float(number) for number in NUMBER.findall(shown)]
+    assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx(
+        expected, rel=0.05, abs=0.01
+    )
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_python_blocks(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Blocks run in their order; one of text shows what the block above it prints."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed = ""
+    for block in STORIES[name]:
+        if block.language == "text":
+            assert_shown(printed, block.text)
+            continue
+        # The empty lines make a traceback name the line of the page.
+        code = "\n" * (block.line - 1) + block.text
+        exec(compile(code, str(block.page), "exec"), namespace)
+        printed = capsys.readouterr().out
+
+
+def test_shown_output_is_compared() -> None:
+    assert_shown("error 0.5012 of 3 fits\n", "error 0.50 of 3 fits")
+    for wrong in ("error 0.60 of 3 fits", "error 0.50 of 4 fits", "loss 0.50 of 3 fits", "0.50"):
+        with pytest.raises(AssertionError):
+            assert_shown("error 0.5012 of 3 fits\n", wrong)
+
+
+def command_lines() -> list[str]:
+    """Return every `ssnmf-fast` command in the fenced blocks of shell commands."""
+    shell = [b for p in [README, *PAGES] for b in blocks(p) if b.language in ("bash", "console")]
+    lines = [line for block in shell for line in block.text.replace("\\\n", " ").splitlines()]
+    parts = [part.strip() for line in lines for part in line.split("&&")]
+    return [part for part in parts if part.startswith("ssnmf-fast ")]
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_command_parses(line: str) -> None:
+    arguments = build_parser().parse_args(shlex.split(line, comments=True)[1:])
+    assert callable(arguments.run)
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "command.md"], ids=lambda p: p.stem)
+def test_options_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options in the running text, and in synopses, are some command's."""
+    known: set[str] = set()
+    for command in ("demo", "fit", "predict", "complete"):
+        assert main([command, "--help"]) == 0
+        known |= set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    text = page.read_text(encoding="utf-8")
+    synopses = "\n".join(re.findall(r"^ {4}ssnmf-fast .*$", text, re.MULTILINE))
+    named = set(re.findall(r"`(--[a-z][a-z-]*)", text))
+    named |= set(re.findall(r"--[a-z][a-z-]*", synopses))
+    assert named
+    assert named <= known
+
+
+def test_scripts_exist() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in [README, *PAGES])
+    scripts = set(re.findall(r"python ((?:benchmarks|examples)/\S+?\.py)", text))
+    assert scripts
+    assert [script for script in sorted(scripts) if not (ROOT / script).is_file()] == []
+
+
+def modules_with_examples() -> list[str]:
+    paths = [p for p in PACKAGE.rglob("*.py") if ">>> " in p.read_text(encoding="utf-8")]
+    parts = [path.relative_to(PACKAGE.parent).with_suffix("").parts for path in sorted(paths)]
+    return [".".join(names) for names in parts]
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    result = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    assert result.attempted
+    assert not result.failed
+
+
+@pytest.mark.parametrize(
+    "module", [sf, sf.weights, sf.metrics, sf.plotting], ids=lambda m: m.__name__
+)
+def test_functions_and_estimators_have_examples(module: ModuleType) -> None:
+    public = {name: getattr(module, name) for name in module.__all__}
+    shown = {
+        name: thing
+        for name, thing in public.items()
+        if hasattr(thing, "fit") or (callable(thing) and not isinstance(thing, type))
+    }
+    assert shown
+    assert [name for name, thing in shown.items() if ">>> " not in (thing.__doc__ or "")] == []

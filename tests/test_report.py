@@ -1,0 +1,346 @@
+"""The report: what every part of the page says, and that all of it fits on the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast._natural import natural_order
+from ssnmf_fast._topics import Topics, amounts, class_means, make_topics
+from ssnmf_fast.cli import main
+from ssnmf_fast.report import Example, Report, confusion, write_report
+from ssnmf_fast.report._cards import topic_cards
+from ssnmf_fast.report._tables import confusion_table, most_confused, share_table
+
+EVIL = "<script>alert('x')</script>"
+
+
+def in_order(names: list[Any]) -> list[Any]:
+    return [names[k] for k in natural_order(names)]
+
+
+class TestNaturalOrder:
+    def test_numbers_by_value(self) -> None:
+        assert in_order(["1", "10", "11", "2"]) == ["1", "2", "10", "11"]
+        assert in_order(["-1", "0.5", "-10", "2e1"]) == ["-10", "-1", "0.5", "2e1"]
+        assert in_order([10, 9, 100]) == [9, 10, 100]
+
+    def test_numbers_within_names(self) -> None:
+        names = ["part 10", "part 2", "Part 1", "10", "9 b", "nan", "1" * 5000, ""]
+        wanted = ["", "9 b", "10", "1" * 5000, "nan", "Part 1", "part 2", "part 10"]
+        assert in_order(names) == wanted
+        assert in_order(["b", "B", "a"]) == ["a", "B", "b"]
+
+    def test_equal_names_keep_their_places(self) -> None:
+        assert natural_order(["x", "x"]) == [0, 1]
+        assert natural_order([]) == []
+
+
+class TestClassMeans:
+    def test_every_sample_and_every_class_counts_alike(self) -> None:
+        # Two short samples and a long one; class b has one sample only.
+        explained = np.array([[1.0, 1.0], [0.0, 2.0], [300.0, 100.0], [9.0, 9.0]])
+        indicators = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
+        means = class_means(explained, indicators)
+        np.testing.assert_allclose(means, [[0.25, 0.75], [0.75, 0.25]])
+        np.testing.assert_array_equal(indicators, [[1, 0], [1, 0], [0, 1], [0, 0]])
+
+    def test_several_labels_in_equal_parts(self) -> None:
+        explained = np.array([[1.0, 0.0], [0.0, 1.0]])
+        means = class_means(explained, np.array([[1, 1], [0, 1]]))
+        np.testing.assert_allclose(means, [[1, 1 / 3], [0, 2 / 3]])
+
+    def test_zeros(self) -> None:
+        means = class_means(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[1, 0, 0], [1, 0, 1]]))
+        np.testing.assert_allclose(means, [[1 / 3, 0, 1], [0, 0, 0]])
+
+    def test_amounts_do_not_depend_on_scales(self) -> None:
+        X = np.random.default_rng(0).random((12, 7))
+        model = sf.NMF(n_components=3, random_state=0).fit(X)
+        once = amounts(model, model.representation_)
+        factors = np.array([1e-3, 1.0, 50.0])
+        model.components_ = model.components_ * factors[:, None]
+        again = amounts(model, model.representation_ / factors)
+        np.testing.assert_allclose(again, once)
+
+
+class TestTopics:
+    @pytest.mark.parametrize(
+        ("shares", "leading"),
+        [
+            ([0.5, 0.5], []),
+            ([0.59, 0.41], []),
+            ([0.61, 0.39], [0]),
+            ([0.45, 0.55, 0, 0], [1]),
+            ([0.5, 0.5, 0, 0], [0, 1]),
+            ([0.19] + [0.81 / 29] * 29, []),
+            ([0.21] + [0.79 / 29] * 29, [0]),
+            ([], []),
+        ],
+    )
+    def test_leading_classes(self, shares: list[float], leading: list[int]) -> None:
+        topics = make_topics(np.ones((1, 2)))
+        if shares:
+            topics = topics.with_shares(list(range(len(shares))), np.array([shares]))
+        assert [label for label, _ in topics[0].leading] == leading
+
+    def test_sizes(self) -> None:
+        topics = make_topics(np.ones((3, 2))).with_sizes(np.array([3.0, 0.0, 1.0]))
+        assert [topic.size for topic in topics] == [0.75, 0, 0.25]
+        assert make_topics(np.ones((1, 2)))[0].size is None
+
+
+def topics_of(n_topics: int, names: list[str]) -> Topics:
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(len(names), 0.1), n_topics)
+    topics = make_topics(rng.random((n_topics, 9)), n_terms=4).with_shares(names, shares)
+    return topics.with_sizes(rng.random(n_topics))
+
+
+def report(**parts: Any) -> Report:
+    settings = [("seed", "0")]
+    return Report("Title", "lead", [("samples", "9")], settings, [(0, 9.0), (1, 2.0)], **parts)
+
+
+class TestTables:
+    @pytest.mark.parametrize("count", [2, 5, 12, 20, 30, 40, 60])
+    @pytest.mark.parametrize("name", ["{}", "class.of.a.long.name.{}"])
+    def test_fit_on_the_page(self, count: int, name: str) -> None:
+        names = [name.format(k) for k in range(count)]
+        truth = [names[k % count] for k in range(300)]
+        for heat in (
+            share_table(report(topics=topics_of(10, names), class_counts=[7] * count)),
+            confusion_table(confusion(truth, truth[::-1], names)),
+        ):
+            assert heat is not None
+            assert heat.room + count * heat.width <= 996
+            assert heat.numbers or count > 40
+            # What is written across is not wider than its column: 8 pixels a letter.
+            assert heat.upright or all(8 * len(head) <= heat.width for head in heat.classes)
+
+    def test_many_long_names_stand_upright(self) -> None:
+        short, few = ["a", "b", "c"], ["comp.sys.mac.hardware", "b"]
+        many = [f"class {k}" for k in range(60)]
+        tables = [
+            confusion_table(confusion(names * 200, names * 200, names))
+            for names in (short, few, many)
+        ]
+        assert [table.upright for table in tables if table] == [False, False, True]
+        assert [table.numbers for table in tables if table] == [
+            True,
+            True,
+            False,
+        ]  # 200 is too wide
+
+    def test_shares(self) -> None:
+        B = np.array([[1.0, 0, 0], [0, 0, 3], [1, 3, 0], [2, 0, 0]])
+        topics = make_topics(np.eye(4, 5), n_terms=3).with_shares(["b", "a", "c"], B)
+        heat = share_table(report(topics=topics, class_counts=[10, 20, 30]))
+        assert heat is not None
+        assert heat.classes == ["b (10)", "a (20)", "c (30)"]
+        # Topics of one class are neighbours, unless they have names.
+        assert [name[0] for name in heat.names] == ["0", "3", "2", "1"]
+        assert [cell.text for cell in heat.cells[2]] == ["25", "75", ""]
+        assert heat.cells[2][1].about.endswith(": 75.0%")
+        named = share_table(report(topics=topics.named(list("pqrs"))))
+        assert named is not None
+        assert named.names == list("pqrs")
+        assert share_table(report(topics=make_topics(np.eye(2)))) is None
+        assert share_table(report()) is None
+
+    def test_colours_use_the_whole_scale(self) -> None:
+        topics = make_topics(np.eye(1, 5)).with_shares(list(range(10)), np.ones((1, 10)))
+        heat = share_table(report(topics=topics))
+        assert heat is not None
+        assert {cell.ground for cell in heat.cells[0]} == {"0.500"}  # 0.1 of 0.2
+
+    def test_classes_are_in_natural_order(self) -> None:
+        table = confusion(["10", "9", "2"], ["2", "9", "2"], ["10", "2", "9"])
+        assert table.classes == ["2", "9", "10"]
+        np.testing.assert_array_equal(table.counts, [[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+        assert confusion(["new"], ["a"], ["a"]).classes == ["a", "new"]
+
+    def test_most_confused(self) -> None:
+        truth = ["a"] * 4 + ["b"] * 3 + ["c"]
+        table = confusion(truth, ["a", "b", "b", "c", "c", "b", "b", "c"], "abc")
+        assert most_confused(table) == [
+            {"true": "a", "predicted": "b", "count": 2, "share": "50%"},
+            {"true": "a", "predicted": "c", "count": 1, "share": "25%"},
+            {"true": "b", "predicted": "c", "count": 1, "share": "33%"},
+        ]
+        assert most_confused(confusion(["a"], ["b"], "ab")) == []
+        assert most_confused(confusion(list("abc"), list("abc"), "abc")) == []
+        assert most_confused(None) == []
+
+
+class TestCards:
+    def test_sizes_tags_and_examples(self) -> None:
+        topics = make_topics(np.eye(3, 5)).with_shares(
+            ["u", "v"], np.array([[9.0, 1], [1, 1], [0, 0]])
+        )
+        topics = topics.with_sizes(np.array([0.9, 0.0996, 0.0004]))
+        some = [[Example(3, 0.987, "u", "words")], [], []]
+        cards = topic_cards(report(topics=topics, examples=some))
+        assert [card["tags"] for card in cards] == [["u 90%"], [], []]
+        assert [card["size"] for card in cards] == ["90 %", "10 %", "0 %"]
+        assert cards[0]["examples"][0]["share"] == "99 %"
+        assert [len(card["bars"]) for card in cards] == [1, 1, 1]
+
+    def test_images(self) -> None:
+        pytest.importorskip("matplotlib")
+        image = np.arange(6.0).reshape(2, 3)
+        topics = make_topics(np.eye(1, 6))
+        examples = [[Example(0, 0.5, image=image)]]
+        (card,) = topic_cards(report(topics=topics, parts=image[None], examples=examples))
+        assert card["bars"] == []
+        assert card["image"].startswith("data:image/png;base64,")
+        assert card["examples"][0]["image"] == card["image"]
+
+
+class TestPage:
+    def page(self, folder: Path, **parts: Any) -> str:
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        write_report(folder / "page.html", report(**parts))
+        return (folder / "page.html").read_text(encoding="utf-8")
+
+    def test_everything_is_escaped_and_needs_no_script(self, tmp_path: Path) -> None:
+        topics = topics_of(2, [EVIL, "b", "c"])
+        page = self.page(
+            tmp_path,
+            topics=topics,
+            examples=[[Example(0, 0.9, EVIL, EVIL)], []],
+            class_counts=[1, 2, 3],
+            confusion=confusion([EVIL, "b", "c"], ["b", EVIL, "c"], [EVIL, "b", "c"]),
+        )
+        assert "<script" not in page
+        assert "http" not in page
+        assert page.count("&lt;script&gt;") >= 8
+        assert "predicted class" in page
+        assert "Most often confused" in page
+
+    def test_parts_are_left_out(self, tmp_path: Path) -> None:
+        page = self.page(tmp_path, topics=make_topics(np.eye(2)))
+        for part in ("Examples", "of the data", "no class in particular", "Confusion"):
+            assert part not in page
+        page = self.page(tmp_path, topics=topics_of(2, ["a", "b"]).named(["p", "q"]))
+        assert "no class in particular" not in page  # a name says what the topic is
+        assert "Topic 0: p" in page
+
+    def test_many_topics_have_their_examples_folded(self, tmp_path: Path) -> None:
+        for count, opened in ((30, 30), (31, 0)):
+            some = [[Example(0, 0.5, text="t")]] * count
+            page = self.page(tmp_path, topics=make_topics(np.ones((count, 2))), examples=some)
+            assert page.count('<details class="examples" open>') == opened
+            assert page.count('<details class="examples"') == count
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> tuple[Path, Path]:
+    """Bars of two kinds in images of 4 x 3 pixels."""
+    rng = np.random.default_rng(0)
+    X = 0.05 * rng.random((24, 4, 3))
+    X[::2, 0] += 1
+    X[1::2, :, 2] += 1
+    np.save(tmp_path / "images.npy", X.reshape(24, 12))
+    (tmp_path / "labels.txt").write_text("10\n9\n" * 12, encoding="utf-8")
+    return tmp_path / "images.npy", tmp_path / "labels.txt"
+
+
+class TestImages:
+    def fit(self, data: Path, out: Path, *more: str) -> int:
+        return main(["fit", str(data), "--rank", "2", "--out", str(out), *more])
+
+    def test_grid_and_examples(
+        self, images: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        data, labels = images
+        out = tmp_path / "out"
+        assert self.fit(data, out, "--labels", str(labels), "--image-shape", "4x3") == 0
+        assert (out / "components.png").read_bytes().startswith(b"\x89PNG")
+        printed = capsys.readouterr().out
+        assert "components.png" in printed
+        assert "x11" not in printed  # names of pixels
+        page = (out / "report.html").read_text(encoding="utf-8")
+        # Two components with three examples each, the grid and the objective.
+        assert page.count("data:image/png;base64,") == 2 * (1 + 3) + 2
+        assert "<td>4x3</td>" in page
+        with (out / "topic_classes.csv").open(encoding="utf-8") as file:
+            assert next(csv.reader(file)) == ["topic", "9", "10"]
+        # A later run without it leaves no old picture behind.
+        assert self.fit(data, out) == 0
+        assert not (out / "components.png").exists()
+
+    def test_without_matplotlib(
+        self,
+        images: tuple[Path, Path],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        assert self.fit(images[0], tmp_path / "out", "--image-shape", "4x3") == 0
+        assert "left out: components.png, report.html" in capsys.readouterr().out
+        assert (tmp_path / "out" / "topic_examples.csv").exists()
+
+    @pytest.mark.parametrize(
+        ("shape", "message"),
+        [
+            ("5x3", "is of 15 pixels"),
+            ("4", "height and width as in 28x28"),
+            ("0x3", "height and width as in 28x28"),
+            ("4x3x1", "height and width as in 28x28"),
+        ],
+    )
+    def test_errors(
+        self,
+        shape: str,
+        message: str,
+        images: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert self.fit(images[0], tmp_path / "out", "--image-shape", shape) == 2
+        assert message in capsys.readouterr().err
+
+    def test_of_a_table(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "t.csv").write_text("text\na b\n", encoding="utf-8")
+        assert self.fit(tmp_path / "t.csv", tmp_path / "out", "--image-shape", "4x3") == 2
+        assert "belongs to a matrix of images" in capsys.readouterr().err
+
+
+def test_sizes_and_examples_of_texts(tmp_path: Path) -> None:
+    """Texts reach the report, beginning alike they are shown once, and sizes sum to 1."""
+    pets = ["cat dog pet", "dog cat mat", "pet cat vet", "dog  vet\npet"] * 3
+    money = ["stock bank", "bank price stock"] * 3
+    lines = [json.dumps({"text": text}) for text in [*pets, *money]]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    out = tmp_path / "out"
+    given = ["--rank", "2", "--min-df", "1", "--seed", "1", "--out", str(out)]
+    assert main(["fit", str(tmp_path / "t.jsonl"), *given]) == 0
+    sizes = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["topic_sizes"]
+    assert sum(sizes) == pytest.approx(1, abs=1e-5)
+    assert 0.6 < max(sizes) < 0.75
+    with (out / "topic_examples.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["topic", "rank", "sample", "share", "text"]
+    texts = [row["text"] for row in rows if row["topic"] == str(int(np.argmax(sizes)))]
+    assert len(texts) == len(set(texts)) == 3
+    assert {"stock bank", "bank price stock"} < {row["text"] for row in rows}
+    page = (
+        (out / "report.html").read_text(encoding="utf-8") if (out / "report.html").exists() else ""
+    )
+    if page:
+        assert all(re.search(re.escape(text), page) for text in texts)
