@@ -5,5 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
+# The same examples in every run; times depend on the machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
+
 for folder in ("core", "estimators"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

@@ -166,7 +166,7 @@ class TestClusteringScore:
             np.testing.assert_allclose(result.per_topic, dense.per_topic, atol=1e-14)
             assert np.array_equal(result.classes, dense.classes)
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(seed=SEEDS)
     def test_permutations(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -265,7 +265,7 @@ class TestMatchTopics:
         zeros[:4] = 0
         assert metrics.jaccard_similarity(S, zeros).sum() < known.sum()
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(seed=SEEDS)
     def test_permutations_and_scales(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -308,7 +308,6 @@ class TestSparsity:
         assert isinstance(found, float)
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
-    @settings(deadline=None)
     @given(x=arrays(np.float64, st.integers(2, 20), elements=REAL), seed=SEEDS)
     def test_range_permutation_and_scale(self, x: np.ndarray, seed: int) -> None:
         value = metrics.hoyer_sparsity(x)
@@ -359,7 +358,7 @@ class TestAccuracy:
         assert metrics.micro_accuracy(true, predicted) == 0.75
         np.testing.assert_allclose(metrics.macro_accuracy(true, predicted), (2 / 3 + 1) / 2)
 
-    @settings(deadline=None, max_examples=50)
+    @settings(max_examples=50)
     @given(seed=SEEDS, as_text=st.booleans())
     def test_as_scikit_learn(self, seed: int, as_text: bool) -> None:
         rng = np.random.default_rng(seed)
@@ -424,7 +423,7 @@ class TestCoherence:
         always = metrics.topic_coherence(X, terms=[[0, 1], [0, 3], [2, 3]])
         assert always.per_topic.tolist() == [1.0, -1.0, -1.0]
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(seed=SEEDS)
     def test_permutations(self, seed: int) -> None:
         rng = np.random.default_rng(seed)

@@ -396,7 +396,7 @@ def test_repeated_entries_are_named():
         sf.complete(np.array([[1.0, np.nan]]), observed=np.ones((1, 2), bool))
 
 
-@settings(max_examples=300 if FAST else 20, deadline=None)
+@settings(max_examples=300 if FAST else 20)
 @given(
     data=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),

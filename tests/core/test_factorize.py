@@ -88,26 +88,26 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, one_run=False, i
     assert max(np.diff(values)) <= slack
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=1000)
 @given(**RANDOM_PROBLEMS)
 @example(np.float32, ("kullback-leibler", "frobenius"), "missing", "sparse", 221)
 def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(**RANDOM_PROBLEMS)
 def test_hals_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "hals", seed)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(**RANDOM_PROBLEMS)
 def test_auto_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "auto", seed, one_run=True)
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=250)
 @given(loss=st.sampled_from(LOSSES), form=st.sampled_from(FORMS), seed=st.integers(0, 10_000))
 def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):
     assert_monotone(np.float64, (loss, loss), form, "sparse", "mu", seed)

@@ -171,7 +171,7 @@ def test_bound_is_below_the_evidence_and_near_it(x):
     assert np.log(evidence) - 0.7 < bound < np.log(evidence)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     supervised=st.booleans(),
