@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -38,11 +39,6 @@ MONEY = [
     "bank stock",
 ]
 EVIL = "<script>alert('x')</script>"
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture
@@ -85,13 +81,6 @@ def fit(table: Path, out: Path, *more: str) -> int:
             *more,
         ]
     )
-
-
-def error_line(capsys: pytest.CaptureFixture[str]) -> str:
-    err = capsys.readouterr().err
-    assert err.startswith("ssnmf-fast: error: "), err
-    assert err.count("\n") == 1, err
-    return err
 
 
 class TestFit:

@@ -12,24 +12,13 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import _complete, _recommend, main
 
 FILES = {"recommendations.csv", "report.json", "model.npz", "users.csv", "items.csv"}
 USERS, ITEMS = 24, 15
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def error_line(capsys: pytest.CaptureFixture[str]) -> str:
-    err = capsys.readouterr().err
-    assert err.startswith("ssnmf-fast: error: "), err
-    assert err.count("\n") == 1, err
-    return err
 
 
 def ratings(seed: int = 0) -> list[tuple[str, str, float]]:

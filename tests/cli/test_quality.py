@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
@@ -21,11 +21,6 @@ from ssnmf_fast.cli._judged import LARGEST, MODEL, SVC, Judged, simple_guesses
 from ssnmf_fast.cli._labels import read_labels
 from ssnmf_fast.cli._learning_curve import _covering, _order
 from ssnmf_fast.cli._quality import accuracy, f_score, quality_measures, shortfalls
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 import types
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from outputs import rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -35,11 +35,6 @@ def written(path: Path, more: str = "") -> Path:
 def complete(data: Path, out: Path, *more: str) -> int:
     quick = ["--rank", "1", "--test-size", "0", "--threads", "1"]
     return main(["complete", str(data), "--out", str(out), *quick, *more])
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 class TestEmpty:

@@ -2,54 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from labelled_texts import MONEY, PAGE, PETS, fit
+from outputs import error_line, measures_of, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
-PETS = ["cat dog pet", "cats dogs pet", "dog cat mat", "pet cat vet", "dog vet pet"] * 2
-MONEY = ["stock bank", "bank price stock", "price market", "market bank", "bank stock"] * 2
 TRUTH = ["pets"] * 10 + ["money"] * 10 + ["money; pets"] * 10
-PAGE = "<i>page</i>"
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def measures_of(folder: Path) -> dict[str, float]:
-    content = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    return dict(content["measures"])
-
-
-def error_line(capsys: pytest.CaptureFixture[str]) -> str:
-    err = capsys.readouterr().err
-    assert err.startswith("ssnmf-fast: error: "), err
-    assert err.count("\n") == 1, err
-    return err
-
-
-def fit(data: Path, model: str, out: Path, *more: str, rank: str | None = "2") -> int:
-    size = [] if rank is None or model == "ts-nmf" else ["--rank", rank]
-    given = ["--model", model, "--out", str(out), "--min-df", "1", *size]
-    return main(["fit", str(data), *given, *more])
-
-
-@pytest.fixture
-def single(tmp_path: Path) -> Path:
-    """Texts of two classes, four of them unlabelled."""
-    path = tmp_path / "single.csv"
-    lines = ["text,kind"]
-    for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):
-        lines += [f"{a},{PAGE if k < 8 else ''}", f"{b},{'money' if k < 8 else ''}"]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 @pytest.fixture

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 from pathlib import Path
 
 import numpy as np
 import pytest
+from outputs import rows_of
 
 from ssnmf_fast.cli import main
 
 TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def fit(data: Path, out: Path, *more: str, labels: str = "kind") -> int:

@@ -57,6 +57,14 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_topics_say_which_classes_they_stand_for(name, half):
+    model = guided(name).fit(*half)
+    for topic in model.topics(n_terms=1):
+        assert [label for label, _ in topic.shares] == list(range(10))
+        assert sum(share for _, share in topic.shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_guided_model_predicts(name, digits, half):
     X, y = digits[0][1::2], digits[1][1::2]
     model = guided(name).fit(*half)

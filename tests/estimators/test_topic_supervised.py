@@ -76,7 +76,7 @@ def test_names_of_topics():
     lists = [["b", "a"], [], ["b"], None, ["a"], float("nan")]
     model = _model().fit(X, lists)
     assert model.topic_names_.tolist() == ["a", "b"]
-    assert str(model.topics(n_terms=1)[1]).startswith("topic 1 (b): ")
+    assert str(model.topics(n_terms=1)[1]).startswith("topic 1 (b) [b 73%, a 27%]: ")
     model = _model(topic_names=["c", "b", "a"]).fit(X, lists)
     assert model.topic_names_.tolist() == ["c", "b", "a"]
     assert not model.representation_[0, 0]

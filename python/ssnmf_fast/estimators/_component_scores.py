@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._known_labels import Labels
 from ._predicting import ReadoutPredictions
-from ._readout import probabilities
 from ._refit import refitted
 
 Array = npt.NDArray[Any]
@@ -45,7 +44,6 @@ class ComponentScores(ReadoutPredictions):
         return np.asarray(scores)
 
     def _limits(self) -> Array:
-        """Return the probability or score above which each label is predicted, (k,)."""
         if not isinstance(self.threshold, str):
             return np.full(len(self.classes_), float(self.threshold))
         if self.threshold != "auto":
@@ -68,12 +66,7 @@ class ComponentScores(ReadoutPredictions):
             above the threshold: positive values are predicted.
         """
         if self._by_regression:
-            logits = self._logits(X)
-            if self.multilabel_:
-                limits = np.clip(self._limits(), 1e-13, None)
-                upper = np.maximum(1 - limits, 1e-13)
-                return np.asarray(logits - np.log(limits / upper))
-            return logits if logits.shape[1] > 2 else np.asarray(logits[:, 1] - logits[:, 0])
+            return super().decision_function(X)
         scores = self._component_scores(X)
         if self.multilabel_:
             return np.asarray(scores - self._limits().astype(scores.dtype))
@@ -99,7 +92,7 @@ class ComponentScores(ReadoutPredictions):
             clipped to the inside of (0, 1); not calibrated.
         """
         if self._by_regression:
-            return probabilities(self._logits(X), self.multilabel_)
+            return super().predict_proba(X)
         scores = self._component_scores(X)
         if self.multilabel_:
             margin = np.finfo(scores.dtype).eps

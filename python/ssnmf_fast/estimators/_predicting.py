@@ -41,6 +41,7 @@ READOUT_ATTRIBUTES = (
     "class_shares_",
 )
 _READOUTS = ("logistic",)
+_LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _MANY_LABELS = 50  # labelled samples of a class from which on words say more than topics
 
 
@@ -160,6 +161,14 @@ class ReadoutPredictions:
         logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
         return logits
 
+    def _limits(self) -> Array:
+        """Return the probability above which each label is predicted, (k,)."""
+        return self.thresholds_
+
+    def _class_shares(self) -> tuple[Array | None, Array | None]:
+        shares = getattr(self, "class_shares_", None)
+        return (None, None) if shares is None else (self.classes_, shares)
+
     def _prior_logits(self) -> Array:
         prior = np.clip(self.class_prior_, 1e-9, 1 - 1e-9)
         return np.asarray(np.log(prior / (1 - prior)) if self.multilabel_ else np.log(prior))
@@ -180,7 +189,9 @@ class ReadoutPredictions:
         """
         logits = self._logits(X)
         if self.multilabel_:
-            return np.asarray(logits - np.log(self.thresholds_ / (1 - self.thresholds_)))
+            limits = self._limits()
+            lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
+            return np.asarray(logits - np.log(lower / upper))
         return logits if logits.shape[1] > 2 else np.asarray(logits[:, 1] - logits[:, 0])
 
     def predict_proba(self, X: Any) -> Array:
