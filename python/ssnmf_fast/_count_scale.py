@@ -81,6 +81,8 @@ def common_step(values: Array) -> float | None:
     step = float(small.sum() / np.rint(small / step).sum())  # one remainder is full of rounding
     # Beyond this multiple the fraction of a quotient is rounding error.
     largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(values.dtype).eps)), 1e6)
+    if np.median(values) > largest:  # too few tell: one tiny value is a step of itself
+        return None
     agreed = all(not len(_off(part[part <= largest] / step, _NEARER)) for part in _parts(values))
     return step if agreed else None
 

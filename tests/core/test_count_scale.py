@@ -53,6 +53,13 @@ def test_common_steps(values, step):
     assert found == (None if step is None else pytest.approx(step, rel=1e-9))
 
 
+def test_one_tiny_value_is_no_step():
+    values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
+    values[7] = 1e-12
+    assert common_step(values) is None
+    assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
+
+
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
     assert common_step(np.array(values, dtype=float)) == np.gcd.reduce(values)

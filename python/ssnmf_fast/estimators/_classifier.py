@@ -110,8 +110,9 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         and macro F.  Empty without validation: for fewer than 3 labelled samples a class on
         average, or where nothing was to be chosen.
     validation_accuracy_, validation_interval_ : float, (float, float)
-        Accuracy to expect of new samples, and its 95 % interval (Wilson); NaN without validation
-        and for multiple labels.
+        Accuracy to expect of new samples, and its 95 % interval (Wilson's, its upper end raised for
+        the labels that validation hides: the fit has them all); NaN without validation and for
+        multiple labels.
     validation_folds_ : ndarray of int, shape (n,)
         In which part of the validation the label of a sample was hidden; -1 for never.
     validation_proba_ : ndarray, shape (n, k)

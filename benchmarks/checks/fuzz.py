@@ -1,0 +1,136 @@
+"""Random calls of functions and estimators: nothing may crash, hang or be silently wrong.
+
+    python benchmarks/checks/fuzz.py --cases 100000 --workers 2
+    python benchmarks/checks/fuzz.py --seconds 60
+    python benchmarks/checks/fuzz.py --seed 0 --case 1234
+
+Legal calls are checked against dense NumPy and SciPy; illegal ones must raise ValueError or
+TypeError.  Batches run in processes of their own: a signal, or a batch that takes too long, is a
+failure of the case it was at.  The exit status is 1 if there is any failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+BATCH = 250
+PATIENCE = 300.0  # seconds for a batch that takes a few
+
+
+def judge(seed: int, case: int) -> tuple[str, str]:
+    """Return the outcome of a case, and what there is to say."""
+    import random_calls
+
+    call = random_calls.make(seed, case)
+    what = f"{call.name}{f', illegal {call.illegal}' if call.illegal else ''}"
+    try:
+        results = call.compute(call.arguments, 1 + case % 2)
+    except (ValueError, TypeError) as error:
+        if call.illegal:
+            if len(str(error)) > 15:
+                return "refused", ""
+            return "FAILED", f"{what}: refused without a reason: {error!r}"
+        return "FAILED", f"{what}: refused though legal: {error!r}"
+    except Exception:
+        return "FAILED", f"{what}: {traceback.format_exc(limit=-3)}"
+    if call.illegal:
+        return "FAILED", f"{what}: accepted {call.arguments[call.illegal]!r}"
+    found = call.complaints(results)
+    return ("FAILED", f"{what}: {'; '.join(found)}") if found else ("right", "")
+
+
+def child(seed: int, first: int, last: int) -> None:
+    """Judge some cases; the number of each is printed before it begins."""
+    import numpy as np
+    from random_models import quiet
+
+    quiet()
+    np.seterr(all="ignore")
+    for case in range(first, last):
+        print(f"case {case}", flush=True)
+        outcome, text = judge(seed, case)
+        print(f"{outcome} {text!r}", flush=True)
+
+
+def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
+    """Start a process for some cases."""
+    command = [sys.executable, __file__, "--seed", str(seed), "--child", str(first), str(last)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[str]:
+    """Count the outcomes of a batch, and print its failures."""
+    counts: Counter[str] = Counter()
+    case = ""
+    try:
+        out, err = process.communicate(timeout=left)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        err = f"took longer than {PATIENCE:.0f} s"
+    for line in out.splitlines():
+        if line.startswith("case "):
+            case = line
+            continue
+        outcome, text = line.split(" ", 1)
+        counts[outcome] += 1
+        if outcome == "FAILED":
+            print(f"seed {seed}, {case}: {text}", flush=True)
+    if process.returncode:
+        counts["FAILED"] += 1
+        print(f"seed {seed}, {case}: status {process.returncode}, {err[-500:]}", flush=True)
+    return counts
+
+
+def run(seed: int, cases: int | None, seconds: float, workers: int) -> Counter[str]:
+    """Run cases in batches, until there are enough or the time is over."""
+    counts: Counter[str] = Counter()
+    begin = time.monotonic()
+    starts = itertools.count(0, BATCH) if cases is None else iter(range(0, cases, BATCH))
+    running: list[tuple[subprocess.Popen[str], float]] = []
+    while True:
+        while len(running) < workers and time.monotonic() - begin < seconds:
+            first = next(starts, None)
+            if first is None:
+                break
+            last = first + BATCH if cases is None else min(first + BATCH, cases)
+            running.append((batch(seed, first, last), time.monotonic()))
+        if not running:
+            return counts
+        process, started = running.pop(0)
+        counts += finish(process, seed, PATIENCE - (time.monotonic() - started))
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, help="how many (default: until the time is over)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="when to begin no more")
+    parser.add_argument("--workers", type=int, default=2, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--case", type=int, help="only this one, with what it says")
+    parser.add_argument("--child", type=int, nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    if options.child:
+        child(options.seed, *options.child)
+        return
+    if options.case is not None:
+        print(*judge(options.seed, options.case))
+        return
+    if options.cases is None and options.seconds == float("inf"):
+        parser.error("give --cases or --seconds")
+    counts = run(options.seed, options.cases, options.seconds, options.workers)
+    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
+    sys.exit(counts["FAILED"] > 0)
+
+
+if __name__ == "__main__":
+    main()

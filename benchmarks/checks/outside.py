@@ -1,0 +1,102 @@
+"""The mathematics in dense long doubles, apart from the library's own reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+Array = npt.NDArray[Any]
+
+
+def finite(results: dict[str, Any]) -> list[str]:
+    """Complain of entries that are not finite."""
+    return [
+        f"{name} is not finite" for name, value in results.items() if not np.isfinite(value).all()
+    ]
+
+
+def factors(results: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    """Complain of factors that are not finite or negative."""
+    given = {name: results[name] for name in names if name in results}
+    found = finite(given)
+    return found + [f"{name} is negative" for name, F in given.items() if (F < 0).any()]
+
+
+def divergence(X: Array, Z: Array, loss: str) -> Array:
+    """Return the loss of every entry."""
+    if loss == "frobenius":
+        return np.asarray((X - Z) ** 2)
+    positive = X > 0
+    ratio = np.where(positive, X, 1) / np.where(positive, np.maximum(Z, 1e-4000), 1)
+    return np.asarray(np.where(positive, X * np.log(ratio), 0) - X + Z)
+
+
+def loss_of(X: Array, W: Array, S: Array, A: Array, loss: str) -> float:
+    """Return the weighted loss; NaN in X weighs nothing."""
+    seen = ~np.isnan(X)
+    W = np.where(seen, W, 0).astype(np.longdouble)
+    X = np.where(seen, X, 0).astype(np.longdouble)
+    entries = divergence(X, S.astype(np.longdouble) @ A.astype(np.longdouble), loss)
+    return float(np.sum(np.where(W > 0, W * entries, 0)))
+
+
+def objective(
+    X: Array, W: Array, fit: dict[str, Any], Y: Any, loss: str, supervision: str
+) -> float:
+    """Return the objective of a fit, with labels of weight 1."""
+    value = loss_of(X, W, fit["S"], fit["A"], loss)
+    if Y is not None:
+        labels = loss_of(Y, np.ones(Y.shape), fit["S"], fit["B"], supervision)
+        value += fit["weight"] * labels
+    return value
+
+
+def size(X: Array, W: Array, loss: str) -> float:
+    """Return the scale that rounding errors of the loss are measured by."""
+    X = np.nan_to_num(X)
+    return float(np.sum(W * X**2) if loss == "frobenius" else np.sum(W * X)) + 1e-300
+
+
+def optimality(X: Array, W: Array, S: Array, A: Array, loss: str, slack: float) -> list[str]:
+    """Complain of rows of S that are not optimal for the dictionary A.
+
+    Frobenius losses are compared with those that SciPy finds; of the KL loss the optimality
+    conditions are checked.
+    """
+    X, S, A = X.astype(np.float64), S.astype(np.float64), A.astype(np.float64)
+    W = np.where(np.isnan(X), 0, W)
+    X = np.nan_to_num(X)
+    if loss == "frobenius":
+        for row in range(min(len(X), 40)):
+            root = np.sqrt(W[row])
+            length = np.linalg.norm(root * X[row])
+            scales = np.linalg.norm(A * root, axis=1)
+            scales[scales == 0] = 1
+            if length == 0:
+                continue
+            design = (A / scales[:, None] * root).T
+            try:
+                best = nnls(design, root * X[row] / length)[1]
+            except RuntimeError:  # of SciPy, where it does not converge
+                continue
+            ours = np.linalg.norm(design @ (S[row] * scales / length) - root * X[row] / length)
+            if ours > best + slack:
+                return [f"row {row}: residual {ours}, SciPy {best}"]
+        return []
+    Z = S @ A
+    pull = W.sum(axis=1, where=X > 0)
+    ratio = np.where(X > 0, X, 0) / np.where(X > 0, np.maximum(Z, 1e-300), 1)
+    down = W @ A.T
+    gradient = (down - (W * ratio) @ A.T) / np.where(down > 0, down, 1)
+    reachable = ((X > 0) & (W > 0)) @ (A.T > 0)
+    rows = (pull > 0) & ~((X > 0) & (W > 0) & ~(A > 0).any(axis=0)).any(axis=1)
+    # The conditions: no gradient below zero, and none above it where S is positive and matters.
+    part = S * down / np.maximum((S * down).sum(axis=1, keepdims=True), 1e-300)
+    wrong = np.maximum(-gradient * reachable, 0) + np.abs(gradient) * part
+    worst = np.where(rows, wrong.max(axis=1), 0)
+    if worst.max() > 20 * slack:
+        return [f"row {worst.argmax()}: the optimality conditions fail by {worst.max()}"]
+    return []

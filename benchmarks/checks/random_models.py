@@ -1,0 +1,145 @@
+"""Random fits of every estimator, for :mod:`random_calls`."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import outside
+from random_calls import LOSSES, Call, Results, floats, matrix
+
+import ssnmf_fast as sf
+
+SOLVERS = ("auto", "mm", "mu")
+
+
+def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: bool = True) -> Call:
+    """Return the call that fits, transforms, predicts, and saves and loads."""
+    shape = int(rng.integers(6, 40)), int(rng.integers(2, 25))
+    dtype = floats(rng)
+    X, _ = matrix(rng, shape, dtype, missing=missing)
+    arguments = {"X": X, "max_iter": int(rng.integers(1, 20)), "random_state": 0, **options}
+    y = None
+    if classes:
+        y = rng.integers(0, rng.integers(2, 5), shape[0])
+        y[rng.random(shape[0]) < 0.3] = -1
+        y[:2] = 0, 1
+        if rng.random() < 0.3:
+            y = np.where(y < 0, "", np.array(["a", "b", "c", "d"])[y]).astype(object)
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        parameters = {key: value for key, value in given.items() if key != "X"}
+        model = getattr(sf, name)(**parameters, n_threads=n_threads)
+        model.fit(given["X"], y) if classes else model.fit(given["X"])
+        results: Results = {"A": model.components_}
+        if hasattr(model, "transform"):
+            results["S"] = model.transform(given["X"])
+        if classes and hasattr(model, "predict_proba"):
+            results["chance"] = model.predict_proba(given["X"])
+            results["predicted"] = np.searchsorted(model.classes_, model.predict(given["X"]))
+        with tempfile.TemporaryDirectory() as folder:
+            sf.save(model, Path(folder) / "model.npz")
+            results["loaded"] = sf.load(Path(folder) / "model.npz").components_
+        return results
+
+    def complaints(results: Results) -> list[str]:
+        # MarginNMF transforms to inner products with directions of either sign.
+        found = outside.factors(results, ("A",) if name == "MarginNMF" else ("A", "S"))
+        found += outside.finite(results)
+        if "chance" in results:
+            chance = results["chance"]
+            if not np.isfinite(chance).all() or (chance < 0).any() or (chance > 1).any():
+                found.append("probabilities out of range")
+            elif np.abs(chance.sum(axis=1) - 1).max() > 1e-5:
+                found.append("probabilities do not sum to 1")
+            elif not np.array_equal(chance.argmax(axis=1), results["predicted"]):
+                found.append("the most probable class is not predicted")
+        if not np.array_equal(results["A"], results["loaded"]):
+            found.append("the loaded model differs")
+        return found
+
+    return Call(name, arguments, compute, complaints)
+
+
+def nmf(rng: Any) -> Call:
+    options = {
+        "n_components": int(rng.integers(1, 6)),
+        "reconstruction": str(rng.choice(LOSSES)),
+        "solver": str(rng.choice(SOLVERS)),
+    }
+    return _fit("NMF", rng, options, classes=False)
+
+
+def classifier(rng: Any) -> Call:
+    options: dict[str, Any] = {"reconstruction": str(rng.choice(LOSSES))}
+    if rng.random() < 0.7:
+        options["n_components"] = int(rng.integers(1, 8))
+    if rng.random() < 0.7:
+        options["supervision_weight"] = [0.0, 1.0, 10.0, "balanced"][rng.integers(4)]
+    options["readout"] = str(rng.choice(["logistic", "refit", "joint"]))
+    return _fit("SSNMFClassifier", rng, options, classes=True)
+
+
+def topic_supervised(rng: Any) -> Call:
+    options = {
+        "n_free_topics": int(rng.integers(0, 3)),
+        "reconstruction": str(rng.choice(LOSSES)),
+    }
+    return _fit("TopicSupervisedNMF", rng, options, classes=True)
+
+
+def constrained(rng: Any) -> Call:
+    options = {
+        "n_components": int(rng.integers(1, 6)),
+        "reconstruction": str(rng.choice(LOSSES)),
+    }
+    return _fit("ConstrainedNMF", rng, options, classes=True)
+
+
+def margin(rng: Any) -> Call:
+    options = {"n_components": int(rng.integers(1, 6))}
+    return _fit("MarginNMF", rng, options, classes=True, missing=False)
+
+
+def bayesian(rng: Any) -> Call:
+    return _fit("BayesianNMF", rng, {"n_components": int(rng.integers(1, 6))}, False, False)
+
+
+def supervised_bayesian(rng: Any) -> Call:
+    options = {"n_components": int(rng.integers(1, 6))}
+    return _fit("SupervisedBayesianNMF", rng, options, True, False)
+
+
+def regressor(rng: Any) -> Call:
+    call = _fit("SSNMFRegressor", rng, {"n_components": int(rng.integers(1, 6))}, False)
+    targets = rng.random((call.arguments["X"].shape[0], 2))
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        parameters = {key: value for key, value in given.items() if key != "X"}
+        model = sf.SSNMFRegressor(**parameters, n_threads=n_threads).fit(given["X"], targets)
+        return {"A": model.components_, "predicted": model.predict(given["X"])}
+
+    def complaints(results: Results) -> list[str]:
+        return outside.factors(results, ("A", "predicted"))
+
+    return Call("SSNMFRegressor", call.arguments, compute, complaints)
+
+
+MODELS = [
+    nmf,
+    classifier,
+    topic_supervised,
+    constrained,
+    margin,
+    bayesian,
+    supervised_bayesian,
+    regressor,
+]
+
+
+def quiet() -> None:
+    """Ignore warnings that are not what is looked for: convergence, poor classifiers."""
+    warnings.simplefilter("ignore")
