@@ -1,6 +1,7 @@
 # How the modules are compiled and linked.
 
 set(SSNMF_KERNEL_SOURCES
+    cpp/core/interrupt.cpp
     cpp/core/thread_pool.cpp
     cpp/kernels/gemm.cpp
     cpp/bindings/csr.cpp

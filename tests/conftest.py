@@ -11,5 +11,5 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-for folder in ("cli", "core", "estimators"):
+for folder in ("cli", "core", "estimators", "kernels"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

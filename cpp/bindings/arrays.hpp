@@ -1,17 +1,21 @@
 // From NumPy arrays to views, with every check at the border.
 //
-// Read-only and writable views come from different functions.  Nothing is ever copied or cast: an
-// array of another dtype or layout is an error of the caller.
+// Arguments come as handles and nothing is ever copied or cast: what is no array, or one of another
+// dtype or layout, is an error of the caller.  Views point into arrays that the caller's arguments
+// keep alive.  Read-only and writable views come from different functions.
 #pragma once
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
 #include "../core/views.hpp"
+#include "kernel_call.hpp"
+#include "threads.hpp"
 
 namespace ssnmf {
 
@@ -19,6 +23,15 @@ namespace py = pybind11;
 
 inline std::invalid_argument bad(const std::string& name, const std::string& what) {
   return std::invalid_argument(name + " " + what);
+}
+
+// The array that an argument is.
+inline py::array array_of(py::handle argument, const char* name) {
+  if (!py::isinstance<py::array>(argument)) {
+    throw py::type_error(std::string(name) + " must be a NumPy array, not " +
+                         Py_TYPE(argument.ptr())->tp_name);
+  }
+  return py::reinterpret_borrow<py::array>(argument);
 }
 
 template <class T>
@@ -29,11 +42,15 @@ void require_dtype(const py::array& array, const char* name) {
   }
 }
 
-inline void require_contiguous(const py::array& array, const char* name, py::ssize_t dimensions) {
+inline void require_dimensions(const py::array& array, const char* name, py::ssize_t dimensions) {
   if (array.ndim() != dimensions) {
     throw bad(name, "has " + std::to_string(array.ndim()) + " dimensions; needed are " +
                         std::to_string(dimensions));
   }
+}
+
+inline void require_contiguous(const py::array& array, const char* name, py::ssize_t dimensions) {
+  require_dimensions(array, name, dimensions);
   if (array.size() == 0) {
     return;  // the strides of an empty array say nothing
   }
@@ -47,38 +64,50 @@ inline void require_contiguous(const py::array& array, const char* name, py::ssi
 }
 
 template <class T>
-void require_aligned(const void* data, const char* name) {
-  if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0) {
-    throw bad(name, "is misaligned");
-  }
-}
-
-template <class T>
 const T* const_data(const py::array& array, const char* name) {
   require_dtype<T>(array, name);
-  require_aligned<T>(array.data(), name);
+  if (reinterpret_cast<std::uintptr_t>(array.data()) % alignof(T) != 0) {
+    throw bad(name, "is misaligned");
+  }
   return static_cast<const T*>(array.data());
 }
 
 template <class T>
 T* writable_data(py::array& array, const char* name) {
-  require_dtype<T>(array, name);
+  const_data<T>(array, name);
   if (!array.writeable()) {
     throw bad(name, "is read-only");
   }
-  require_aligned<T>(array.data(), name);
   return static_cast<T*>(array.mutable_data());
 }
 
 template <class T>
-Rows<const T> const_rows(const py::array& array, const char* name) {
+Span<const T> const_vector(py::handle argument, const char* name) {
+  const py::array array = array_of(argument, name);
+  const T* data = const_data<T>(array, name);
+  require_contiguous(array, name, 1);
+  return {data, array.shape(0)};
+}
+
+template <class T>
+Span<T> writable_vector(py::handle argument, const char* name) {
+  py::array array = array_of(argument, name);
+  T* data = writable_data<T>(array, name);
+  require_contiguous(array, name, 1);
+  return {data, array.shape(0)};
+}
+
+template <class T>
+Rows<const T> const_rows(py::handle argument, const char* name) {
+  const py::array array = array_of(argument, name);
   const T* data = const_data<T>(array, name);
   require_contiguous(array, name, 2);
   return {data, array.shape(0), array.shape(1)};
 }
 
 template <class T>
-Rows<T> writable_rows(py::array& array, const char* name) {
+Rows<T> writable_rows(py::handle argument, const char* name) {
+  py::array array = array_of(argument, name);
   T* data = writable_data<T>(array, name);
   require_contiguous(array, name, 2);
   return {data, array.shape(0), array.shape(1)};
@@ -86,50 +115,81 @@ Rows<T> writable_rows(py::array& array, const char* name) {
 
 // A vector of a given length, or nothing for None.
 template <class T>
-Span<const T> optional_vector(const py::object& object, const char* name, Size length) {
-  if (object.is_none()) {
+Span<const T> optional_vector(py::handle argument, const char* name, Size length) {
+  if (argument.is_none()) {
     return {};
   }
-  const py::array array = py::cast<py::array>(object);
-  const T* data = const_data<T>(array, name);
-  require_contiguous(array, name, 1);
-  if (array.shape(0) != length) {
-    throw bad(name, "has length " + std::to_string(array.shape(0)) + "; needed is " +
+  const auto vector = const_vector<T>(argument, name);
+  if (vector.size != length) {
+    throw bad(name, "has length " + std::to_string(vector.size) + "; needed is " +
                         std::to_string(length));
   }
-  return {data, length};
+  return vector;
 }
 
+// Takes the entries as they are: that pointers never fall and every index lies within the columns
+// is what inspect_csr is for, once for each matrix.
 template <class T, class Index>
-Csr<T, Index> const_csr(const py::array& indptr, const py::array& indices,
-                        const py::object& values) {
-  Csr<T, Index> csr;
-  csr.indptr = const_data<Index>(indptr, "indptr");
-  csr.indices = const_data<Index>(indices, "indices");
-  require_contiguous(indptr, "indptr", 1);
-  require_contiguous(indices, "indices", 1);
-  if (indptr.shape(0) < 1) {
+Csr<T, Index> const_csr(py::handle indptr, py::handle indices, py::handle values,
+                        const char* name = "values") {
+  const auto pointers = const_vector<Index>(indptr, "indptr");
+  const auto columns = const_vector<Index>(indices, "indices");
+  if (pointers.size < 1) {
     throw bad("indptr", "is empty");
   }
-  csr.rows = indptr.shape(0) - 1;
-  if (csr.indptr[0] != 0 || csr.entries() > indices.shape(0)) {
-    throw bad("indptr", "must start at 0 and end within indices");
+  const Csr<T, Index> csr{pointers.data, columns.data,
+                          optional_vector<T>(values, name, columns.size).data, pointers.size - 1};
+  if (csr.indptr[0] != 0 || csr.entries() != columns.size) {
+    throw bad("indptr", "must start at 0 and end at the length of indices");
   }
-  csr.values = optional_vector<T>(values, "values", indices.shape(0)).data;
   return csr;
 }
 
 template <class T>
-Dense<T> const_dense(const py::array& array, const char* name) {
+Dense<T> const_dense(py::handle argument, const char* name) {
+  const py::array array = array_of(argument, name);
   const T* data = const_data<T>(array, name);
-  if (array.ndim() != 2) {
-    throw bad(name, "must have 2 dimensions");
-  }
+  require_dimensions(array, name, 2);
   const auto item = static_cast<py::ssize_t>(sizeof(T));
   if (array.strides(0) % item != 0 || array.strides(1) % item != 0) {
     throw bad(name, "has strides that are no multiples of its itemsize");
   }
   return {data, array.shape(0), array.shape(1), array.strides(0) / item, array.strides(1) / item};
+}
+
+// The memory between the first and the last item of an argument; nothing for None.
+struct Extent {
+  const char* name;
+  std::intptr_t begin = 0;
+  std::intptr_t end = 0;
+
+  Extent(const char* given_name, py::handle argument) : name(given_name) {
+    if (argument.is_none()) {
+      return;
+    }
+    const py::array array = array_of(argument, name);
+    if (array.size() == 0) {
+      return;
+    }
+    begin = reinterpret_cast<std::intptr_t>(array.data());
+    end = begin + array.itemsize();
+    for (py::ssize_t d = 0; d < array.ndim(); ++d) {
+      const py::ssize_t length = (array.shape(d) - 1) * array.strides(d);
+      (length < 0 ? begin : end) += length;
+    }
+  }
+
+  bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+
+// What a kernel writes must lie apart from all the rest.
+inline void require_apart(const Extent& written, std::initializer_list<Extent> others) {
+  for (const Extent& other : others) {
+    if (written.overlaps(other)) {
+      throw bad(written.name,
+                std::string("shares memory with ") + other.name + "; it needs memory of its own");
+    }
+  }
 }
 
 template <class A, class B>
@@ -147,33 +207,36 @@ inline void require_equal(Size given, Size needed, const char* what) {
 
 // Calls body(T{}) with the floating type of the array.
 template <class Body>
-auto visit_float(const py::array& array, const char* name, const Body& body) {
+auto visit_float(py::handle argument, const char* name, const Body& body) {
+  const py::array array = array_of(argument, name);
   if (py::isinstance<py::array_t<double>>(array)) {
     return body(double{});
   }
   if (py::isinstance<py::array_t<float>>(array)) {
     return body(float{});
   }
-  throw py::type_error(std::string(name) + " must be float32 or float64");
+  throw py::type_error(std::string(name) + " has dtype " + std::string(py::str(array.dtype())) +
+                       "; it must be float32 or float64");
 }
 
 // Calls body(Index{}) with the integer type of a CSR index array.
 template <class Body>
-auto visit_index(const py::array& array, const Body& body) {
+auto visit_index(py::handle indptr, const Body& body) {
+  const py::array array = array_of(indptr, "indptr");
   if (py::isinstance<py::array_t<std::int32_t>>(array)) {
     return body(std::int32_t{});
   }
   if (py::isinstance<py::array_t<std::int64_t>>(array)) {
     return body(std::int64_t{});
   }
-  throw py::type_error("indptr and indices must be int32 or int64");
+  throw py::type_error("indptr has dtype " + std::string(py::str(array.dtype())) +
+                       "; indptr and indices must be int32 or int64");
 }
 
 // Calls body(T{}, Index{}) with the types that a sparse matrix and the factors beside it have.
 template <class Body>
-auto visit_sparse(const py::array& array, const char* name, const py::array& indptr,
-                  const Body& body) {
-  return visit_float(array, name, [&](auto type) {
+auto visit_sparse(py::handle argument, const char* name, py::handle indptr, const Body& body) {
+  return visit_float(argument, name, [&](auto type) {
     return visit_index(indptr, [&](auto index) { return body(type, index); });
   });
 }

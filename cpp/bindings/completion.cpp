@@ -15,9 +15,8 @@ Shrink<T> shrink_of(double step, double eps, double q, bool proximal, double flo
           static_cast<T>(floor)};
 }
 
-void bind_residual_step(const py::array& indptr, const py::array& indices, const py::object& values,
-                        const py::array& F, const py::array& G, py::array residuals, py::array out,
-                        int n_threads) {
+void bind_residual_step(py::handle indptr, py::handle indices, py::handle values, py::handle F,
+                        py::handle G, py::handle residuals, py::handle out, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -25,21 +24,25 @@ void bind_residual_step(const py::array& indptr, const py::array& indices, const
     const auto f = const_rows<T>(F, "F");
     const auto g = const_rows<T>(G, "G");
     const auto to = writable_rows<T>(out, "out");
-    T* stored = writable_data<T>(residuals, "residuals");
-    require_contiguous(residuals, "residuals", 1);
-    require_equal(residuals.shape(0), indices.shape(0), "length of residuals and of indices");
+    const auto stored = writable_vector<T>(residuals, "residuals");
+    require_equal(stored.size, Z.entries(), "length of residuals and of indices");
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     require_same_shape(f, to, "out");
-    const py::gil_scoped_release release;
-    residual_step<T, Index>(Z, f, g, stored, to, n_threads);
+    const Extent sum{"out", out};
+    const std::initializer_list<Extent> given{
+        {"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}};
+    require_apart({"residuals", residuals}, given);
+    require_apart(sum, given);
+    require_apart(sum, {{"residuals", residuals}});
+    const KernelCall call;
+    residual_step<T, Index>(Z, f, g, stored.data, to, n_threads);
   });
 }
 
-void bind_mapped_residuals(const py::array& indptr, const py::array& indices,
-                           const py::object& values, const py::array& F, const py::array& G,
-                           double scale, double step, double eps, double q, bool proximal,
-                           double floor, py::array out, int n_threads) {
+void bind_mapped_residuals(py::handle indptr, py::handle indices, py::handle values, py::handle F,
+                           py::handle G, double scale, double step, double eps, double q,
+                           bool proximal, double floor, py::handle out, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -49,17 +52,18 @@ void bind_mapped_residuals(const py::array& indptr, const py::array& indices,
     const auto shrink = shrink_of<T>(step, eps, q, proximal, floor);
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    T* to = writable_data<T>(out, "out");
-    require_contiguous(out, "out", 1);
-    require_equal(out.shape(0), indices.shape(0), "length of out and of indices");
-    const py::gil_scoped_release release;
-    mapped_residuals<T, Index>(Z, f, g, static_cast<T>(scale), shrink, to, n_threads);
+    const auto to = writable_vector<T>(out, "out");
+    require_equal(to.size, Z.entries(), "length of out and of indices");
+    require_apart(
+        {"out", out},
+        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
+    const KernelCall call;
+    mapped_residuals<T, Index>(Z, f, g, static_cast<T>(scale), shrink, to.data, n_threads);
   });
 }
 
-void bind_mapped_product(const py::array& F, const py::array& G, const py::array& H, double step,
-                         double eps, double q, bool proximal, double floor, py::array out,
-                         int n_threads) {
+void bind_mapped_product(py::handle F, py::handle G, py::handle H, double step, double eps,
+                         double q, bool proximal, double floor, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto f = const_rows<T>(F, "F");
@@ -71,22 +75,22 @@ void bind_mapped_product(const py::array& F, const py::array& G, const py::array
     require_equal(h.rows, g.rows, "rows of H and of G");
     require_equal(to.rows, f.rows, "rows of out and of F");
     require_equal(to.columns, h.columns, "columns of out and of H");
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"F", F}, {"G", G}, {"H", H}});
+    const KernelCall call;
     add_mapped_product<T>(f, g, h, shrink, to, n_threads);
   });
 }
 
-Span<const double> ridge_of(const py::array& ridge, Size columns) {
-  const double* data = const_data<double>(ridge, "ridge");
-  require_contiguous(ridge, "ridge", 1);
-  if (ridge.shape(0) > columns) {
+Span<const double> ridge_of(py::handle ridge, Size columns) {
+  const auto given = const_vector<double>(ridge, "ridge");
+  if (given.size > columns) {
     throw bad("ridge", "has more values than G has columns");
   }
-  return {data, ridge.shape(0)};
+  return given;
 }
 
-void bind_ridge_rows(const py::array& indptr, const py::array& indices, const py::object& values,
-                     const py::array& G, const py::array& ridge, py::array F, int n_threads) {
+void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
+                     py::handle ridge, py::handle F, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -96,15 +100,17 @@ void bind_ridge_rows(const py::array& indptr, const py::array& indices, const py
     const auto delta = ridge_of(ridge, g.columns);
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    const py::gil_scoped_release release;
+    require_apart(
+        {"F", F},
+        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"ridge", ridge}});
+    const KernelCall call;
     ridge_rows<T, Index>(Z, g, delta, f, n_threads);
   });
 }
 
-void bind_structured_rows(const py::array& indptr, const py::array& indices,
-                          const py::object& values, const py::array& G, const py::array& ridge,
-                          double alpha, double eps, double q, py::array X, py::array F,
-                          int n_threads) {
+void bind_structured_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
+                          py::handle ridge, double alpha, double eps, double q, py::handle X,
+                          py::handle F, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -117,7 +123,13 @@ void bind_structured_rows(const py::array& indptr, const py::array& indices,
     require_equal(x.columns, g.rows, "columns of X and rows of G");
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    const py::gil_scoped_release release;
+    const Extent dense{"X", X};
+    const std::initializer_list<Extent> given{
+        {"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"ridge", ridge}};
+    require_apart(dense, given);
+    require_apart({"F", F}, given);
+    require_apart({"F", F}, {dense});
+    const KernelCall call;
     structured_rows<T, Index>(Z, g, delta, {alpha, eps, q}, x, f, n_threads);
   });
 }

@@ -76,7 +76,7 @@ std::vector<std::string> built_levels() { return {SSNMF_BUILT_LEVELS}; }
 
 }  // namespace
 
-PYBIND11_MODULE(_cpu, module) {
+PYBIND11_MODULE(_cpu, module, pybind11::mod_gil_not_used()) {
   module.doc() = "Instruction-set levels of this processor.";
   module.def("levels", &levels, "Levels that the processor and the operating system support.");
   module.def("built_levels", &built_levels, "Levels that this installation was built for.");

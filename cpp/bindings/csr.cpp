@@ -6,45 +6,44 @@
 namespace ssnmf {
 namespace {
 
-int bind_inspect_csr(const py::array& indptr, const py::array& indices, Size n_columns,
-                     int n_threads) {
+int bind_inspect_csr(py::handle indptr, py::handle indices, Size n_columns, Threads n_threads) {
   return visit_index(indptr, [&](auto index) {
     using Index = decltype(index);
-    const Index* pointers = const_data<Index>(indptr, "indptr");
-    const Index* columns = const_data<Index>(indices, "indices");
-    require_contiguous(indptr, "indptr", 1);
-    require_contiguous(indices, "indices", 1);
-    if (indptr.shape(0) < 1 || pointers[0] != 0) {
+    const auto pointers = const_vector<Index>(indptr, "indptr");
+    const auto columns = const_vector<Index>(indices, "indices");
+    if (pointers.size < 1 || pointers.data[0] != 0) {
       return static_cast<int>(kUnsound);
     }
-    const Size rows = indptr.shape(0) - 1;
-    const Size entries = indices.shape(0);
-    const py::gil_scoped_release release;
-    return inspect_csr<Index>(pointers, columns, rows, n_columns, entries, n_threads);
+    const KernelCall call;
+    return inspect_csr<Index>(pointers.data, columns.data, pointers.size - 1, n_columns,
+                              columns.size, n_threads);
   });
 }
 
-void bind_transpose(const py::array& indptr, const py::array& indices, const py::array& values,
-                    py::array out_indptr, py::array out_indices, py::array out_values,
-                    int n_threads) {
+void bind_transpose(py::handle indptr, py::handle indices, py::handle values, py::handle out_indptr,
+                    py::handle out_indices, py::handle out_values, Threads n_threads) {
   visit_sparse(values, "values", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
     const auto Z = const_csr<T, Index>(indptr, indices, values);
-    Index* pointers = writable_data<Index>(out_indptr, "out_indptr");
-    Index* rows = writable_data<Index>(out_indices, "out_indices");
-    T* data = writable_data<T>(out_values, "out_values");
-    require_contiguous(out_indptr, "out_indptr", 1);
-    require_contiguous(out_indices, "out_indices", 1);
-    require_contiguous(out_values, "out_values", 1);
-    require_equal(out_indices.shape(0), Z.entries(), "length of out_indices and entries");
-    require_equal(out_values.shape(0), Z.entries(), "length of out_values and entries");
-    if (out_indptr.shape(0) < 1) {
+    const auto pointers = writable_vector<Index>(out_indptr, "out_indptr");
+    const auto rows = writable_vector<Index>(out_indices, "out_indices");
+    const auto data = writable_vector<T>(out_values, "out_values");
+    require_equal(rows.size, Z.entries(), "length of out_indices and entries");
+    require_equal(data.size, Z.entries(), "length of out_values and entries");
+    if (pointers.size < 1) {
       throw bad("out_indptr", "is empty");
     }
-    const Size columns = out_indptr.shape(0) - 1;
-    const py::gil_scoped_release release;
-    transpose<T, Index>(Z, columns, pointers, rows, data, n_threads);
+    const Extent to_indptr{"out_indptr", out_indptr}, to_indices{"out_indices", out_indices};
+    const std::initializer_list<Extent> given{
+        {"indptr", indptr}, {"indices", indices}, {"values", values}};
+    require_apart(to_indptr, given);
+    require_apart(to_indices, given);
+    require_apart({"out_values", out_values}, given);
+    require_apart(to_indptr, {to_indices, {"out_values", out_values}});
+    require_apart(to_indices, {{"out_values", out_values}});
+    const KernelCall call;
+    transpose<T, Index>(Z, pointers.size - 1, pointers.data, rows.data, data.data, n_threads);
   });
 }
 

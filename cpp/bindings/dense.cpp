@@ -7,8 +7,8 @@ namespace ssnmf {
 namespace {
 
 template <class Op>
-void run(const py::array& Z, bool mask, const py::array* F, const py::array& G, py::array& out,
-         double scale, bool accumulate, int n_threads) {
+void run(py::handle Z, bool mask, py::handle F, py::handle G, py::handle out, double scale,
+         bool accumulate, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto z = const_dense<T>(Z, "Z");
@@ -18,17 +18,18 @@ void run(const py::array& Z, bool mask, const py::array* F, const py::array& G, 
     require_equal(g.rows, z.columns, "rows of G and columns of Z");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
     Rows<const T> f{};
-    if (F != nullptr) {
-      f = const_rows<T>(*F, "F");
+    if (!F.is_none()) {
+      f = const_rows<T>(F, "F");
       require_same_shape(f, to.out, "F");
     }
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"Z", Z}, {"F", F}, {"G", G}});
+    const KernelCall call;
     dense_pass<Op>(z, mask, f, g, to, n_threads);
   });
 }
 
 template <class Loss>
-double run_loss(const py::array& Z, const py::array& F, const py::array& G, int n_threads) {
+double run_loss(py::handle Z, py::handle F, py::handle G, Threads n_threads) {
   return visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto z = const_dense<T>(Z, "Z");
@@ -37,7 +38,7 @@ double run_loss(const py::array& Z, const py::array& F, const py::array& G, int 
     require_equal(f.rows, z.rows, "rows of F and of Z");
     require_equal(g.rows, z.columns, "rows of G and columns of Z");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    const py::gil_scoped_release release;
+    const KernelCall call;
     return dense_loss<Loss>(z, f, g, n_threads);
   });
 }
@@ -47,23 +48,23 @@ double run_loss(const py::array& Z, const py::array& F, const py::array& G, int 
 void register_dense(py::module_& module) {
   module.def(
       "dense_product",
-      [](const py::array& Z, bool mask, const py::array& G, py::array out, double scale,
-         bool accumulate,
-         int n_threads) { run<Product>(Z, mask, nullptr, G, out, scale, accumulate, n_threads); },
+      [](py::handle Z, bool mask, py::handle G, py::handle out, double scale, bool accumulate,
+         Threads n_threads) {
+        run<Product>(Z, mask, py::none(), G, out, scale, accumulate, n_threads);
+      },
       py::arg("Z"), py::arg("mask"), py::arg("G"), py::arg("out"), py::arg("scale"),
       py::arg("accumulate"), py::arg("n_threads"), "Z G.");
   module.def(
       "dense_ratio",
-      [](const py::array& Z, const py::array& F, const py::array& G, py::array out, double scale,
-         bool accumulate,
-         int n_threads) { run<Ratio>(Z, false, &F, G, out, scale, accumulate, n_threads); },
+      [](py::handle Z, py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
+         Threads n_threads) { run<Ratio>(Z, false, F, G, out, scale, accumulate, n_threads); },
       py::arg("Z"), py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"),
       py::arg("accumulate"), py::arg("n_threads"), "(Z ./ (F G^T)) G.");
   module.def(
       "dense_sampled",
-      [](const py::array& Z, bool mask, const py::array& F, const py::array& G, py::array out,
-         double scale, bool accumulate,
-         int n_threads) { run<Sampled>(Z, mask, &F, G, out, scale, accumulate, n_threads); },
+      [](py::handle Z, bool mask, py::handle F, py::handle G, py::handle out, double scale,
+         bool accumulate,
+         Threads n_threads) { run<Sampled>(Z, mask, F, G, out, scale, accumulate, n_threads); },
       py::arg("Z"), py::arg("mask"), py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"),
       py::arg("accumulate"), py::arg("n_threads"), "(Z .* (F G^T)) G.");
   module.def("dense_kl_loss", &run_loss<KullbackLeiblerLoss>, py::arg("Z"), py::arg("F"),

@@ -7,7 +7,7 @@
 namespace ssnmf {
 namespace {
 
-void bind_gram(const py::array& G, const py::object& weights, py::array out, int n_threads) {
+void bind_gram(py::handle G, py::handle weights, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto g = const_rows<T>(G, "G");
@@ -15,12 +15,13 @@ void bind_gram(const py::array& G, const py::object& weights, py::array out, int
     const auto to = writable_rows<T>(out, "out");
     require_equal(to.rows, g.columns, "rows of out and columns of G");
     require_equal(to.columns, g.columns, "columns of out and of G");
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"G", G}, {"weights", weights}});
+    const KernelCall call;
     gram<T>(g, w, to, n_threads);
   });
 }
 
-void bind_cross(const py::array& F, const py::array& G, py::array out, int n_threads) {
+void bind_cross(py::handle F, py::handle G, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto f = const_rows<T>(F, "F");
@@ -29,26 +30,27 @@ void bind_cross(const py::array& F, const py::array& G, py::array out, int n_thr
     require_equal(f.rows, g.rows, "rows of F and of G");
     require_equal(to.rows, f.columns, "rows of out and columns of F");
     require_equal(to.columns, g.columns, "columns of out and of G");
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"F", F}, {"G", G}});
+    const KernelCall call;
     cross<T>(f, g, {}, to, n_threads);
   });
 }
 
-void bind_column_sums(const py::array& G, const py::object& weights, py::array out, int n_threads) {
+void bind_column_sums(py::handle G, py::handle weights, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto g = const_rows<T>(G, "G");
     const auto w = optional_vector<T>(weights, "weights", g.rows);
-    T* data = writable_data<T>(out, "out");
-    require_contiguous(out, "out", 1);
-    require_equal(out.shape(0), g.columns, "length of out and columns of G");
-    const py::gil_scoped_release release;
-    column_sums<T>(g, w, data, n_threads);
+    const auto to = writable_vector<T>(out, "out");
+    require_equal(to.size, g.columns, "length of out and columns of G");
+    require_apart({"out", out}, {{"G", G}, {"weights", weights}});
+    const KernelCall call;
+    column_sums<T>(g, w, to.data, n_threads);
   });
 }
 
-void bind_multiply(const py::array& F, const py::array& K, const py::object& row_scale,
-                   py::array out, double scale, bool accumulate, int n_threads) {
+void bind_multiply(py::handle F, py::handle K, py::handle row_scale, py::handle out, double scale,
+                   bool accumulate, Threads n_threads) {
   visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = const_rows<T>(F, "F");
@@ -58,47 +60,50 @@ void bind_multiply(const py::array& F, const py::array& K, const py::object& row
     require_equal(k.rows, f.columns, "rows of K and columns of F");
     require_equal(k.columns, to.out.columns, "columns of K and of out");
     require_equal(f.rows, to.out.rows, "rows of F and of out");
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"F", F}, {"K", K}, {"row_scale", row_scale}});
+    const KernelCall call;
     multiply<T>(f, k, a, to, n_threads);
   });
 }
 
-void bind_add_row(const py::array& vector, const py::object& row_scale, py::array out, double scale,
-                  bool accumulate, int n_threads) {
+void bind_add_row(py::handle vector, py::handle row_scale, py::handle out, double scale,
+                  bool accumulate, Threads n_threads) {
   visit_float(out, "out", [&](auto type) {
     using T = decltype(type);
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
-    const auto v = optional_vector<T>(vector, "vector", to.out.columns);
+    const auto v = const_vector<T>(vector, "vector");
+    require_equal(v.size, to.out.columns, "length of vector and columns of out");
     const auto a = optional_vector<T>(row_scale, "row_scale", to.out.rows);
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"vector", vector}, {"row_scale", row_scale}});
+    const KernelCall call;
     add_row<T>(v.data, a, to, n_threads);
   });
 }
 
-double bind_inner(const py::array& F, const py::array& P, int n_threads) {
+double bind_inner(py::handle F, py::handle P, Threads n_threads) {
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = const_rows<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
     require_same_shape(f, p, "P");
-    const py::gil_scoped_release release;
+    const KernelCall call;
     return inner<T>(f, p, n_threads);
   });
 }
 
 // One side of a pair, or nothing for None.
 template <class T>
-const T* optional_pull(const py::object& object, const char* name, const Rows<T>& F) {
-  if (object.is_none()) {
+const T* optional_pull(py::handle argument, const char* name, const Rows<T>& F) {
+  if (argument.is_none()) {
     return nullptr;
   }
-  const auto pull = const_rows<T>(py::cast<py::array>(object), name);
+  const auto pull = const_rows<T>(argument, name);
   require_same_shape(pull, F, name);
   return pull.data;
 }
 
-void bind_update(py::array F, const py::object& P2, const py::object& N2, const py::object& P1,
-                 const py::object& N1, const std::string& rule, double relaxation, int n_threads) {
+void bind_update(py::handle F, py::handle P2, py::handle N2, py::handle P1, py::handle N1,
+                 const std::string& rule, double relaxation, Threads n_threads) {
   if (rule != "mu" && rule != "mm") {
     throw bad("rule", "must be 'mu' or 'mm'");
   }
@@ -110,18 +115,20 @@ void bind_update(py::array F, const py::object& P2, const py::object& N2, const 
     const auto f = writable_rows<T>(F, "F");
     const Pulls<T> squared{optional_pull(P2, "P2", f), optional_pull(N2, "N2", f)};
     const Pulls<T> divergence{optional_pull(P1, "P1", f), optional_pull(N1, "N1", f)};
-    const py::gil_scoped_release release;
+    require_apart({"F", F}, {{"P2", P2}, {"N2", N2}, {"P1", P1}, {"N1", N1}});
+    const KernelCall call;
     update(f, squared, divergence, rule == "mm", relaxation, n_threads);
   });
 }
 
-void bind_extrapolate(py::array F, py::array before, double step, int n_threads) {
+void bind_extrapolate(py::handle F, py::handle before, double step, Threads n_threads) {
   visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
     const auto b = writable_rows<T>(before, "before");
     require_same_shape(b, f, "before");
-    const py::gil_scoped_release release;
+    require_apart({"F", F}, {{"before", before}});
+    const KernelCall call;
     extrapolate(f, b, step, n_threads);
   });
 }

@@ -7,7 +7,7 @@ namespace ssnmf {
 namespace {
 
 // The group of every row of a factor, below `count`, or nullptr for None.
-const std::int32_t* const_groups(const py::object& groups, Size rows, Size count) {
+const std::int32_t* const_groups(py::handle groups, Size rows, Size count) {
   const auto given = optional_vector<std::int32_t>(groups, "groups", rows);
   for (Size i = 0; i < given.size; ++i) {
     if (given.data[i] < 0 || given.data[i] >= count) {
@@ -17,8 +17,7 @@ const std::int32_t* const_groups(const py::object& groups, Size rows, Size count
   return given.data;
 }
 
-GammaRates const_rates(const py::array& rates, const py::object& groups, Size rows, Size columns,
-                       Size rank) {
+GammaRates const_rates(py::handle rates, py::handle groups, Size rows, Size columns, Size rank) {
   const auto r = const_rows<double>(rates, "rates");
   require_equal(r.columns, columns, "columns of rates and of E");
   if (rank < 0 || rank > columns || columns % kNarrowestRank != 0 || r.rows < 1) {
@@ -38,9 +37,8 @@ void require_shape_parameter(double prior_shape) {
   }
 }
 
-double bind_gamma_update(py::array F, const py::array& P, double prior_shape,
-                         const py::array& rates, const py::object& groups, py::array E, Size rank,
-                         bool logs, int n_threads) {
+double bind_gamma_update(py::handle F, py::handle P, double prior_shape, py::handle rates,
+                         py::handle groups, py::handle E, Size rank, bool logs, Threads n_threads) {
   require_shape_parameter(prior_shape);
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
@@ -50,24 +48,27 @@ double bind_gamma_update(py::array F, const py::array& P, double prior_shape,
     require_same_shape(p, f, "P");
     require_same_shape(e, f, "E");
     const GammaRates posterior = const_rates(rates, groups, f.rows, f.columns, rank);
-    const py::gil_scoped_release release;
+    const Extent mean{"E", E};
+    require_apart({"F", F}, {{"P", P}, mean, {"rates", rates}, {"groups", groups}});
+    require_apart(mean, {{"P", P}, {"rates", rates}, {"groups", groups}});
+    const KernelCall call;
     return gamma_update<T>(f, p, prior_shape, posterior, e, rank, logs, n_threads);
   });
 }
 
-double bind_gamma_bound(const py::array& E, double prior_shape, const py::array& rates,
-                        const py::object& groups, Size rank, int n_threads) {
+double bind_gamma_bound(py::handle E, double prior_shape, py::handle rates, py::handle groups,
+                        Size rank, Threads n_threads) {
   require_shape_parameter(prior_shape);
   return visit_float(E, "E", [&](auto type) {
     using T = decltype(type);
     const auto e = const_rows<T>(E, "E");
     const GammaRates posterior = const_rates(rates, groups, e.rows, e.columns, rank);
-    const py::gil_scoped_release release;
+    const KernelCall call;
     return gamma_bound<T>(e, prior_shape, posterior, rank, n_threads);
   });
 }
 
-void bind_group_sums(const py::array& E, const py::object& groups, py::array out, int n_threads) {
+void bind_group_sums(py::handle E, py::handle groups, py::handle out, Threads n_threads) {
   visit_float(E, "E", [&](auto type) {
     using T = decltype(type);
     const auto e = const_rows<T>(E, "E");
@@ -77,7 +78,8 @@ void bind_group_sums(const py::array& E, const py::object& groups, py::array out
       throw bad("out", "needs a row for each group");
     }
     const std::int32_t* of_rows = const_groups(groups, e.rows, sums.rows);
-    const py::gil_scoped_release release;
+    require_apart({"out", out}, {{"E", E}, {"groups", groups}});
+    const KernelCall call;
     group_sums<T>(e, of_rows, sums, n_threads);
   });
 }

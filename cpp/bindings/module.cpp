@@ -30,8 +30,9 @@ py::dict build_info() {
 }  // namespace
 }  // namespace ssnmf
 
-PYBIND11_MODULE(SSNMF_MODULE, module) {
+PYBIND11_MODULE(SSNMF_MODULE, module, pybind11::mod_gil_not_used()) {
   namespace py = pybind11;
+  py::register_local_exception_translator(&ssnmf::raise_interrupted);
   module.doc() =
       "Kernels for one instruction-set level; see ssnmf_fast._reference for what each does.";
   module.attr("LEVEL") = SSNMF_LEVEL;

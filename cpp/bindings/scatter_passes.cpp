@@ -9,20 +9,19 @@
 namespace ssnmf {
 namespace {
 
-Span<const std::int64_t> column_ranges(const py::array& bounds, Size columns) {
-  const auto* data = const_data<std::int64_t>(bounds, "bounds");
-  require_contiguous(bounds, "bounds", 1);
-  const Size size = bounds.shape(0);
-  if (size < 2 || data[0] != 0 || data[size - 1] != columns || !std::is_sorted(data, data + size)) {
+Span<const std::int64_t> column_ranges(py::handle bounds, Size columns) {
+  const auto given = const_vector<std::int64_t>(bounds, "bounds");
+  const std::int64_t* end = given.data + given.size;
+  if (given.size < 2 || given.data[0] != 0 || end[-1] != columns ||
+      !std::is_sorted(given.data, end)) {
     throw bad("bounds", "must rise from 0 to the number of columns");
   }
-  return {data, size};
+  return given;
 }
 
 template <class Op>
-void run(const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array* F, const py::array& G, const py::array& bounds, py::array& out,
-         double scale, int n_threads) {
+void run(py::handle indptr, py::handle indices, py::handle values, py::handle F, py::handle G,
+         py::handle bounds, py::handle out, double scale, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -32,15 +31,21 @@ void run(const py::array& indptr, const py::array& indices, const py::object& va
     require_equal(g.rows, Z.rows, "rows of G and of the sparse matrix");
     require_equal(to.columns, g.columns, "columns of out and of G");
     Rows<const T> f{nullptr, to.rows, to.columns};
-    if (F != nullptr) {
-      f = const_rows<T>(*F, "F");
+    if (!F.is_none()) {
+      f = const_rows<T>(F, "F");
       require_same_shape(f, to, "F");
     }
+    require_apart({"out", out}, {{"indptr", indptr},
+                                 {"indices", indices},
+                                 {"values", values},
+                                 {"F", F},
+                                 {"G", G},
+                                 {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.rows);
     if (g.columns != padded_rank(g.columns, static_cast<Size>(sizeof(T)))) {
       throw bad("G", "has a number of columns that is not a padded rank");
     }
-    const py::gil_scoped_release release;
+    const KernelCall call;
     scatter_pass<Op>(Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
   });
 }
@@ -49,10 +54,10 @@ template <class Op>
 void define_with_model(py::module_& module, const char* name, const char* doc) {
   module.def(
       name,
-      [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& F, const py::array& G, const py::array& bounds, py::array out,
-         double scale,
-         int n_threads) { run<Op>(indptr, indices, values, &F, G, bounds, out, scale, n_threads); },
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle F, py::handle G,
+         py::handle bounds, py::handle out, double scale, Threads n_threads) {
+        run<Op>(indptr, indices, values, F, G, bounds, out, scale, n_threads);
+      },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
       py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"), doc);
 }
@@ -62,9 +67,9 @@ void define_with_model(py::module_& module, const char* name, const char* doc) {
 void register_scatter_passes(py::module_& module) {
   module.def(
       "scatter_product",
-      [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& G, const py::array& bounds, py::array out, double scale, int n_threads) {
-        run<Product>(indptr, indices, values, nullptr, G, bounds, out, scale, n_threads);
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle G, py::handle bounds,
+         py::handle out, double scale, Threads n_threads) {
+        run<Product>(indptr, indices, values, py::none(), G, bounds, out, scale, n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("G"),
       py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"),

@@ -6,18 +6,18 @@ namespace ssnmf {
 namespace {
 
 template <class Loss>
-double run(const py::array& indptr, const py::array& indices, const py::object& values,
-           const py::object& weights, const py::array& F, const py::array& G, int n_threads) {
+double run(py::handle indptr, py::handle indices, py::handle values, py::handle weights,
+           py::handle F, py::handle G, Threads n_threads) {
   return visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
     const auto Z = const_csr<T, Index>(indptr, indices, values);
-    const auto w = optional_vector<T>(weights, "weights", indices.shape(0));
+    const auto w = optional_vector<T>(weights, "weights", Z.entries());
     const auto f = const_rows<T>(F, "F");
     const auto g = const_rows<T>(G, "G");
     require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
-    const py::gil_scoped_release release;
+    const KernelCall call;
     return sparse_loss<Loss>(Z, w.data, f, g, n_threads);
   });
 }
@@ -27,8 +27,8 @@ double run(const py::array& indptr, const py::array& indices, const py::object& 
 void register_sparse_losses(py::module_& module) {
   module.def(
       "sparse_kl_loss",
-      [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& F, const py::array& G, int n_threads) {
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle F, py::handle G,
+         Threads n_threads) {
         return run<KullbackLeiblerLoss>(indptr, indices, values, py::none(), F, G, n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),

@@ -7,9 +7,8 @@ namespace ssnmf {
 namespace {
 
 template <class Op>
-void run(const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array* F, const py::array& G, py::array& out, double scale, bool accumulate,
-         int n_threads) {
+void run(py::handle indptr, py::handle indices, py::handle values, py::handle F, py::handle G,
+         py::handle out, double scale, bool accumulate, Threads n_threads) {
   visit_sparse(G, "G", indptr, [&](auto type, auto index) {
     using T = decltype(type);
     using Index = decltype(index);
@@ -19,11 +18,14 @@ void run(const py::array& indptr, const py::array& indices, const py::object& va
     require_equal(to.out.rows, Z.rows, "rows of out and of the sparse matrix");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
     Rows<const T> f{};
-    if (F != nullptr) {
-      f = const_rows<T>(*F, "F");
+    if (!F.is_none()) {
+      f = const_rows<T>(F, "F");
       require_same_shape(f, to.out, "F");
     }
-    const py::gil_scoped_release release;
+    require_apart(
+        {"out", out},
+        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
+    const KernelCall call;
     sparse_pass<Op>(Z, f, g, to, n_threads);
   });
 }
@@ -32,10 +34,9 @@ template <class Op>
 void define_with_model(py::module_& module, const char* name, const char* doc) {
   module.def(
       name,
-      [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& F, const py::array& G, py::array out, double scale, bool accumulate,
-         int n_threads) {
-        run<Op>(indptr, indices, values, &F, G, out, scale, accumulate, n_threads);
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle F, py::handle G,
+         py::handle out, double scale, bool accumulate, Threads n_threads) {
+        run<Op>(indptr, indices, values, F, G, out, scale, accumulate, n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
       py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
@@ -47,9 +48,9 @@ void define_with_model(py::module_& module, const char* name, const char* doc) {
 void register_sparse_passes(py::module_& module) {
   module.def(
       "sparse_product",
-      [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& G, py::array out, double scale, bool accumulate, int n_threads) {
-        run<Product>(indptr, indices, values, nullptr, G, out, scale, accumulate, n_threads);
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle G, py::handle out,
+         double scale, bool accumulate, Threads n_threads) {
+        run<Product>(indptr, indices, values, py::none(), G, out, scale, accumulate, n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("G"),
       py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"), "Z G.");

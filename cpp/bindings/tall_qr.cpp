@@ -6,7 +6,7 @@
 namespace ssnmf {
 namespace {
 
-void bind_tall_qr(py::array A, Size columns, py::array R, int n_threads) {
+void bind_tall_qr(py::handle A, Size columns, py::handle R, Threads n_threads) {
   visit_float(A, "A", [&](auto type) {
     using T = decltype(type);
     const auto a = writable_rows<T>(A, "A");
@@ -16,7 +16,8 @@ void bind_tall_qr(py::array A, Size columns, py::array R, int n_threads) {
     }
     require_equal(r.rows, columns, "rows of R and columns");
     require_equal(r.columns, columns, "columns of R and columns");
-    const py::gil_scoped_release release;
+    require_apart({"A", A}, {{"R", R}});
+    const KernelCall call;
     tall_qr<T>(a, columns, r, n_threads);
   });
 }

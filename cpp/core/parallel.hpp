@@ -10,6 +10,7 @@
 #include <exception>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "thread_pool.hpp"
 #include "views.hpp"
 
@@ -90,6 +91,8 @@ class BlockQueue {
     next_.store(blocks_, std::memory_order_relaxed);
   }
 
+  const std::atomic<bool>& failed() const { return failed_; }
+
   void rethrow_failure() const {
     if (failure_) {
       std::rethrow_exception(failure_);
@@ -104,7 +107,7 @@ class BlockQueue {
 };
 
 // Calls body(workspace, block) for every block; each thread that takes one makes a workspace first.
-// The first exception is rethrown on the caller's thread.
+// The first exception is rethrown on the caller's thread; Interrupted, where it was asked to end.
 template <class MakeWorkspace, class Body>
 void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace, const Body& body) {
   BlockQueue queue(blocks);
@@ -113,10 +116,12 @@ void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace,
     if (!queue.take(block)) {
       return;
     }
+    const LoopScope loop(queue.failed());
     try {
       auto workspace = make_workspace();
       do {
         body(workspace, block);
+        loop.look();
       } while (queue.take(block));
     } catch (...) {
       queue.fail();

@@ -127,6 +127,7 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
       const Range columns = tiles[t];
       const Size width = columns.end - columns.begin;
       const Block<T> tile{entries.data(), height, width, width};
+      end_if_interrupted(height * width * F.columns);
       product_with_transposed(rows_of(F, rows), rows_of(G, columns), tile);
       shrink.apply(entries.data(), height * width);
       add_product(as_const(tile), rows_of(H, columns), sum);

@@ -110,6 +110,7 @@ void transpose(const Csr<T, Index>& Z, Size columns, Index* indptr, Index* indic
     std::vector<Index>& next = places[static_cast<std::size_t>(block)];
     const Range rows = blocks[block];
     for (Size i = rows.begin; i < rows.end; ++i) {
+      end_if_interrupted(1 + static_cast<Size>(Z.indptr[i + 1] - Z.indptr[i]));
       for (Index e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
         const Index to = next[static_cast<std::size_t>(Z.indices[e])]++;
         indices[to] = static_cast<Index>(i);

@@ -109,6 +109,7 @@ void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const
     } else {
       read_tile(Z, tile, [](T z) { return std::isnan(z) ? T(0) : z; }, work.values);
     }
+    end_if_interrupted(tile.size() * G.columns);
     if (operation != nullptr) {
       model_tile(tile, F, G, work.model);
       operation(work.values.data(), work.model.data(), tile.size());
@@ -154,6 +155,7 @@ double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>
       read_tile(
           Z, tile, [](T z) { return Loss::missing_is_zero && std::isnan(z) ? T(0) : z; },
           work.values);
+      end_if_interrupted(tile.size() * G.columns);
       model_tile(tile, F, G, work.model);
       for (Size e = 0; e < tile.size(); e += kLossRun) {
         const Size count = std::min<Size>(kLossRun, tile.size() - e);

@@ -29,6 +29,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
         const Range range = blocks[block];
         for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
           const Range rows{begin, std::min(range.end, begin + kRowsPerBlock)};
+          end_if_interrupted(kRowsPerBlock * F.columns * G.columns);
           const Block<const T> g = rows_of(G, rows);
           Block<const T> right = g;
           if (weights.data != nullptr) {

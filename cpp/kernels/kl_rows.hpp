@@ -59,6 +59,7 @@ class KlRow {
     z_.noalias() = g_ * s_;
     ridge_ = kLeastRidge;
     for (int step = 0; step < max_steps; ++step) {
+      end_if_interrupted(g_.size() * g_.cols());
       pull_.noalias() = g_.transpose() * (x_.cwiseQuotient(z_));
       drop_vanishing(tol);
       if (residual() <= tol) {

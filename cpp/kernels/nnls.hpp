@@ -50,6 +50,7 @@ class NnlsRow {
     choose_usable();
     gradient_ = K * s - p;
     for (int sweep = 0; sweep < max_sweeps; ++sweep) {
+      end_if_interrupted(gradient_.size() * gradient_.size());
       if (residual() <= tol * largest) {
         gradient_ = K * s - p;  // the running gradient has collected rounding errors
         if (residual() <= tol * largest) {
@@ -171,6 +172,7 @@ void add_weighted_gram(const Csr<T, Index>& weights, Size row, const Rows<const 
   const Size end = static_cast<Size>(weights.indptr[row + 1]);
   for (Size first = begin; first < end; first += kGatheredEntries) {
     const Size count = std::min(kGatheredEntries, end - first);
+    end_if_interrupted(count * G.columns * G.columns);
     gathered.resize(G.columns, count);
     weighted.resize(G.columns, count);
     for (Size e = 0; e < count; ++e) {

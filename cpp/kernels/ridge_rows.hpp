@@ -59,6 +59,7 @@ class RidgeRow {
  private:
   void flush() {
     if (count_ > 0) {
+      end_if_interrupted(count_ * rank_ * rank_);
       const Block<const double> rows{gathered_.data(), count_, rank_, rank_};
       add_transposed_product(rows, rows, {H_.data(), rank_, rank_, rank_});
       count_ = 0;

@@ -55,6 +55,7 @@ void scatter_pass(const Csr<T, Index>& Z, const Rows<const T>& F, const Rows<con
       const Index* to = high == out.rows ? end : std::lower_bound(from, end, high);
       const Size first = static_cast<Size>(from - Z.indices);
       const Size last = static_cast<Size>(to - Z.indices);
+      end_if_interrupted((1 + last - first) * out.columns);
       if (wide) {
         scatter_row<Op, kRankBlock>(Z, first, last, F, G.row(row), scale, out);
       } else {

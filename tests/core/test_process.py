@@ -92,6 +92,83 @@ except KeyboardInterrupt:
         assert child.wait(timeout=10) == 0
 
 
+# Kernels that would not end within the lifetime of the test: no residual is below -1.
+ENDLESS = """
+import os, signal, threading
+import numpy as np, scipy.sparse as sp
+import ssnmf_fast as sf
+from ssnmf_fast._dispatch import kernels
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+rng = np.random.default_rng(0)
+
+def kl_rows(rows, columns, n_threads):
+    X, G = sp.csr_array(rng.random((rows, columns)) + 0.1), rng.random((columns, 24))
+    F, N = np.ones((rows, 24)), G.sum(axis=0, keepdims=True)
+    kernels.kl_rows(X.indptr, X.indices, X.data, G, N, F, -1.0, 2**31 - 1, n_threads)
+
+def nnls(n_threads):
+    G, F = rng.random((50, 24)), np.ones((100, 24))
+    P = np.ones((100, 50)) @ G
+    kernels.nnls(G.T @ G, None, None, None, None, G, P, F, -1.0, 2**31 - 1, n_threads)
+
+def interrupted(kernel, *arguments):
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        kernel(*arguments)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("not interrupted")
+"""
+
+
+@pytest.mark.skipif(_dispatch.level == "reference", reason="NumPy is not interrupted")
+def test_interrupt_stops_a_kernel():
+    """By many threads and by one, between blocks and within one."""
+    done = run(
+        ENDLESS
+        + """
+def fit():
+    return sf.factorize(np.ones((3000, 50)), n_components=5, random_state=0, n_threads=2).S
+
+here = fit()
+for n_threads in (1, 2):
+    interrupted(kl_rows, 2000, 300, n_threads)
+    interrupted(kl_rows, 1, 3000, n_threads)
+    interrupted(nnls, n_threads)
+    assert (fit() == here).all()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(_dispatch.level == "reference", reason="NumPy is not interrupted")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+def test_handlers_of_signals_run_during_a_kernel():
+    done = run(
+        ENDLESS
+        + """
+calls = []
+
+def handle(number, frame):
+    interim = sf.factorize(np.ones((3000, 50)), n_components=5, max_iter=3, n_threads=2)
+    calls.append(interim)
+    if len(calls) == 3:
+        raise TimeoutError("enough")
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+try:
+    kl_rows(2000, 300, 2)
+except TimeoutError as error:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert str(error) == "enough"
+else:
+    raise AssertionError("not interrupted")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fit_in_a_forked_child():
     code = """

@@ -121,6 +121,98 @@ void test_failures_reach_the_caller() {
   check(all_done_once(100, 4), "work after a failure");
 }
 
+// Helpers that cannot begin, while the caller is at work.
+void test_failures_of_helpers_reach_the_caller() {
+  const Size blocks = 1000000;
+  const auto caller = std::this_thread::get_id();
+  std::atomic<Size> begun{0};
+  std::atomic<bool> thrown{false};
+  const auto make_workspace = [&] {
+    if (std::this_thread::get_id() != caller) {
+      thrown = true;
+      throw std::runtime_error("helper");
+    }
+    return NoWorkspace{};
+  };
+  const std::string message = message_of([&] {
+    parallel_for(blocks, 4, make_workspace, [&](NoWorkspace&, Size) {
+      ++begun;
+      comes_true([&] { return thrown.load(); });
+      nap();
+    });
+  });
+  check(message == "helper", "an exception of a helper's workspace");
+  check(begun < blocks, "no further blocks after a helper's failure");
+}
+
+// A block that goes on until its loop has failed.
+void work_until_failure() {
+  for (int look = 0; look < 60000; ++look) {
+    end_if_interrupted(detail::kWorkBetweenLooks);
+    nap();
+  }
+  check(false, "a block ends when its loop has failed");
+}
+
+void test_failures_end_long_blocks() {
+  for (const int thrower : {0, 1}) {
+    std::atomic<int> inside{0};
+    const std::string message = message_of([&] {
+      parallel_for(2, 2, [&](Size block) {
+        ++inside;
+        comes_true([&] { return inside == 2; });
+        if (block == thrower) {
+          throw std::runtime_error("long");
+        }
+        work_until_failure();
+      });
+    });
+    check(message == "long", "the failure, not what follows from it");
+  }
+}
+
+// Says that the kernel shall end when asked for the second time.
+class Impatient final : public InterruptSource {
+ public:
+  bool interrupted() override {
+    check(std::this_thread::get_id() == caller_, "asked on the calling thread");
+    check(all_done_once(10, 2), "a kernel within a question");
+    return ++questions_ >= 2;
+  }
+  int questions() const { return questions_; }
+
+ private:
+  const std::thread::id caller_ = std::this_thread::get_id();
+  int questions_ = 0;
+};
+
+void test_interruption() {
+  for (const int threads : {1, 3}) {
+    for (const bool long_blocks : {false, true}) {
+      Impatient source;
+      const std::string message = message_of([&] {
+        const InterruptScope scope(source);
+        parallel_for(long_blocks ? threads : 1000000, threads, [&](Size) {
+          if (long_blocks) {
+            work_until_failure();
+          } else {
+            nap();
+          }
+        });
+      });
+      check(message == "interrupted", "an interruption");
+      check(source.questions() == 2, "asked until the answer was yes");
+    }
+  }
+  Impatient source;
+  {
+    const InterruptScope scope(source);
+    check(all_done_once(1000, 3), "short loops go on");
+  }
+  parallel_for(300, 2, [&](Size) { nap(); });
+  check(source.questions() == 0, "not asked by short kernels, or afterwards");
+}
+
 void test_first_failure_is_kept() {
   BlockQueue queue(10);
   for (const char* what : {"first", "second"}) {
@@ -197,6 +289,9 @@ int main() {
   test_helpers_help_and_are_woken();
   test_sums_do_not_depend_on_threads();
   test_failures_reach_the_caller();
+  test_failures_of_helpers_reach_the_caller();
+  test_failures_end_long_blocks();
+  test_interruption();
   test_first_failure_is_kept();
   test_nested();
   test_many_callers();

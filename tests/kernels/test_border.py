@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_calls import arrays, calls
+
+KERNELS = sorted(calls())
+ARRAYS = [(kernel, name) for kernel in KERNELS for name in arrays(kernel)]
+WRITTEN = [(kernel, name) for kernel in KERNELS for name in calls()[kernel][0]]
 
 
 def arguments(**changes):
@@ -43,7 +48,8 @@ def misaligned():
         ({"values": np.ones(3)}, ValueError, "values has length 3"),
         ({"values": np.ones(2, np.float32)}, TypeError, "values has dtype float32"),
         ({"indices": np.array([0, 1])}, TypeError, "indices has dtype int64"),
-        ({"indptr": np.array([0, 1, 3], np.int32)}, ValueError, "indptr must start at 0"),
+        ({"indptr": np.array([0, 1, 3], np.int32)}, ValueError, "must start at 0 and end at"),
+        ({"indptr": np.array([0, 1, 1], np.int32)}, ValueError, "must start at 0 and end at"),
         ({"indptr": np.array([0.0, 1, 2])}, TypeError, "int32 or int64"),
         ({"G": np.ones((2, 8), int)}, TypeError, "float32 or float64"),
         ({"G": np.ones((2, 9)), "out": np.ones((2, 9))}, ValueError, "not a padded rank"),
@@ -58,6 +64,78 @@ def test_zero_stride_output_is_refused(kernels):
     out = np.lib.stride_tricks.as_strided(np.ones(8), shape=(2, 8), strides=(0, 8))
     with pytest.raises(ValueError, match="not C-contiguous"):
         kernels.sparse_product(**arguments(out=out))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_calls_are_sound(kernels, name):
+    """What the following tests change about them is why they are refused."""
+    getattr(kernels, name)(**calls()[name][1])
+
+
+@pytest.mark.parametrize(("kernel", "name"), ARRAYS)
+def test_what_is_no_array_is_refused(kernels, kernel, name):
+    given = calls()[kernel][1]
+    for other in (given[name].tolist(), "text"):
+        with pytest.raises(TypeError, match=rf"^{name} must be a NumPy array, not (list|str)$"):
+            getattr(kernels, kernel)(**{**given, name: other})
+
+
+@pytest.mark.parametrize(("kernel", "name"), ARRAYS)
+def test_other_dtypes_and_layouts_are_refused(kernels, kernel, name):
+    given = calls()[kernel][1]
+    array = given[name]
+    swapped = array.astype(array.dtype.newbyteorder())
+    with pytest.raises(TypeError, match=rf"^{name} has dtype"):
+        getattr(kernels, kernel)(**{**given, name: swapped})
+    if name != "Z":
+        spread = np.repeat(array, 2, axis=-1)[..., ::2]
+        with pytest.raises(ValueError, match=rf"^{name} is not C-contiguous"):
+            getattr(kernels, kernel)(**{**given, name: spread})
+
+
+@pytest.mark.parametrize(("kernel", "name"), WRITTEN)
+def test_read_only_outputs_are_refused(kernels, kernel, name):
+    given = calls()[kernel][1]
+    given[name].flags.writeable = False
+    with pytest.raises(ValueError, match=f"^{name} is read-only"):
+        getattr(kernels, kernel)(**given)
+
+
+@pytest.mark.parametrize(("kernel", "name"), WRITTEN)
+def test_outputs_that_overlap_other_arrays_are_refused(kernels, kernel, name):
+    """Each other array in turn starts with the last item of the output."""
+    for other in set(arrays(kernel)) - {name}:
+        given = calls()[kernel][1]
+        output, array = given[name], given[other]
+        if output.itemsize != array.itemsize:
+            continue
+        start = output.nbytes - output.itemsize
+        memory = np.zeros(start + array.nbytes, dtype=np.uint8)
+        memory[: output.nbytes].view(output.dtype)[:] = output.ravel()
+        memory[start:].view(array.dtype)[:] = array.ravel()
+        given[name] = memory[: output.nbytes].view(output.dtype).reshape(output.shape)
+        given[other] = memory[start:].view(array.dtype).reshape(array.shape)
+        with pytest.raises(ValueError, match=f"({name}|{other}) shares memory with"):
+            getattr(kernels, kernel)(**given)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_numbers_of_threads(kernels, name):
+    given = calls()[name][1]
+    for count in (0, -1, 2**31, 2**40, 2**70):
+        with pytest.raises(ValueError, match=f"^n_threads is {count}; it must be at least 1"):
+            getattr(kernels, name)(**{**given, "n_threads": count})
+    with pytest.raises(TypeError, match=r"^n_threads must be an integer, not float"):
+        getattr(kernels, name)(**{**given, "n_threads": 1.5})
+    getattr(kernels, name)(**{**given, "n_threads": np.int64(2)})
+
+
+def test_pulls_down_without_rows_are_refused(kernels):
+    given = calls()["kl_rows"][1]
+    for rows in (0, 3):
+        with pytest.raises(ValueError, match=f"^N has {rows} rows; needed is 1 or 4"):
+            kernels.kl_rows(**{**given, "N": np.ones((rows, 8))})
+    kernels.kl_rows(**{**given, "N": np.ones((1, 8))})
 
 
 def test_build_info(kernels):

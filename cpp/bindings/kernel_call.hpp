@@ -1,0 +1,51 @@
+// The time in which a kernel runs, without Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../core/interrupt.hpp"
+
+namespace ssnmf {
+
+// Python handles signals on the first thread of the process (in a forked child: on the only one).
+inline bool on_main_thread() { return syscall(SYS_gettid) == getpid(); }
+
+// While it lives, other Python threads run; on the main thread handlers of signals are still
+// called, and Ctrl-C ends the kernel.
+class KernelCall final : InterruptSource {
+ public:
+  KernelCall() : state_(PyEval_SaveThread()), scope_(*this) {}
+  ~KernelCall() { PyEval_RestoreThread(state_); }
+  KernelCall(const KernelCall&) = delete;
+  KernelCall& operator=(const KernelCall&) = delete;
+
+ private:
+  // What a handler has raised stays with the thread, for raise_interrupted().
+  bool interrupted() override {
+    if (!on_main_thread()) {
+      return false;
+    }
+    PyEval_RestoreThread(state_);
+    const bool raised = PyErr_CheckSignals() != 0;
+    state_ = PyEval_SaveThread();
+    return raised;
+  }
+
+  PyThreadState* state_;
+  InterruptScope scope_;
+};
+
+// For pybind11: Interrupted leaves with the Python exception that is already there.
+inline void raise_interrupted(std::exception_ptr exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Interrupted&) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  }
+}
+
+}  // namespace ssnmf

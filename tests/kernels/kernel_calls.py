@@ -1,0 +1,148 @@
+"""A call of every kernel that takes arrays, and what it writes: for tests of the border."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _csr() -> dict[str, Any]:
+    return {
+        "indptr": np.arange(5, dtype=np.int32),
+        "indices": np.arange(4, dtype=np.int32),
+        "values": np.ones(4),
+    }
+
+
+def _factor() -> np.ndarray:
+    return np.ones((4, 8))
+
+
+def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
+    """Return what each kernel writes and its arguments, all made anew."""
+    out = {"out": _factor(), "scale": 1.0, "accumulate": False}
+    model = {"F": _factor(), "G": _factor()}
+    bounds = {"bounds": np.array([0, 4]), "out": _factor(), "scale": 1.0}
+    gamma = {"prior_shape": 1.0, "rates": np.ones((2, 8)), "groups": np.zeros(4, np.int32)}
+    shrink = {"step": 0.1, "eps": 0.1, "q": 1.0, "proximal": True, "floor": 0.0}
+    weights = {**_csr(), "weights": np.ones(4)}
+    del weights["values"]
+    ridge = {"ridge": np.ones(3)}
+    written: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+        "sparse_product": (("out",), {**_csr(), "G": _factor(), **out}),
+        "sparse_ratio": (("out",), {**_csr(), **model, **out}),
+        "sparse_sampled": (("out",), {**_csr(), **model, **out}),
+        "scatter_product": (("out",), {**_csr(), "G": _factor(), **bounds}),
+        "scatter_ratio": (("out",), {**_csr(), **model, **bounds}),
+        "scatter_sampled": (("out",), {**_csr(), **model, **bounds}),
+        "sparse_kl_loss": ((), {**_csr(), **model}),
+        "sparse_frobenius_loss": ((), {**_csr(), "weights": np.ones(4), **model}),
+        "dense_product": (("out",), {"Z": np.ones((4, 4)), "mask": False, "G": _factor(), **out}),
+        "dense_ratio": (("out",), {"Z": np.ones((4, 4)), **model, **out}),
+        "dense_sampled": (("out",), {"Z": np.ones((4, 4)), "mask": False, **model, **out}),
+        "dense_kl_loss": ((), {"Z": np.ones((4, 4)), **model}),
+        "dense_frobenius_loss": ((), {"Z": np.ones((4, 4)), **model}),
+        "gram": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones((8, 8))}),
+        "cross": (("out",), {**model, "out": np.ones((8, 8))}),
+        "column_sums": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones(8)}),
+        "multiply": (
+            ("out",),
+            {"F": _factor(), "K": np.ones((8, 8)), "row_scale": np.ones(4), **out},
+        ),
+        "add_row": (("out",), {"vector": np.ones(8), "row_scale": np.ones(4), **out}),
+        "inner": ((), {"F": _factor(), "P": _factor()}),
+        "update": (
+            ("F",),
+            {
+                **{name: _factor() for name in ("F", "P2", "N2", "P1", "N1")},
+                "rule": "mu",
+                "relaxation": 0.0,
+            },
+        ),
+        "extrapolate": (("F", "before"), {"F": _factor(), "before": _factor(), "step": 0.5}),
+        "nnls": (
+            ("F",),
+            {
+                "K": np.eye(8),
+                "row_scale": np.ones(4),
+                **weights,
+                "G": _factor(),
+                "P": _factor(),
+                "F": _factor(),
+                "tol": 1e-3,
+                "max_sweeps": 100,
+            },
+        ),
+        "kl_rows": (
+            ("F",),
+            {**_csr(), **model, "N": _factor(), "tol": 1e-3, "max_sweeps": 100},
+        ),
+        "coordinate_descent": (
+            ("F",),
+            {
+                "grams": np.ones((1, 8, 8)),
+                "scales": np.ones((1, 4)),
+                **weights,
+                "G": _factor(),
+                "P": _factor(),
+                "F": _factor(),
+                "allowed": _factor(),
+                "sweeps": 1,
+            },
+        ),
+        "residual_step": (
+            ("residuals", "out"),
+            {**_csr(), **model, "residuals": np.ones(4), "out": _factor()},
+        ),
+        "mapped_residuals": (
+            ("out",),
+            {**_csr(), **model, "scale": 1.0, **shrink, "out": np.ones(4)},
+        ),
+        "mapped_product": (
+            ("out",),
+            {**model, "H": _factor(), **shrink, "out": _factor()},
+        ),
+        "ridge_rows": (("F",), {**_csr(), **model, **ridge}),
+        "structured_rows": (
+            ("X", "F"),
+            {
+                **_csr(),
+                **model,
+                **ridge,
+                "alpha": 1.0,
+                "eps": 0.1,
+                "q": 1.0,
+                "X": np.ones((4, 4)),
+            },
+        ),
+        "tall_qr": (("A", "R"), {"A": np.eye(8), "columns": 8, "R": np.ones((8, 8))}),
+        "gamma_update": (
+            ("F", "E"),
+            {"F": _factor(), "P": _factor(), "E": _factor(), **gamma, "rank": 8, "logs": True},
+        ),
+        "gamma_bound": ((), {"E": _factor(), **gamma, "rank": 8}),
+        "group_sums": (
+            ("out",),
+            {"E": _factor(), "groups": gamma["groups"], "out": np.ones((2, 8))},
+        ),
+        "inspect_csr": ((), {"indptr": _csr()["indptr"], "indices": np.zeros(4, np.int32)}),
+        "transpose": (
+            ("out_indptr", "out_indices", "out_values"),
+            {
+                **_csr(),
+                "out_indptr": np.zeros(5, np.int32),
+                "out_indices": np.zeros(4, np.int32),
+                "out_values": np.ones(4),
+            },
+        ),
+    }
+    written["inspect_csr"][1]["n_columns"] = 4
+    for _, arguments in written.values():
+        arguments["n_threads"] = 1
+    return written
+
+
+def arrays(name: str) -> list[str]:
+    """Return the arguments of a kernel that are arrays."""
+    return [key for key, given in calls()[name][1].items() if isinstance(given, np.ndarray)]
