@@ -26,7 +26,7 @@ constexpr Size kEntriesPerBlock = 16384;
 constexpr Size kMostEntriesPerChunk = 64;
 constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
 constexpr Size kPrefetchDistance = 16;
-constexpr Size kEntriesPerSum = 1024;  // more are summed in parts
+constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
