@@ -69,6 +69,9 @@ void register_dense(py::module_& module) {
       py::arg("accumulate"), py::arg("n_threads"), "(Z .* (F G^T)) G.");
   module.def("dense_kl_loss", &run_loss<KullbackLeiblerLoss>, py::arg("Z"), py::arg("F"),
              py::arg("G"), py::arg("n_threads"), "Sum over the entries of x log(x/z) - x.");
+  module.def("dense_kl_unreached", &run_loss<UnreachedLoss>, py::arg("Z"), py::arg("F"),
+             py::arg("G"), py::arg("n_threads"),
+             "What of dense_kl_loss belongs to entries with z = 0.");
   module.def("dense_frobenius_loss", &run_loss<FrobeniusLoss>, py::arg("Z"), py::arg("F"),
              py::arg("G"), py::arg("n_threads"), "Sum over the entries of (x - z)^2.");
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../core/numbers.hpp"
+#include "../kernels/gemm.hpp"
 #include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
@@ -36,6 +37,7 @@ PYBIND11_MODULE(SSNMF_MODULE, module, pybind11::mod_gil_not_used()) {
   module.doc() =
       "Kernels for one instruction-set level; see ssnmf_fast._reference for what each does.";
   module.attr("LEVEL") = SSNMF_LEVEL;
+  ssnmf::fix_block_sizes();
   module.def("tiny", &ssnmf::bind_tiny, py::arg("dtype"),
              "Floor of divisors and positive entries.");
   module.def("padded_rank", &ssnmf::padded_rank, py::arg("rank"), py::arg("itemsize"),

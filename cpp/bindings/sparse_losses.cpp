@@ -33,6 +33,14 @@ void register_sparse_losses(py::module_& module) {
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
       py::arg("G"), py::arg("n_threads"), "Sum over the stored entries of x log(x/z) - x.");
+  module.def(
+      "sparse_kl_unreached",
+      [](const py::array& indptr, const py::array& indices, const py::object& values,
+         const py::array& F, const py::array& G, int n_threads) {
+        return run<UnreachedLoss>(indptr, indices, values, py::none(), F, G, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
+      py::arg("G"), py::arg("n_threads"), "What of sparse_kl_loss belongs to entries with z = 0.");
   module.def("sparse_frobenius_loss", &run<FrobeniusLoss>, py::arg("indptr"), py::arg("indices"),
              py::arg("values").none(true), py::arg("weights").none(true), py::arg("F"),
              py::arg("G"), py::arg("n_threads"), "Sum over the stored entries of w (x - z)^2.");

@@ -20,18 +20,30 @@ constexpr Size kMappedColumns = 256;
 template <int R, class T, class Index>
 [[gnu::flatten]] void residual_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
                                    Size row, T* residuals, T* out) {
+  const Size first = static_cast<Size>(Z.indptr[row]);
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
-  Eigen::Matrix<T, 1, R> sum = RowMap<T, R>(f);
   const Rows<const T> fixed{G.data, G.rows, R};
-  for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
-    prefetch_row(Z, entry, Z.entries(), fixed);
-    const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
-    const T residual = Z.value(entry) - dot<R>(f, g.data());
-    residuals[entry] = residual;
-    sum += residual * g;
-  }
   Eigen::Map<Eigen::Matrix<T, 1, R>> target(out);
-  target = sum;
+  target = RowMap<T, R>(f);
+  for (Size begin = first; begin < last; begin += kEntriesPerSum) {
+    const Size end = std::min(begin + kEntriesPerSum, last);
+    Eigen::Matrix<T, 1, R> sum = target;
+    if (begin > first) {
+      sum.setZero();
+    }
+    for (Size entry = begin; entry < end; ++entry) {
+      prefetch_row(Z, entry, Z.entries(), fixed);
+      const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
+      const T residual = Z.value(entry) - dot<R>(f, g.data());
+      residuals[entry] = residual;
+      sum += residual * g;
+    }
+    if (begin > first) {
+      target += sum;
+    } else {
+      target = sum;
+    }
+  }
 }
 
 // The same for a rank that does not fit in the registers.
@@ -117,9 +129,9 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
                         const Shrink<T>& shrink, const Rows<T>& out, int threads) {
   const EvenBlocks blocks(F.rows, kMappedRows);
   const EvenBlocks tiles(G.rows, kMappedColumns);
-  const auto workspace = [] { return std::vector<T>(kMappedRows * kMappedColumns); };
+  const auto workspace = [] { return Buffer<T>(kMappedRows * kMappedColumns); };
   const int team = useful_threads(F.rows * G.rows * (F.columns + H.columns), threads);
-  parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& entries, Size block) {
+  parallel_for(blocks.count(), team, workspace, [&](Buffer<T>& entries, Size block) {
     const Range rows = blocks[block];
     const Size height = rows.end - rows.begin;
     const Block<T> sum{out.row(rows.begin), height, out.columns, out.columns};

@@ -146,6 +146,7 @@ class DescentRow {
       K_ += static_cast<double>(grams.scale(t, row)) *
             ConstMatrixMap<T>(grams.row(t, 0), rank, rank).template cast<double>();
     }
+    least_ = K_.diagonal().unaryExpr(&least_curvature<T>).cwiseMax(static_cast<double>(tiny<T>()));
     add_weighted_gram(weights, row, G, gathered_, weighted_, K_);
     using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
     f_ = Eigen::Map<const Vector>(f, rank).template cast<double>();
@@ -153,7 +154,7 @@ class DescentRow {
     gradient_ -= Eigen::Map<const Vector>(p, rank).template cast<double>();
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (Eigen::Index k = 0; k < rank; ++k) {
-        if (K_(k, k) > static_cast<double>(tiny<T>())) {
+        if (K_(k, k) > least_(k)) {
           descend_entry(K_, k, allowed == nullptr ? 1.0 : allowed[row * grams.rank + k], f_,
                         gradient_);
         }
@@ -168,6 +169,7 @@ class DescentRow {
   Eigen::MatrixXd K_;
   Eigen::MatrixXd gathered_;
   Eigen::MatrixXd weighted_;
+  Eigen::VectorXd least_;
   Eigen::VectorXd f_;
   Eigen::VectorXd gradient_;
 };

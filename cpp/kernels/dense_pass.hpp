@@ -17,13 +17,21 @@ namespace ssnmf {
 
 constexpr Size kTileRows = 64;
 constexpr Size kTileColumns = 256;
+constexpr Size kTilesPerSum = 16;  // more are summed in parts, in double; see sparse_pass.hpp
 
 // Two tiles, of values and of models, and the rows of the result.
 template <class T>
 struct TileWorkspace {
-  std::vector<T> values = std::vector<T>(kTileRows * kTileColumns);
-  std::vector<T> model = std::vector<T>(kTileRows * kTileColumns);
+  Buffer<T> values = Buffer<T>(kTileRows * kTileColumns);
+  Buffer<T> model = Buffer<T>(kTileRows * kTileColumns);
   Matrix<T> sum;
+  Matrix<double> total;
+
+  // Moves the sum over some tiles to the total.
+  void add_part() {
+    total += sum.template cast<double>();
+    sum.setZero();
+  }
 };
 
 // A tile of Z and where it lies.  Where columns of Z are contiguous, tiles hold the transpose: both
@@ -38,7 +46,7 @@ struct Tile {
   Size width() const { return columns.end - columns.begin; }
   Size size() const { return height() * width(); }
 
-  Block<T> in(std::vector<T>& buffer) const {
+  Block<T> in(Buffer<T>& buffer) const {
     return transposed ? Block<T>{buffer.data(), width(), height(), height()}
                       : Block<T>{buffer.data(), height(), width(), width()};
   }
@@ -50,8 +58,7 @@ bool by_columns(const Dense<T>& Z) {
 }
 
 template <class T, class Convert>
-void read_tile(const Dense<T>& Z, const Tile<T>& tile, const Convert& convert,
-               std::vector<T>& values) {
+void read_tile(const Dense<T>& Z, const Tile<T>& tile, const Convert& convert, Buffer<T>& values) {
   const T* base = Z.data + tile.rows.begin * Z.row_stride + tile.columns.begin * Z.column_stride;
   const Block<T> block = tile.in(values);
   const Size outer = tile.transposed ? Z.column_stride : Z.row_stride;
@@ -74,7 +81,7 @@ void read_tile(const Dense<T>& Z, const Tile<T>& tile, const Convert& convert,
 // The models f . g of a tile.
 template <class T>
 void model_tile(const Tile<T>& tile, const Rows<const T>& F, const Rows<const T>& G,
-                std::vector<T>& model) {
+                Buffer<T>& model) {
   const Block<const T> f = rows_of(F, tile.rows);
   const Block<const T> g = rows_of(G, tile.columns);
   if (tile.transposed) {
@@ -102,6 +109,10 @@ void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const
   const Size height = rows.end - rows.begin;
   work.sum.setZero(height, G.columns);
   const EvenBlocks tiles(Z.columns, kTileColumns);
+  const bool wide = tiles.count() > kTilesPerSum;
+  if (wide) {
+    work.total.setZero(height, G.columns);
+  }
   for (Size t = 0; t < tiles.count(); ++t) {
     const Tile<T> tile{rows, tiles[t], by_columns(Z)};
     if (mask) {
@@ -121,6 +132,13 @@ void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const
     } else {
       add_product(values, rows_of(G, tile.columns), sum);
     }
+    if (wide && t % kTilesPerSum == kTilesPerSum - 1) {
+      work.add_part();
+    }
+  }
+  if (wide) {
+    work.add_part();
+    work.sum = work.total.template cast<T>();
   }
   for (Size i = 0; i < height; ++i) {
     for (Size k = 0; k < G.columns; ++k) {

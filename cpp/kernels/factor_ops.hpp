@@ -13,18 +13,25 @@ namespace ssnmf {
 constexpr Size kRowsPerBlock = 1024;
 constexpr Size kMostPartials = 16;  // of R x R values each, for the Gram matrix
 
-// F^T diag(weights) G into out (R x C); weights.data == nullptr stands for ones.
+// F^T diag(weights) G into out (R x C); weights.data == nullptr stands for ones.  Blocks of rows
+// are summed in double: a float sum over millions of rows would lose what the last of them add.
 template <class T>
 void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& weights,
            const Rows<T>& out, int threads) {
   const Size step = std::max(kRowsPerBlock, (G.rows + kMostPartials - 1) / kMostPartials);
   const EvenBlocks blocks(G.rows, step);
   const int team = useful_threads(G.rows * F.columns * G.columns, threads);
-  std::vector<Matrix<T>> partials(static_cast<std::size_t>(blocks.count()));
+  struct Workspace {
+    Matrix<T> weighted;
+    Matrix<T> part;
+  };
+  std::vector<Matrix<double>> partials(static_cast<std::size_t>(blocks.count()));
   parallel_for(
-      blocks.count(), team, [] { return Matrix<T>{}; },
-      [&](Matrix<T>& weighted, Size block) {
-        Matrix<T>& partial = partials[static_cast<std::size_t>(block)];
+      blocks.count(), team, [] { return Workspace{}; },
+      [&](Workspace& work, Size block) {
+        Matrix<T>& weighted = work.weighted;
+        work.part.resize(F.columns, G.columns);
+        Matrix<double>& partial = partials[static_cast<std::size_t>(block)];
         partial.setZero(F.columns, G.columns);
         const Range range = blocks[block];
         for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
@@ -39,14 +46,16 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_transposed_product(rows_of(F, rows), right, corner(partial, F.columns, G.columns));
+          work.part.setZero();
+          add_transposed_product(rows_of(F, rows), right, corner(work.part, F.columns, G.columns));
+          partial += work.part.template cast<double>();
         }
       });
-  MatrixMap<T> total(out.data, out.rows, out.columns);
-  total.setZero();
-  for (const Matrix<T>& partial : partials) {
+  Matrix<double> total = Matrix<double>::Zero(out.rows, out.columns);
+  for (const Matrix<double>& partial : partials) {
     total += partial;
   }
+  MatrixMap<T>(out.data, out.rows, out.columns) = total.template cast<T>();
 }
 
 // G^T diag(weights) G into out (R x R).

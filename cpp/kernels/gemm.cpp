@@ -1,5 +1,7 @@
 #include "gemm.hpp"
 
+#include <cstddef>
+
 namespace ssnmf {
 namespace {
 
@@ -15,7 +17,13 @@ auto map(const Block<T>& block) {
   return Strided(block.data, block.rows, block.columns, Eigen::OuterStride<>(block.stride));
 }
 
+constexpr std::ptrdiff_t kKibibyte = 1024;
+
 }  // namespace
+
+void fix_block_sizes() {
+  Eigen::setCpuCacheSizes(32 * kKibibyte, 512 * kKibibyte, 4096 * kKibibyte);
+}
 
 template <class T>
 void product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out) {

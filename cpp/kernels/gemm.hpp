@@ -3,6 +3,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <vector>
 
 #include "../core/parallel.hpp"
 
@@ -16,6 +17,11 @@ using MatrixMap = Eigen::Map<Matrix<T>>;
 
 template <class T>
 using ConstMatrixMap = Eigen::Map<const Matrix<T>>;
+
+// Room for tiles.  It is aligned as matrices are: how Eigen takes small products depends on where
+// the result lies.
+template <class T>
+using Buffer = std::vector<T, Eigen::aligned_allocator<T>>;
 
 // A matrix by rows, or the corner of a larger one.
 template <class T>
@@ -35,6 +41,10 @@ template <class T>
 Block<T> corner(Matrix<T>& matrix, Size rows, Size columns) {
   return {matrix.data(), rows, columns, matrix.cols()};
 }
+
+// Eigen cuts products into blocks by the sizes of the caches, which it asks the processor for, and
+// sums in the order of the blocks.  After this call all machines of a level give the same bits.
+void fix_block_sizes();
 
 // out = a b
 template <class T>

@@ -4,11 +4,16 @@
 // Cyclic coordinate descent, which settles most rows in a few sweeps, and every few sweeps the
 // exact minimiser on the face of the positive entries (Lawson and Hanson 1974), so that
 // ill-conditioned problems end as well.  Everything in double.
+//
+// Rows are solved in units in which the diagonal of K_i is between 1 and 4: components may be of
+// any scale, and one residual stands for all of them.  The units are powers of two, which round
+// nothing: other powers in the components give the same solution, bit by bit.
 #pragma once
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -21,6 +26,15 @@ constexpr int kSweepsBetweenFaces = 4;
 constexpr Size kSolvedRowsPerBlock = 16;
 constexpr Size kGatheredEntries = 256;
 constexpr double kLargestRidge = 1e-9;
+constexpr double kCancelled = 4.0;  // epsilons
+
+// The least curvature that is no mere rounding error: K_i,kk may be a difference, of a part common
+// to all rows, of type T, and of what the row's negative weights take from it.
+template <class T>
+double least_curvature(double common) {
+  return kCancelled * static_cast<double>(std::numeric_limits<T>::epsilon()) *
+         std::max(common, 0.0);
+}
 
 // One step of coordinate descent, s_k <- max(0, s_k - g_k / K_kk), and the gradient after it;
 // `allowed` is 0 where the entry must be 0, else 1.
@@ -36,23 +50,47 @@ inline void descend_entry(const Eigen::MatrixXd& K, Eigen::Index k, double allow
 
 class NnlsRow {
  public:
-  Eigen::MatrixXd K;
-  Eigen::VectorXd p;
-  Eigen::VectorXd s;
+  // The problem of the next row.  `least` has the curvature up to which a component counts as one
+  // that occurs in no observed feature: its entry becomes 0.
+  void set_matrix(const Eigen::MatrixXd& K, const Eigen::VectorXd& least) {
+    const Eigen::Index rank = K.rows();
+    unit_.resize(rank);
+    usable_.clear();
+    for (Eigen::Index k = 0; k < rank; ++k) {
+      const bool curved = K(k, k) > least(k);
+      if (curved) {
+        usable_.push_back(k);
+      }
+      unit_(k) = curved ? std::ldexp(1.0, -(std::ilogb(K(k, k)) >> 1)) : 0.0;
+    }
+    K_.noalias() = unit_.asDiagonal() * K * unit_.asDiagonal();
+  }
 
-  // Returns whether the Karush-Kuhn-Tucker residual is within tol * max(p).
-  bool solve(double tol, int max_sweeps) {
-    const double largest = p.size() == 0 ? 0.0 : p.maxCoeff();
+  // From s to the solution, for the matrix that was set last.  Returns whether the Karush-Kuhn-
+  // Tucker residual is within tol * max(p), in the units of the row.
+  bool solve(const Eigen::VectorXd& p, Eigen::VectorXd& s, double tol, int max_sweeps) {
+    p_ = p.cwiseProduct(unit_);
+    s_.setZero(s.size());
+    for (const Eigen::Index k : usable_) {
+      s_(k) = s(k) / unit_(k);
+    }
+    const bool solved = solve_scaled(tol, max_sweeps);
+    s = s_.cwiseProduct(unit_);
+    return solved;
+  }
+
+ private:
+  bool solve_scaled(double tol, int max_sweeps) {
+    const double largest = p_.size() == 0 ? 0.0 : p_.maxCoeff();
     if (!(largest > 0.0)) {
-      s.setZero(p.size());
+      s_.setZero();
       return true;
     }
-    choose_usable();
-    gradient_ = K * s - p;
+    gradient_ = K_ * s_ - p_;
     for (int sweep = 0; sweep < max_sweeps; ++sweep) {
       end_if_interrupted(gradient_.size() * gradient_.size());
       if (residual() <= tol * largest) {
-        gradient_ = K * s - p;  // the running gradient has collected rounding errors
+        gradient_ = K_ * s_ - p_;  // the running gradient has collected rounding errors
         if (residual() <= tol * largest) {
           return true;
         }
@@ -62,37 +100,22 @@ class NnlsRow {
       }
       descend();
     }
-    gradient_ = K * s - p;
+    gradient_ = K_ * s_ - p_;
     return residual() <= tol * largest;
-  }
-
- private:
-  // Coordinates without curvature (components that are zero on the observed features) stay zero.
-  void choose_usable() {
-    const double floor =
-        std::numeric_limits<double>::epsilon() * std::max(K.diagonal().maxCoeff(), 0.0);
-    usable_.clear();
-    for (Eigen::Index k = 0; k < p.size(); ++k) {
-      if (K(k, k) > floor) {
-        usable_.push_back(k);
-      } else {
-        s(k) = 0.0;
-      }
-    }
   }
 
   double residual() const {
     double worst = 0.0;
     for (const Eigen::Index k : usable_) {
       const double g = gradient_(k);
-      worst = std::max(worst, s(k) > 0.0 ? std::abs(g) : -g);
+      worst = std::max(worst, s_(k) > 0.0 ? std::abs(g) : -g);
     }
     return worst;
   }
 
   void descend() {
     for (const Eigen::Index k : usable_) {
-      descend_entry(K, k, 1.0, s, gradient_);
+      descend_entry(K_, k, 1.0, s_, gradient_);
     }
   }
 
@@ -101,14 +124,14 @@ class NnlsRow {
   void minimise_on_face() {
     face_.clear();
     for (const Eigen::Index k : usable_) {
-      if (s(k) > 0.0) {
+      if (s_(k) > 0.0) {
         face_.push_back(k);
       }
     }
     while (!face_.empty() && solve_face()) {
       double step = 1.0;
       for (std::size_t a = 0; a < face_.size(); ++a) {
-        const double here = s(face_[a]);
+        const double here = s_(face_[a]);
         const double there = solution_(static_cast<Eigen::Index>(a));
         if (there <= 0.0) {
           step = std::min(step, here / (here - there));
@@ -116,10 +139,10 @@ class NnlsRow {
       }
       std::size_t kept = 0;
       for (std::size_t a = 0; a < face_.size(); ++a) {
-        double& entry = s(face_[a]);
+        double& entry = s_(face_[a]);
         const double there = solution_(static_cast<Eigen::Index>(a));
         entry += step * (there - entry);
-        if (there <= 0.0 && entry <= 1e-14 * s.maxCoeff()) {
+        if (there <= 0.0 && entry <= 1e-14 * s_.maxCoeff()) {
           entry = 0.0;
         } else {
           face_[kept++] = face_[a];
@@ -130,7 +153,7 @@ class NnlsRow {
       }
       face_.resize(kept);
     }
-    gradient_ = K * s - p;
+    gradient_ = K_ * s_ - p_;
   }
 
   bool solve_face() {
@@ -139,9 +162,9 @@ class NnlsRow {
     solution_.resize(size);
     for (Eigen::Index a = 0; a < size; ++a) {
       for (Eigen::Index b = 0; b < size; ++b) {
-        part_(a, b) = K(face_[static_cast<std::size_t>(a)], face_[static_cast<std::size_t>(b)]);
+        part_(a, b) = K_(face_[static_cast<std::size_t>(a)], face_[static_cast<std::size_t>(b)]);
       }
-      solution_(a) = p(face_[static_cast<std::size_t>(a)]);
+      solution_(a) = p_(face_[static_cast<std::size_t>(a)]);
     }
     // Components that repeat each other make the system singular: the least ridge that lets it be
     // solved leaves a gradient far below any tolerance, and coordinate descent ends the rest.
@@ -156,6 +179,10 @@ class NnlsRow {
     return false;
   }
 
+  Eigen::MatrixXd K_;
+  Eigen::VectorXd p_;
+  Eigen::VectorXd s_;
+  Eigen::VectorXd unit_;
   Eigen::VectorXd gradient_;
   Eigen::MatrixXd part_;
   Eigen::VectorXd solution_;
@@ -196,6 +223,10 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T, Index>& weigh
           int max_sweeps, int threads) {
   struct Workspace {
     NnlsRow problem;
+    Eigen::MatrixXd K;
+    Eigen::VectorXd p;
+    Eigen::VectorXd s;
+    Eigen::VectorXd least;
     Eigen::MatrixXd gathered;
     Eigen::MatrixXd weighted;
   };
@@ -206,28 +237,30 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T, Index>& weigh
   }
   const auto make_workspace = [&] {
     Workspace work;
-    work.problem.K = common;
+    work.least.setZero(rank);
+    work.problem.set_matrix(common, work.least);
     return work;
   };
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
   const double unsolved =
       ordered_sum(blocks.count(), threads, make_workspace, [&](Workspace& work, Size block) {
         const Range range = blocks[block];
-        NnlsRow& problem = work.problem;
         double count = 0.0;
         for (Size i = range.begin; i < range.end; ++i) {
           if (row_scale != nullptr || weights.indptr != nullptr) {
-            problem.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
+            work.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
+            if (weights.indptr != nullptr) {
+              work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
+              add_weighted_gram(weights, i, G, work.gathered, work.weighted, work.K);
+            }
+            work.problem.set_matrix(work.K, work.least);
           }
-          if (weights.indptr != nullptr) {
-            add_weighted_gram(weights, i, G, work.gathered, work.weighted, problem.K);
-          }
-          problem.p = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(P.row(i), rank)
-                          .template cast<double>();
+          work.p = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(P.row(i), rank)
+                       .template cast<double>();
           Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>> f(F.row(i), rank);
-          problem.s = f.template cast<double>();
-          count += problem.solve(tol, max_sweeps) ? 0.0 : 1.0;
-          f = problem.s.template cast<T>();
+          work.s = f.template cast<double>();
+          count += work.problem.solve(work.p, work.s, tol, max_sweeps) ? 0.0 : 1.0;
+          f = work.s.template cast<T>();
         }
         return count;
       });

@@ -54,7 +54,23 @@ struct KullbackLeiblerLoss {
   static double of(const T* values, const T* models, const T*, Eigen::Index size) {
     const detail::Run x = detail::run_of(values, size);
     const detail::Run z = detail::run_of(models, size).max(static_cast<double>(tiny<T>()));
-    return (x * (x / z).max(std::numeric_limits<double>::min()).log() - x).sum();
+    using Limits = std::numeric_limits<double>;
+    return (x * (x / z).max(Limits::min()).min(Limits::max()).log() - x).sum();
+  }
+};
+
+// What of that sum belongs to entries whose model vanishes.  Multiplicative updates keep it so:
+// this part is constant.
+struct UnreachedLoss {
+  static constexpr bool missing_is_zero = true;
+  template <class T>
+  static double of(const T* values, const T* models, const T* weights, Eigen::Index size) {
+    T unreached[kLossRun];
+    T none[kLossRun] = {};
+    for (Eigen::Index e = 0; e < size; ++e) {
+      unreached[e] = models[e] > tiny<T>() ? T(0) : values[e];
+    }
+    return KullbackLeiblerLoss::of(unreached, none, weights, size);
   }
 };
 

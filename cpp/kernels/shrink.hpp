@@ -3,9 +3,12 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 
 namespace ssnmf {
+
+constexpr Eigen::Index kShrunkAtOnce = 128;  // a whole number of registers of any level
 
 template <class T>
 struct Shrink {
@@ -15,19 +18,32 @@ struct Shrink {
   bool proximal;  // else the explicit step, which overshoots once c w > 1
   T floor;        // smaller entries become this; -inf for none
 
-  // Applies the step to a run of entries in place.  (Expressions without branches, which Eigen
-  // takes a register at a time.)
+  // Applies the step to some entries in place, by way of a buffer of whole registers: on a run that
+  // starts or ends anywhere Eigen would take the odd entries one by one, with functions that round
+  // differently from those of registers, and results would depend on addresses.
   void apply(T* entries, Eigen::Index size) const {
-    using Run = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
-    Run z(entries, size);
+    Run z = Run::Zero();
+    for (Eigen::Index begin = 0; begin < size; begin += kShrunkAtOnce) {
+      const Eigen::Index count = std::min(kShrunkAtOnce, size - begin);
+      std::copy(entries + begin, entries + begin + count, z.data());
+      shrink(z);
+      std::copy(z.data(), z.data() + count, entries + begin);
+    }
+  }
+
+ private:
+  using Run = Eigen::Array<T, kShrunkAtOnce, 1>;
+
+  // (Expressions without branches, which Eigen takes a register at a time.)
+  void shrink(Run& z) const {
     if (step != T(0)) {
       if (q == T(1) && proximal) {
-        const auto root = (z.square() + eps).sqrt();
+        const Run root = (z.square() + eps).sqrt();
         z = z * root / (root + step);
       } else if (q == T(1)) {
         z -= step * z / (z.square() + eps).sqrt();
       } else {
-        const auto weight = ((T(0.5) * q - T(1)) * (z.square() + eps).log()).exp();
+        const Run weight = ((T(0.5) * q - T(1)) * (z.square() + eps).log()).exp();
         if (proximal) {
           z = z / (T(1) + step * weight);
         } else {

@@ -7,6 +7,9 @@
 //   Sampled   c = z * (f_i . g_j)    (Z .* (F G^T)) G            (Frobenius N on a pattern)
 // Cost: 2R flops (Product) or 4R flops for an entry; Z is read once and nothing of its size is
 // written.  `out` must not overlap F or G.
+//
+// Long rows are summed in parts: a float sum of millions of entries would end where an entry is
+// less than its rounding.
 #pragma once
 
 #include <Eigen/Core>
@@ -23,6 +26,7 @@ constexpr Size kEntriesPerBlock = 16384;
 constexpr Size kMostEntriesPerChunk = 64;
 constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
 constexpr Size kPrefetchDistance = 16;
+constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
@@ -58,17 +62,40 @@ T long_dot(const T* f, const T* g, Size rank) {
   return sum.sum();
 }
 
-// One row of the result, for a rank that fits in registers.  (Flattened: in a large file GCC stops
-// inlining parts of Eigen's expressions, at up to twice the time.)
+// What a thread needs for one row after the other.
+template <class T>
+struct RowWorkspace {
+  std::vector<T> sum;         // R, for large ranks
+  std::vector<double> total;  // R, of the parts of a long row
+
+  explicit RowWorkspace(Size rank)
+      : sum(static_cast<std::size_t>(rank)), total(static_cast<std::size_t>(rank)) {}
+
+  // Moves a part of a long row from its sum to the total.
+  void begin_long_row() { std::fill(total.begin(), total.end(), 0.0); }
+  void add_part(const T* part) {
+    for (std::size_t k = 0; k < total.size(); ++k) {
+      total[k] += static_cast<double>(part[k]);
+    }
+  }
+  void store(const Target<T>& to, Size row) const {
+    for (std::size_t k = 0; k < total.size(); ++k) {
+      to.store(row, static_cast<Size>(k), static_cast<T>(total[k]));
+    }
+  }
+};
+
+// The sum over some entries of a row, for a rank that fits in registers.  (Flattened: in a large
+// file GCC stops inlining parts of Eigen's expressions, at up to twice the time.)
 template <class Op, int R, class T, class Index>
-[[gnu::flatten]] void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
-                                Size row, const Target<T>& to, std::vector<T>&) {
+[[gnu::always_inline]] inline Eigen::Matrix<T, 1, R> fixed_sum(const Csr<T, Index>& Z, const T* f,
+                                                               const Rows<const T>& G, Size first,
+                                                               Size last) {
   Eigen::Matrix<T, 1, R> sum;
   sum.setZero();
-  const Size last = static_cast<Size>(Z.indptr[row + 1]);
   const Size entries = Z.entries();
   const Rows<const T> fixed{G.data, G.rows, R};
-  for (Size entry = static_cast<Size>(Z.indptr[row]); entry < last; ++entry) {
+  for (Size entry = first; entry < last; ++entry) {
     prefetch_row(Z, entry, entries, fixed);
     const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
     T model = T(0);
@@ -77,6 +104,26 @@ template <class Op, int R, class T, class Index>
     }
     sum += Op::coefficient(Z.value(entry), model) * g;
   }
+  return sum;
+}
+
+// One row of the result, for such a rank.
+template <class Op, int R, class T, class Index>
+[[gnu::flatten]] void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
+                                Size row, const Target<T>& to, RowWorkspace<T>& work) {
+  const Size first = static_cast<Size>(Z.indptr[row]);
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  if (last - first > kEntriesPerSum) {
+    work.begin_long_row();
+    for (Size begin = first; begin < last; begin += kEntriesPerSum) {
+      const Size end = std::min(begin + kEntriesPerSum, last);
+      const Eigen::Matrix<T, 1, R> part = fixed_sum<Op, R>(Z, f, G, begin, end);
+      work.add_part(part.data());
+    }
+    work.store(to, row);
+    return;
+  }
+  const Eigen::Matrix<T, 1, R> sum = fixed_sum<Op, R>(Z, f, G, first, last);
   Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
   if (to.accumulate) {
     out += to.scale * sum;
@@ -100,9 +147,12 @@ void add_columns(const T* coefficients, const Index* indices, Size count, const 
 // coefficients come first, and the sum follows by column blocks.
 template <class Op, class T, class Index>
 [[gnu::flatten]] void blocked_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
-                                  Size row, const Target<T>& to, std::vector<T>& sum) {
+                                  Size row, const Target<T>& to, RowWorkspace<T>& work) {
   const Size rank = G.columns;
+  std::vector<T>& sum = work.sum;
   std::fill(sum.begin(), sum.end(), T(0));
+  work.begin_long_row();
+  Size summed = 0;
   T coefficients[kMostEntriesPerChunk];
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
@@ -126,16 +176,21 @@ template <class Op, class T, class Index>
     for (; k < rank; k += kRankBlock) {
       add_columns<kRankBlock>(coefficients, indices, count, G, k, sum.data());
     }
+    summed += count;
+    if (summed >= kEntriesPerSum) {
+      work.add_part(sum.data());
+      std::fill(sum.begin(), sum.end(), T(0));
+      summed = 0;
+    }
   }
-  for (Size k = 0; k < rank; ++k) {
-    to.store(row, k, sum[static_cast<std::size_t>(k)]);
-  }
+  work.add_part(sum.data());
+  work.store(to, row);
 }
 
-// Row i of the result; the last argument is a workspace of R values for large ranks.
+// Row i of the result.
 template <class T, class Index>
 using RowPass = void (*)(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G, Size row,
-                         const Target<T>& to, std::vector<T>& sum);
+                         const Target<T>& to, RowWorkspace<T>& work);
 
 template <class Op, class T, class Index>
 RowPass<T, Index> choose_row_pass(Size rank) {
@@ -156,11 +211,11 @@ void run_row_pass(RowPass<T, Index> row_pass, const Csr<T, Index>& Z, const Rows
                   const Rows<const T>& G, const Target<T>& to, int threads) {
   const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  const auto workspace = [&] { return std::vector<T>(static_cast<std::size_t>(G.columns)); };
-  parallel_for(blocks.count(), team, workspace, [&](std::vector<T>& sum, Size block) {
+  const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
+  parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
     const Range range = blocks[block];
     for (Size row = range.begin; row < range.end; ++row) {
-      row_pass(Z, F.data == nullptr ? nullptr : F.row(row), G, row, to, sum);
+      row_pass(Z, F.data == nullptr ? nullptr : F.row(row), G, row, to, work);
     }
   });
 }

@@ -60,6 +60,7 @@ class Entries(Protocol):
     def ratio(self, F: Array, G: Array, to: Target) -> None: ...
     def sampled(self, F: Array, G: Array, to: Target) -> None: ...
     def kl_loss(self, F: Array, G: Array, n_threads: int) -> float: ...
+    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float: ...
 
 
 class SparseEntries:
@@ -95,6 +96,9 @@ class SparseEntries:
 
     def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
         return float(kernels.sparse_kl_loss(*self._csr, F, G, n_threads))
+
+    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
+        return float(kernels.sparse_kl_unreached(*self._csr, F, G, n_threads))
 
 
 @dataclass(frozen=True)
@@ -132,3 +136,6 @@ class DenseEntries:
 
     def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
         return float(kernels.dense_kl_loss(self.array, F, G, n_threads))
+
+    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
+        return float(kernels.dense_kl_unreached(self.array, F, G, n_threads))

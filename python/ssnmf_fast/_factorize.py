@@ -123,19 +123,23 @@ def factorize(
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
+    units = units if labels is None else units.weighing(weight)
+    units, init = units.taking(init, X.dtype)
     support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
 
     factors = stored(*start(init, X, data, labels, rank, rng, threads, support, X_weights))
-    related = relations(data, labels, weight, factors, threads)
+    related = relations(data, labels, weight, factors, threads, units)
     allowed = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
     if support is not None:
         allowed["S"] = padded(support, X.dtype)
-    result = loop.run(Problem(factors, related, threads, allowed), rank)
+    result = loop.run(Problem(factors, related, threads, allowed), rank, units)
     if labels is None:
         return result
-    return replace(result, supervision_weight=float(related[1].coefficient))
+    if weight is None:
+        weight = units.weight(float(related[1].coefficient))
+    return replace(result, supervision_weight=weight)
 
 
 def objective(
@@ -175,15 +179,18 @@ def objective(
     threads = resolve_threads(n_threads)
     if (Y is None) != (B is None):
         raise ValueError("Y and B belong together: give both or neither.")
-    X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
     n, m = X.shape
     S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
     A = check_factor(A, "A", (rank, m), X.dtype, "components x features")
     if labels is not None:
         B = check_factor(B, "B", (rank, labels.shape[1]), X.dtype, "components x labels")
-    factors = stored(S, A, B)
-    return value(relations(data, labels, weight, factors, threads), factors, threads)
+    units = units if labels is None else units.weighing(weight)
+    units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
+    factors = stored(S, A, rest[0] if rest else None)
+    total = value(relations(data, labels, weight, factors, threads, units), factors, threads)
+    return units.value(total)
 
 
 def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ._problem import Problem, Solver
 from ._progress import verbose_progress
 from ._solver import Objective, Run, State, minimise
+from ._units import Units
 from ._validation import check_integer, check_option, check_real
 
 Array = npt.NDArray[Any]
@@ -91,15 +92,27 @@ class FitLoop:
         most = check_integer(max_iter, "max_iter", 0)
         return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
 
-    def run(self, problem: Problem, rank: int) -> Factorization:
-        """Update A, then B where there is one, then S, until the loop stops."""
+    def run(self, problem: Problem, rank: int, units: Units | None = None) -> Factorization:
+        """Update A, then B where there is one, then S, until the loop stops.
+
+        What is reported and returned is in the user's units.
+        """
         order = ("A", "B", "S") if "B" in problem.factors else ("A", "S")
-        return _result(problem.factors, rank, self.minimise(problem, order, rank))
+        units = units or Units()
+        run = self.minimise(problem, order, rank, units=units, unreached=problem.unreached())
+        return _result(problem.factors, rank, run, units)
 
     def minimise(
-        self, problem: Reported, order: Sequence[str], rank: int, burn_in: int | None = None
+        self,
+        problem: Reported,
+        order: Sequence[str],
+        rank: int,
+        burn_in: int | None = None,
+        units: Units | None = None,
+        unreached: float = 0.0,
     ) -> Run:
         """Run the loop; with a burn-in the stopping rule applies to what comes after it."""
+        units = units or Units()
         with verbose_progress(self.verbose, self.max_iter) as progress:
             return minimise(
                 problem,
@@ -108,14 +121,16 @@ class FitLoop:
                 max_iter=self.max_iter,
                 tol=self.tol,
                 check_every=CHECK_EVERY,
-                check=_reporter(problem.factors, rank, self.callback, progress),
+                check=_reporter(problem.factors, rank, units, self.callback, progress),
                 settling=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
+                unreached=unreached,
             )
 
 
 def _reporter(
     factors: dict[str, Array],
     rank: int,
+    units: Units,
     *callbacks: Callable[[State], Any] | None,
 ) -> Callable[[int, float], bool]:
     """Return what the loop calls after every evaluation of the objective."""
@@ -124,10 +139,10 @@ def _reporter(
         return lambda iteration, value: False
 
     def check(iteration: int, value: float) -> bool:
-        views = {name: _view(factor, rank) for name, factor in factors.items()}
+        views = {name: _view(units.factor(name, F[:, :rank])) for name, F in factors.items()}
         state = State(
             iteration,
-            value,
+            units.value(value),
             views["S"],
             views["A"].T,
             views["B"].T if "B" in views else None,
@@ -138,20 +153,19 @@ def _reporter(
     return check
 
 
-def _view(factor: Array, rank: int) -> Array:
-    view = factor[:, :rank]
+def _view(factor: Array) -> Array:
+    view = factor[:]
     view.flags.writeable = False
     return view
 
 
-def _result(factors: dict[str, Array], rank: int, run: Run) -> Factorization:
-    S, A = factors["S"], factors["A"]
-    B = factors.get("B")
+def _result(factors: dict[str, Array], rank: int, run: Run, units: Units) -> Factorization:
+    of = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
     return Factorization(
-        S=np.ascontiguousarray(S[:, :rank]),
-        A=np.ascontiguousarray(A[:, :rank].T),
-        B=None if B is None else np.ascontiguousarray(B[:, :rank].T),
-        objective=run.objective,
+        S=np.ascontiguousarray(of["S"]),
+        A=np.ascontiguousarray(of["A"].T),
+        B=np.ascontiguousarray(of["B"].T) if "B" in of else None,
+        objective=[(step, units.value(value)) for step, value in run.objective],
         n_iter=run.n_iter,
         converged=run.converged,
     )

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from ._arrays import padded
 from ._csr_file import check_data
-from ._problem import Relation, value
+from ._problem import Relation, unreached, value
 from ._terms import LOSSES, Loss, Term, build_term
+from ._units import Units, exponent_of, scaled
 from ._validation import check_matrix, check_option, check_real
 
 Array = npt.NDArray[Any]
@@ -28,18 +29,24 @@ def terms(
     X_weights: Any,
     Y_weights: Any,
     threads: int,
-) -> tuple[Any, Term, Term | None]:
-    """Check the data and build the term of X and, where there is a Y, that of Y."""
+) -> tuple[Any, Term, Term | None, Units]:
+    """Check the data and build the term of X and, where there is a Y, that of Y.
+
+    X and the terms are in the units that are returned.
+    """
     check_option(reconstruction, "reconstruction", LOSSES)
     check_option(supervision, "supervision", LOSSES)
     X = check_data(X, threads)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
+    losses = reconstruction, supervision
+    x = exponent_of(X, "X")
+    X = scaled(X, -x)
     data = build_term(X, X_weights, cast(Loss, reconstruction), "X")
     if Y is None:
         if Y_weights is not None:
             raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-        return X, data, None
+        return X, data, None, Units.of(x, 0, losses)
     Y = check_matrix(Y, "Y", dtype=X.dtype)
     if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
         raise ValueError(
@@ -48,7 +55,9 @@ def terms(
         )
     if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
         Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
-    return X, data, build_term(Y, Y_weights, cast(Loss, supervision), "Y")
+    y = exponent_of(Y, "Y")
+    labels = build_term(scaled(Y, -y), Y_weights, cast(Loss, supervision), "Y")
+    return X, data, labels, Units.of(x, y, losses, labels=True)
 
 
 def check_weight(weight: Any) -> float | None:
@@ -68,7 +77,12 @@ def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
 
 
 def relations(
-    data: Term, labels: Term | None, weight: float | None, factors: dict[str, Array], threads: int
+    data: Term,
+    labels: Term | None,
+    weight: float | None,
+    factors: dict[str, Array],
+    threads: int,
+    units: Units | None = None,
 ) -> list[Relation]:
     """Return the relations of X and, where there are labels, of Y.
 
@@ -77,14 +91,24 @@ def relations(
     X = Relation("S", "A", data)
     if labels is None:
         return [X]
-    return balance_weight([X, Relation("S", "B", labels)], weight, factors, threads)
+    Y = Relation("S", "B", labels)
+    if weight is not None and units is not None:
+        of_x, of_y = units.coefficients(weight)
+        return [replace(X, coefficient=of_x), replace(Y, coefficient=of_y)]
+    return balance_weight([X, Y], weight, factors, threads)
 
 
 def balance_weight(
     related: list[Relation], weight: float | None, factors: dict[str, Array], threads: int
 ) -> list[Relation]:
-    """Weigh the second of two relations: so that both losses are equal, without a weight."""
+    """Weigh the second of two relations: so that both losses are equal, without a weight.
+
+    Entries that no component can reach do not count.
+    """
     if weight is None:
-        losses = [value([relation], factors, threads) for relation in related]
+        losses = [
+            value([relation], factors, threads) - unreached([relation], factors, threads)
+            for relation in related
+        ]
         weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
     return [related[0], replace(related[1], coefficient=weight)]

@@ -189,7 +189,8 @@ def learn_batch(
     weight = check_weight(supervision_weight)
     if online is not None:
         X = X.astype(online.factors["A"].dtype, copy=False)
-    X, data, labels = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    units.require_trivial()
     if online is None:
         rng = generator(random_state)
         _, A, B = start(init, X, data, labels, rank, rng, threads, X_weights=X_weights)

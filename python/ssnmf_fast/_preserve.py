@@ -49,20 +49,21 @@ def factorize_preserving(
     rng = generator(random_state)
     automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
     weight = None if automatic else _weight(supervision_weight)
-    X, data, _ = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
+    X, data, _, units = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
     mixing = _mixing(alpha, X)
     preserved = build_term(mixing @ X, None, cast(Loss, reconstruction), "X")
     if automatic:
         total = preserved.entries.total()
         weight = data.entries.total() / total if total > 0 else 1.0
 
+    units, init = units.taking(init, X.dtype)
     factors = stored(*start(init, X, data, None, rank, rng, threads, X_weights=X_weights))
     related = [
         Relation("S", "A", data),
         Relation("S", "A", preserved, image=Image.by(mixing, threads)),
     ]
     related = balance_weight(related, weight, factors, threads)
-    return loop.run(Problem(factors, related, threads), rank), related[1].coefficient
+    return loop.run(Problem(factors, related, threads), rank, units), related[1].coefficient
 
 
 def _weight(given: Any) -> float | None:

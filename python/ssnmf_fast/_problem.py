@@ -64,6 +64,17 @@ def _value(relations: Sequence[Relation], seen: Seen, n_threads: int) -> float:
     )
 
 
+def unreached(relations: Sequence[Relation], factors: dict[str, Array], n_threads: int) -> float:
+    """Return what of the value belongs to entries that no component can reach."""
+    seen = Seen(factors, n_threads)
+    return sum(
+        r.coefficient
+        * r.term.unreached(seen.of(r.rows, r.image), seen.of(r.columns, None), n_threads)
+        for r in relations
+        if r.coefficient
+    )
+
+
 class Problem:
     """Factors by name, stored by rows and padded, and the relations between them."""
 
@@ -136,6 +147,10 @@ class Problem:
             constant += side.coefficient * side.term.constant
         above = kernels.inner(F, P, self.n_threads)
         return max(constant - 2 * above + below, 0.0), constant
+
+    def unreached(self) -> float:
+        """Return what of the objective no update can change; see :func:`unreached`."""
+        return unreached(self.relations, self.factors, self.n_threads)
 
     def extrapolates(self) -> bool:
         """Whether "auto" adds momentum: to plain Frobenius factorisation.

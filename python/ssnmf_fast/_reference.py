@@ -126,7 +126,14 @@ def _kl_terms(x: Array, z: Array) -> float:
     positive = x > 0
     x = x[positive].astype(np.float64)
     z = np.maximum(z[positive].astype(np.float64), tiny(z.dtype))
-    return float(np.sum(x * np.log(x / z) - x))
+    with np.errstate(over="ignore"):
+        ratio = np.minimum(x / z, np.finfo(np.float64).max)
+    return float(np.sum(x * np.log(ratio) - x))
+
+
+def _unreached(x: Array, z: Array) -> float:
+    x = x[z <= tiny(z.dtype)]
+    return _kl_terms(x, np.zeros_like(x))
 
 
 # ------------------------------------------------------------------------- passes, sparse Z
@@ -186,6 +193,13 @@ def sparse_kl_loss(
 ) -> float:
     """Sum over the stored entries of x log(x/z) - x, where z = F G^T."""
     return _kl_terms(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
+
+
+def sparse_kl_unreached(
+    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+) -> float:
+    """What of :func:`sparse_kl_loss` belongs to entries with z = 0: a constant of the updates."""
+    return _unreached(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
 
 
 def sparse_frobenius_loss(
@@ -309,6 +323,11 @@ def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
     return _kl_terms(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
 
 
+def dense_kl_unreached(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """What of :func:`dense_kl_loss` belongs to entries with z = 0."""
+    return _unreached(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
+
+
 def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
     """Sum over the entries of (x - z)^2, where z = F G^T."""
     residual = np.where(np.isnan(Z), 0, Z - _matmul(F, G.T))
@@ -330,7 +349,7 @@ def cross(F: Array, G: Array, out: Array, n_threads: int) -> None:
 
 def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
     """G^T weights into `out` (R)."""
-    out[...] = G.sum(axis=0) if weights is None else _matmul(G.T, weights)
+    out[...] = G.sum(axis=0, dtype=float) if weights is None else _matmul(G.T, weights)
 
 
 def multiply(
@@ -483,35 +502,48 @@ def nnls(
 
     K_i = row_scale_i * K + sum_j w_ij g_j g_j^T, with signed w in CSR form; K or the CSR part may
     be None, and ``row_scale=None`` stands for ones.
-    A row is solved when its gradient g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and
-    g_k >= -tol * max(P_i) where s_k = 0.  Returns the number of rows left unsolved.
+    In units in which K_i has a diagonal between 1 and 4, a row is solved when its gradient
+    g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and g_k >= -tol * max(P_i) where
+    s_k = 0.  Entries without curvature, or whose curvature is what rounding left of a difference,
+    become 0.  Returns the number of rows left unsolved.
     """
     unsolved = 0
     for i in range(len(F)):
         Ki = np.zeros((G.shape[1], G.shape[1]))
         if K is not None:
             Ki += (1.0 if row_scale is None else row_scale[i]) * K.astype(float)
+        least = np.zeros(len(Ki))
         if indptr is not None and indices is not None:
+            least = _least_curvature(Ki, G.dtype)
             Ki += _weighted_gram(indptr, indices, weights, G, i)
-        s, solved = _nnls_row(Ki, P[i].astype(float), F[i].astype(float), tol, max_sweeps)
-        F[i] = s
+        F[i], solved = _nnls_row(Ki, P[i].astype(float), least, tol)
         unsolved += not solved
     return unsolved
 
 
-def _nnls_row(K: Array, p: Array, s: Array, tol: float, max_sweeps: int) -> tuple[Array, bool]:
+def _least_curvature(common: Array, dtype: Any) -> Array:
+    """Diagonal up to which the difference of a common matrix and another is rounding error."""
+    least: Array = 4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0)
+    return least
+
+
+def _nnls_row(K: Array, p: Array, least: Array, tol: float) -> tuple[Array, bool]:
     """SciPy's active-set method on a square root of K: min |K^(1/2) s - K^(-1/2) p|."""
+    usable: Array = np.diag(K) > least
+    unit = np.zeros(len(p))
+    unit[usable] = np.ldexp(1.0, -((np.frexp(np.diag(K)[usable])[1] - 1) >> 1))
+    K = unit[:, None] * K * unit
+    p = unit * p
     largest = p.max(initial=0.0)
     if largest <= 0:
-        return np.zeros_like(s), True
+        return np.zeros_like(p), True
     d, V = np.linalg.eigh((K + K.T) / 2)
     kept = d > 1e-15 * d.max()
     root = np.sqrt(d[kept])
     s, _ = scipy.optimize.nnls(root[:, None] * V[:, kept].T, (V[:, kept].T @ p) / root)
     gradient = K @ s - p
     residual = np.where(s > 0, np.abs(gradient), -gradient)
-    usable = np.diag(K) > np.finfo(float).eps * np.diag(K).max()
-    return s, bool(residual[usable].max(initial=0.0) <= tol * largest)
+    return unit * s, bool(residual[usable].max(initial=0.0) <= tol * largest)
 
 
 def kl_rows(
@@ -603,18 +635,20 @@ def coordinate_descent(
     """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
-    ``scales=None`` stands for ones.  Entries without curvature stay, and those where `allowed`
-    (p x R values 0 or 1, or None) is 0 become 0.
+    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and those
+    where `allowed` (p x R values 0 or 1, or None) is 0 become 0.
     """
     for i in range(len(F)):
         K = np.zeros((G.shape[1], G.shape[1]))
         for t, gram_t in enumerate(grams):
             K += (1.0 if scales is None else scales[t, i]) * gram_t.astype(float)
+        least = np.full(len(K), tiny(F.dtype))
         if indptr is not None and indices is not None:
+            least = np.maximum(least, _least_curvature(K, F.dtype))
             K += _weighted_gram(indptr, indices, weights, G, i)
         f = F[i].astype(float)
         for _ in range(sweeps):
-            for k in np.flatnonzero(np.diag(K) > tiny(F.dtype)):
+            for k in np.flatnonzero(np.diag(K) > least):
                 f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
                 if allowed is not None:
                     f[k] *= allowed[i, k]

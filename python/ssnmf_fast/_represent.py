@@ -14,6 +14,7 @@ from ._dispatch import kernels
 from ._entries import Target, row_slices
 from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
+from ._units import exponent_of, scaled
 from ._validation import check_factor, check_matrix, check_option, check_real
 
 Array = npt.NDArray[Any]
@@ -83,9 +84,11 @@ def represent(
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; needed is at least one component.")
-    term = build_term(X, X_weights, cast(Loss, loss), "X")
+    size = exponent_of(X, "X")
+    term = build_term(scaled(X, -size), X_weights, cast(Loss, loss), "X")
     exponents = _exponents(A)
     G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
+    exponents = exponents - size
     F = _start(init, (X.shape[0], rank), X.dtype)
     F[:, :rank] = np.ldexp(F[:, :rank], exponents)
     tol = max(tol, _FINEST_TOL[X.dtype])

@@ -13,6 +13,7 @@ from ._problem import Problem, Solver
 
 Array = npt.NDArray[Any]
 
+_ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
 
 
@@ -108,15 +109,18 @@ def minimise(
     check_every: int,
     check: Check,
     settling: int = 0,
+    unreached: float = 0.0,
 ) -> Run:
     """Update the factors in order until the objective falls by less than `tol` per iteration.
 
     The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number of
-    iterations between two checks; it is not applied up to iteration `settling`.  `check` is called
-    after each check; it returns True to stop.
+    iterations between two checks; it is not applied up to iteration `settling`, and what is
+    `unreached` of the objective does not count in F_0.  `check` is called after each check; it
+    returns True to stop.
     """
     run = Run()
     first = before = problem.objective()
+    reached = max(abs(first - unreached), _ROUNDING * abs(first))
     run.objective.append((0, first))
     if check(0, first):
         return run
@@ -139,7 +143,7 @@ def minimise(
         run.objective.append((iteration, now))
         if check(iteration, now):
             break
-        if tol > 0 and iteration > settling and (before - now) < tol * steps * abs(first):
+        if tol > 0 and iteration > settling and (before - now) < tol * steps * reached:
             run.converged = True
             break
         before = now

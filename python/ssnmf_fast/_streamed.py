@@ -52,6 +52,12 @@ class StreamedEntries:
             for rows, block in self.file.blocks()
         )
 
+    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
+        return sum(
+            SparseEntries(block).kl_unreached(F[rows], G, n_threads)
+            for rows, block in self.file.blocks()
+        )
+
 
 @dataclass(frozen=True)
 class StreamedColumns:
@@ -83,6 +89,9 @@ class StreamedColumns:
 
     def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
         return StreamedEntries(self.file).kl_loss(G, F, n_threads)
+
+    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
+        return StreamedEntries(self.file).kl_unreached(G, F, n_threads)
 
     def _scatter(
         self, kernel: Callable[..., None], model: tuple[Array, ...], G: Array, to: Target

@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.sparse as sp
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
@@ -79,3 +81,31 @@ def test_a_start_changes_the_time_alone(loss, form):
         sf.represent(X, A, init=S[:3])
     with pytest.raises(ValueError, match="Negative values in data passed to init"):
         sf.represent(X, A, init=-S)
+
+
+@pytest.mark.parametrize(("dtype", "orders"), [(np.float64, (-12, 12)), (np.float32, (-12, 8))])
+def test_rows_of_the_dictionary_of_any_scale(dtype, orders):
+    rng = np.random.default_rng(0)
+    A = rng.random((6, 40)) * 10.0 ** rng.uniform(*orders, size=(6, 1))
+    X = rng.random((8, 40))
+    S = sf.represent(X.astype(dtype), A.astype(dtype), tol=1e-10)
+    for x, s in zip(X, S.astype(float), strict=True):
+        _, best = scipy.optimize.nnls((A / A.max(axis=1, keepdims=True)).T, x)
+        found = np.linalg.norm(s @ A - x)
+        assert found == pytest.approx(best, rel=1e-10 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("form", ["none", "observed", "missing"])
+def test_powers_of_two_change_no_digit(loss, form):
+    rng = np.random.default_rng(1)
+    X, W, _ = weighted(rng, data(rng, (25, 30), np.float64), form)
+    A = rng.random((6, 30)) + 0.01
+    powers = rng.integers(-60, 60, size=6)
+    options = {"loss": loss, "X_weights": W}
+    S = sf.represent(X, A, **options)
+    scaled = sf.represent(X, np.ldexp(A, powers[:, None]), **options)
+    np.testing.assert_array_equal(np.ldexp(scaled, powers), S)
+    for size in (-900, -160, 200):
+        small = sf.represent(sp.csr_array(X * 2.0**size), A, **options)
+        np.testing.assert_array_equal(np.ldexp(small, -size), S)

@@ -159,3 +159,41 @@ def test_coordinate_descent_falls_to_the_minimum(kernels, case):
         root = np.sqrt(w)
         best += scipy.optimize.nnls(root[:, None] * problem.G, root * z)[1] ** 2
     assert problem.value(F) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_nnls_with_components_of_any_scale_in_each_row(kernels, dtype, sign):
+    """Components that are small on the features of a row alone, where no common scale would do."""
+    rng = np.random.default_rng(0)
+    size = 1e4 if dtype == np.float32 else 1e9
+    G = rng.random((30, 8))
+    G[15:] *= np.array([1, size, 1, 1 / size, 1, 1, size, 1])
+    first = np.repeat([1.0, 0.0], 15)
+    W = np.stack([first, 1 - first])
+    Z = W * (rng.random((2, 8)) @ G.T)
+    pattern = sp.csr_array(W if sign > 0 else 1 - W).astype(dtype)
+    K = None if sign > 0 else (G.T @ G).astype(dtype)
+    if sign < 0:
+        pattern, W, Z = pattern[1:], W[1:], Z[1:]  # the large part remains of the difference
+    F = np.zeros((len(Z), 8), dtype)
+    csr = (pattern.indptr, pattern.indices, (sign * pattern.data).astype(dtype))
+    P = ((W * Z) @ G).astype(dtype)
+    tol = 1e-6 if dtype == np.float32 else 1e-12
+    assert kernels.nnls(K, None, *csr, G.astype(dtype), P, F, tol, 1000, 1) == 0
+    for z, w, f in zip(Z, W, F.astype(float), strict=True):
+        distance = np.linalg.norm(w * (G @ f - z))
+        assert distance <= (1e-4 if dtype == np.float32 else 1e-8) * np.linalg.norm(z)
+
+
+def test_nnls_is_equivariant(kernels):
+    rng = np.random.default_rng(0)
+    G, Z = rng.random((40, 8)), rng.random((20, 40))
+    powers = rng.integers(-200, 200, size=8)
+    solutions = []
+    for scaled in (G, np.ldexp(G, powers)):
+        F = np.zeros((20, 8))
+        gram = scaled.T @ scaled
+        assert kernels.nnls(gram, None, None, None, None, scaled, Z @ scaled, F, 1e-9, 99, 1) == 0
+        solutions.append(F)
+    np.testing.assert_array_equal(solutions[0], np.ldexp(solutions[1], powers))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._csr import DUPLICATES, UNSOUND, listed, sample, structure
+from .._quiet import EMPTY_LINES, is_quiet
 from .._validation import check_integer, check_matrix
 
 Array = npt.NDArray[Any]
@@ -144,7 +145,7 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
 def _warn_of_empty_lines(matrix: sp.csr_array) -> None:
     rows = int(np.count_nonzero(np.diff(matrix.indptr) == 0))
     columns = matrix.shape[1] - len(np.unique(matrix.indices))
-    if rows or columns:
+    if (rows or columns) and not is_quiet(EMPTY_LINES):
         warnings.warn(
             f"{rows} rows and {columns} columns of M have no observed entry; nothing is known of "
             "them, and they are completed by fill_value.",

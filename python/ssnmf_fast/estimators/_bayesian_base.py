@@ -11,6 +11,7 @@ from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._quiet import IDLE, is_quiet
 from .._topics import Topics, make_topics
 from .._validation import check_real
 from .._variational import Groups, fit_variational, infer
@@ -24,7 +25,6 @@ _TRANSFORM_ITERATIONS = 100
 # 0.05 of any one.  The least used of the others explained more than 6 counts of some feature.
 _LEAST_EVIDENCE = 1.0
 _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be seen
-IDLE = r"Of the \d+ components"  # how the warning of idle ones begins
 
 
 class BayesianBase(FactorizationBase):
@@ -107,7 +107,7 @@ class BayesianBase(FactorizationBase):
         active = self.active_components_
         r, idle = len(active), int(np.count_nonzero(~active))
         copies = _copies(self.components_[active])
-        if 2 * (idle + copies) < r or r == 1:
+        if 2 * (idle + copies) < r or r == 1 or is_quiet(IDLE):
             return
         found = [(idle, "explain nothing"), (copies, "repeat others")]
         text = " and ".join(f"{number} {what}" for number, what in found if number)

@@ -2,12 +2,12 @@
 
 The machines are scikit-learn's (LIBLINEAR) with the squared hinge loss, whose dual coefficients
 follow from the primal solution: w = sum_i alpha_i y_i x_i with
-alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.
+alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.  The primal problem is solved, by
+Newton steps: LIBLINEAR's solver of the dual draws from one random generator for all threads.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from .._csr import with_values
 from ._targets import ClassLabels, Indicators
 
 Array = npt.NDArray[Any]
@@ -26,13 +26,12 @@ Task = tuple[Array, Array]  # rows on the positive side, rows on the negative on
 
 def root_mean_square_length(X: Any, rows: Array) -> float:
     """Return what to divide some rows by for a mean squared length of 1, or 1 for rows of zeros."""
-    samples = X[rows].astype(np.float64)
-    largest = float(samples.max())
-    if not largest > 0:
-        return 1.0
-    samples = samples / largest  # so that no square underflows
-    squares = samples.multiply(samples) if sp.issparse(samples) else samples**2
-    return largest * float(np.sqrt(squares.sum() / len(rows)))
+    samples = X[rows]
+    values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
+    exponent = int(np.frexp(values.max(initial=0.0))[1])
+    values = np.ldexp(values, -exponent)  # so that no square leaves the range
+    total = float(np.sum(values**2))
+    return float(np.ldexp(np.sqrt(total / len(rows)), exponent)) if total > 0 else 1.0
 
 
 def dual_coefficients(
@@ -74,17 +73,22 @@ def _labels(targets: Indicators) -> Iterator[Task]:
             yield complete[has], complete[~has]
 
 
+def _divided(samples: Any, length: float) -> Any:
+    """Samples over a length, float64.  (SciPy multiplies by the inverse, which may overflow.)"""
+    if sp.issparse(samples):
+        return with_values(samples, samples.data.astype(np.float64) / length)
+    return np.ascontiguousarray(samples.astype(np.float64) / length)
+
+
 def _sides(
     X: Any, positive: Array, negative: Array, C: float, length: float
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine."""
     rows = np.concatenate([positive, negative])
     sign = np.repeat([1, -1], [len(positive), len(negative)])
-    samples = X[rows] / length if sp.issparse(X) else np.ascontiguousarray(X[rows] / length)
-    machine = LinearSVC(C=C, loss="squared_hinge", dual="auto", random_state=0, max_iter=5000)
-    with warnings.catch_warnings():  # directions that are nearly right serve as well
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        scores = machine.fit(samples, sign).decision_function(samples)
+    samples = _divided(X[rows], length)
+    machine = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
+    scores = machine.fit(samples, sign).decision_function(samples)
     alpha = 2 * C * np.maximum(0, 1 - sign * scores)
     for side, on_side in enumerate((sign > 0, sign < 0)):
         chosen = on_side & (alpha > 0)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._csr import listed
+from .._quiet import EMPTY_LINES, quiet
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 
@@ -175,8 +176,7 @@ class LowRankImputer(
                 UserWarning,
                 stacklevel=2,
             )
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*have no observed entry", module=".*")
+        with quiet(EMPTY_LINES):
             result = complete(
                 listed(X / scales, present),
                 method=self.method,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from .._quiet import IDLE, quiet
 from .._random import generator
 from .._validation import check_integer
-from ._bayesian_base import IDLE, BayesianBase
+from ._bayesian_base import BayesianBase
 
 Array = npt.NDArray[Any]
 
@@ -105,8 +105,7 @@ def choose_rank(
     for i, rank in enumerate(tried):
         for j, seed in enumerate(seeds.tolist()):
             fitted = clone(model).set_params(n_components=rank, random_state=seed)
-            with warnings.catch_warnings():  # more components than needed are the point of it
-                warnings.filterwarnings("ignore", IDLE, UserWarning)
+            with quiet(IDLE):  # more components than needed are the point of it
                 fitted.fit(X, y)
             bounds[i, j] = fitted.lower_bound_
             if best is None or fitted.lower_bound_ > best.lower_bound_:

@@ -1,0 +1,70 @@
+"""MarginNMF: data of any size, fits in threads, warning filters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sklearn.datasets import load_digits
+
+import ssnmf_fast as sf
+from ssnmf_fast._quiet import EMPTY_LINES, IDLE, is_quiet, quiet
+
+EXTREMES = """
+import numpy as np
+import scipy.sparse as sp
+import ssnmf_fast as sf
+
+rng = np.random.default_rng(0)
+X, y = rng.random((60, 20)) * (rng.random((60, 20)) < 0.5), np.arange(60) % 3
+for kind in (np.asarray, sp.csr_array):
+    expected = None
+    for power in (0, -1020, -566, 266):
+        model = sf.MarginNMF(n_components=4, random_state=0, max_iter=10, tol=0)
+        model.fit(kind(np.ldexp(X, power)), y)
+        found = model.representation_ @ np.ldexp(model.components_, -power)
+        expected = found if expected is None else expected
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+"""
+
+
+def test_data_of_any_size():
+    subprocess.run([sys.executable, "-c", EXTREMES], check=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300] / 16, y[:300]
+
+
+def test_fits_in_threads_have_the_bits_of_one(digits):
+    X, y = digits
+
+    def fit(seed):
+        model = sf.MarginNMF(n_components=5, random_state=seed, max_iter=5, tol=0, n_threads=1)
+        return model.fit(X, y).components_.tobytes()
+
+    expected = [fit(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(fit, range(8))) == expected
+
+
+def test_the_library_leaves_the_filters_of_the_process_alone():
+    """They cannot be set for one thread; the command, a process of its own, may set them."""
+    package = Path(sf.__file__).parent
+    for file in package.rglob("*.py"):
+        if "cli" not in file.relative_to(package).parts:
+            for touch in ("catch_warnings", "simplefilter", "filterwarnings"):
+                assert touch not in file.read_text(encoding="utf-8"), file
+
+
+def test_callers_are_quiet_in_their_own_thread_alone():
+    with quiet(IDLE), ThreadPoolExecutor(1) as pool:
+        assert is_quiet(IDLE)
+        assert not is_quiet(EMPTY_LINES)
+        assert not pool.submit(is_quiet, IDLE).result()
+    assert not is_quiet(IDLE)

@@ -1,0 +1,110 @@
+"""Results do not depend on where arrays lie in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+DTYPES = [np.float32, np.float64]
+SHIFTS = range(0, 64, 8)  # bytes past a cache line
+
+
+def shifted(array, shift):
+    """A copy of an array that starts `shift` bytes after a cache line."""
+    buffer = np.zeros(array.nbytes + 128, dtype=np.uint8)
+    first = -buffer.ctypes.data % 64 + shift
+    copy = buffer[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def check_all_places(run, *arrays):
+    """Run on copies of arrays at all places; the last array is the result."""
+    expected = None
+    for shift in SHIFTS:
+        *inputs, out = (shifted(array, shift) for array in arrays)
+        number = run(*inputs, out)
+        found = out.tobytes(), number
+        expected = expected or found
+        assert found == expected, f"{shift} bytes past a cache line"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("power", [0.3, 1.0])
+@pytest.mark.parametrize("proximal", [True, False])
+def test_maps_of_completion(kernels, problem, dtype, power, proximal):
+    a = problem(kernels, 83, 61, 5, dtype, np.int32)
+    a.F[:, 0] -= 0.5
+    shrink = (0.02, 0.05, power, proximal, 0.0)
+
+    def residuals(values, F, G, out):
+        kernels.mapped_residuals(a.indptr, a.indices, values, F, G, 0.7, *shrink, out, 2)
+
+    def product(F, G, out):
+        kernels.mapped_product(F, G, G, *shrink, out, 2)
+
+    check_all_places(residuals, a.values, a.F, a.G, np.zeros_like(a.values))
+    check_all_places(product, a.F, a.G, np.zeros_like(a.F))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rank", [3, 70])
+@pytest.mark.parametrize("name", ["product", "ratio", "sampled"])
+def test_passes(kernels, problem, dtype, rank, name):
+    a = problem(kernels, 83, 61, rank, dtype, np.int32)
+
+    def sparse(values, F, G, out):
+        model = () if name == "product" else (F,)
+        kernel = getattr(kernels, f"sparse_{name}")
+        kernel(a.indptr, a.indices, values, *model, G, out, 0.7, True, 2)
+        return kernels.sparse_kl_loss(a.indptr, a.indices, values, F, G, 2)
+
+    def dense(Z, F, G, out):
+        model = () if name == "product" else (F,)
+        mask = () if name == "ratio" else (False,)
+        getattr(kernels, f"dense_{name}")(Z, *mask, *model, G, out, 0.7, True, 2)
+        return kernels.dense_frobenius_loss(Z, F, G, 2), kernels.dense_kl_loss(Z, F, G, 2)
+
+    check_all_places(sparse, a.values, a.F, a.G, np.ones_like(a.F))
+    check_all_places(dense, a.dense, a.F, a.G, np.ones_like(a.F))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_and_factors(kernels, problem, dtype):
+    a = problem(kernels, 83, 61, 13, dtype, np.int32)
+    gram = a.G.T @ a.G
+    P = a.dense @ a.G
+
+    def descend(K, G, P, F):
+        kernels.coordinate_descent(K[None], None, None, None, None, G, P, F, None, 2, 2)
+
+    def nnls(K, G, P, F):
+        return kernels.nnls(K, None, None, None, None, G, P, F, 1e-5, 100, 2)
+
+    def kl(values, G, N, F):
+        return kernels.kl_rows(a.indptr, a.indices, values, G, N, F, 1e-4, 100, 2)
+
+    def update(P, N, F):
+        kernels.update(F, P, N, P, N, "mm", 0.5, 2)
+        return kernels.inner(F, P, 2)
+
+    def gram_of(G, out):
+        kernels.gram(G, None, out, 2)
+
+    check_all_places(descend, gram, a.G, P, a.F)
+    check_all_places(nnls, gram, a.G, P, a.F)
+    check_all_places(kl, a.values, a.G, a.G.sum(axis=0, keepdims=True), a.F)
+    check_all_places(update, P, P[::-1].copy(), a.F)
+    check_all_places(gram_of, a.G, gram)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gamma_posteriors(kernels, problem, dtype):
+    a = problem(kernels, 83, 61, 13, dtype, np.int32)
+    rates = np.ones((1, a.F.shape[1]))
+
+    def update(F, P, E):
+        logs = kernels.gamma_update(F, P, 0.3, rates, None, E, 13, True, 2)
+        return logs, kernels.gamma_bound(E, 0.3, rates, None, 13, 2)
+
+    check_all_places(update, a.F, a.dense @ a.G, np.zeros_like(a.F))
