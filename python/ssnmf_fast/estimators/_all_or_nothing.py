@@ -14,7 +14,8 @@ class AllOrNothing:
 
     This holds for every subclass, also for methods that it inherits or adds.  Before a method
     learns, the attributes are noted; on any exception they are put back.  This is enough, as
-    attributes are only ever replaced: what they hold is never changed in place.
+    attributes are only ever replaced: what they hold is never changed in place.  A generator that
+    the user gave as `random_state` does move on.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
