@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import warnings
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -297,3 +300,75 @@ def test_cut_and_flipped_files_are_refused(data, path):
 def test_no_file(path):
     with pytest.raises(FileNotFoundError):
         sf.load(path)
+
+
+class TestFiles:
+    """A model file is replaced as a whole, in its place."""
+
+    @pytest.fixture
+    def model(self, data):
+        return sf.NMF(**_parameters()).fit(data[0])
+
+    def test_links_are_followed(self, model, tmp_path):
+        real, link = tmp_path / "deep" / "real.npz", tmp_path / "link.npz"
+        real.parent.mkdir()
+        link.symlink_to(real)
+        for _ in range(2):  # first the link leads nowhere
+            sf.save(model, link)
+            assert link.is_symlink()
+            assert isinstance(sf.load(real), sf.NMF)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["deep", "link.npz"]
+
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+    def test_permissions_stay(self, mode, model, path):
+        path.touch()
+        path.chmod(mode)
+        sf.save(model, path)
+        assert path.stat().st_mode & 0o777 == mode
+
+    def test_new_files_follow_the_umask(self, model, path):
+        earlier = os.umask(0o027)
+        try:
+            sf.save(model, path)
+        finally:
+            os.umask(earlier)
+        assert path.stat().st_mode & 0o777 == 0o640
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    def test_an_interrupted_write_leaves_the_old_file(self, error, model, path, monkeypatch):
+        sf.save(model, path)
+        before = path.read_bytes()
+
+        def half(file, **arrays):
+            file.write(b"PK half")
+            raise error
+
+        monkeypatch.setattr(np, "savez_compressed", half)
+        with pytest.raises(type(error)):
+            sf.save(model, path)
+        assert path.read_bytes() == before
+        assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+    def test_errors_name_the_file_that_was_given(self, model, tmp_path):
+        missing = tmp_path / "no folder" / "model.npz"
+        with pytest.raises(FileNotFoundError) as caught:
+            sf.save(model, missing)
+        assert caught.value.filename == str(missing)
+        with pytest.raises(IsADirectoryError):
+            sf.save(model, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_bytes_are_always_a_value_error(seed, data, path):
+    sf.save(sf.NMF(**_parameters()).fit(data[0][:5, :6]), path)
+    whole, rng = path.read_bytes(), np.random.default_rng(seed)
+    directory = whole.rindex(b"PK\x01\x02")
+    for trial in range(300):
+        damaged = bytearray(whole)
+        begin = (0, directory - 200)[trial % 2]  # half of them where the list of contents is
+        for place in rng.integers(begin, len(whole), 1 + trial % 3):
+            damaged[place] = rng.integers(256)
+        path.write_bytes(bytes(damaged[: rng.integers(len(whole))] if trial % 5 == 0 else damaged))
+        with suppress(ValueError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sf.load(path)

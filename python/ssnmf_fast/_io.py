@@ -8,12 +8,10 @@ code from the file.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
-import threading
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from ._io_checks import (
     check_numbers,
     check_parts,
 )
+from ._replacement import Replacement
 from ._version import __version__
 from .completion import Completion, CompletionState
 from .completion._result import state_of
@@ -81,6 +80,8 @@ _OPTIONAL = (
 )
 _ADDED = {"count_scale_": 1.0}  # attributes that older files lack, and what they were then
 _SCALARS = (str, bool, int, float, type(None))
+_MISFITS = (TypeError, ValueError, RecursionError)
+_OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
 
 # Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
 # `_fitted_attributes`.
@@ -190,7 +191,7 @@ def load(path: Names) -> Any:
         well_formed = isinstance(parameters, dict) and isinstance(values, dict)
         if not well_formed or not isinstance(version, int):
             raise ValueError("a header of another shape")
-    except (KeyError, TypeError, ValueError, RecursionError, AttributeError) as error:
+    except (AttributeError, LookupError, *_MISFITS) as error:
         raise _damaged(path, "its header cannot be read") from error
     if version > FORMAT_VERSION:
         raise ValueError(
@@ -203,7 +204,7 @@ def load(path: Names) -> Any:
         values = {key: _unpacked(value) for key, value in values.items()}
         values |= {key.removeprefix("array/"): array for key, array in arrays.items()}
         return _build(_class(name), parameters, values)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (ArithmeticError, AttributeError, LookupError, *_MISFITS) as error:
         raise _damaged(path, f"its contents do not fit together: {error}") from error
 
 
@@ -283,35 +284,21 @@ def _unpacked(value: Any) -> Any:
 # -------------------------------------------------------------------------------------- files
 
 
-def _write(path: Path, arrays: dict[str, Array]) -> None:
-    """Write to a file beside the target, then rename it: never half a model."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _write(path: Path, arrays: dict[str, Any]) -> None:
+    """Write the whole model or nothing; all arrays are numeric, so nothing is pickled."""
+    with Replacement() as files, files.path(path).open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def _read(path: Path) -> dict[str, Array]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (
-        AttributeError,  # a plain .npy file: an array is no archive
-        EOFError,
-        KeyError,
-        MemoryError,
-        NotImplementedError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise _damaged(path, f"it cannot be read as .npz ({error})") from error
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {key: archive[key] for key in archive.files}
+        except Exception as error:  # readers of zip and npy raise nearly anything on damaged bytes
+            if isinstance(error, OSError) and error.errno not in _OF_CONTENTS:
+                raise  # of the disk
+            raise _damaged(path, f"it cannot be read as .npz ({error})") from error
 
 
 # ------------------------------------------------------------------------------------ building

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ class Online:
 
     factors: dict[str, Array]
     rank: int
+    settings: dict[str, Any]  # with which it was learned; they hold for all batches
     weight: float | None = None  # of the supervision; None until the first batch balances it
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
@@ -78,11 +79,27 @@ class Online:
         factors = {"A": padded(A.T, A.dtype)}
         if B is not None:
             factors["B"] = padded(B.T, A.dtype)
-        return cls(factors, A.shape[0])
+        return cls(factors, A.shape[0], {"n_components": A.shape[0]})
 
     def array(self, name: str) -> Array:
         """Return a copy of A or B as (r x m) or (r x k)."""
         return np.ascontiguousarray(self.factors[name][:, : self.rank].T)
+
+    def copied(self) -> Online:
+        """Return one whose steps leave this one as it is."""
+        factors = {name: F.copy() for name, F in self.factors.items()}
+        return replace(self, factors=factors, settings=dict(self.settings))
+
+    def settle(self, settings: dict[str, Any]) -> None:
+        """Keep the settings of a batch; raise ValueError if they differ from those before."""
+        for name, value in settings.items():
+            known = self.settings.setdefault(name, value)
+            if known != value:
+                raise ValueError(
+                    f"{name}={value!r} differs from {name}={known!r}, with which the model has "
+                    "learned so far; what it has learned does not hold for another setting. Set "
+                    "it back, or make a new estimator, for example by sklearn.base.clone."
+                )
 
     def step(self, data: Term, labels: Term | None, keep: float, n_threads: int) -> float:
         """Learn from one batch; returns the estimated objective per sample.
@@ -178,7 +195,10 @@ def learn_batch(
     n_threads: int | None,
     past_weight: float,
 ) -> Online:
-    """Learn from one batch, the first of all where `online` is None; see :func:`factorize`."""
+    """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
+
+    Returns a new object; the one given stays as it is.
+    """
     if isinstance(X, CsrFile):
         raise TypeError("partial_fit takes batches in memory; fit takes a matrix on disk.")
     rank = check_integer(n_components, "n_components", 1)
@@ -188,18 +208,19 @@ def learn_batch(
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
+        online = online.copied()
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
     units.require_trivial()
+    settings = {"n_components": rank, "reconstruction": reconstruction}
+    if Y is not None:
+        settings["supervision"] = supervision
+        settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
         rng = generator(random_state)
         _, A, B = start(init, X, data, labels, rank, rng, threads, X_weights=X_weights)
         online = Online.resumed(A, B)
-    if online.rank != rank:
-        raise ValueError(
-            f"n_components={rank} differs from the {online.rank} components learned so far; set it "
-            "back, or start anew."
-        )
+    online.settle(settings)
     if online.weight is None:
         online.weight = weight
     online.step(data, labels, keep, threads)

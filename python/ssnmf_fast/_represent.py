@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from ._terms import LOSSES, Loss, Term, build_term
 from ._threads import resolve_threads
 from ._units import exponent_of, scaled
 from ._validation import check_factor, check_matrix, check_option, check_real
+from ._warn import warn_user
 
 Array = npt.NDArray[Any]
 
@@ -95,11 +95,10 @@ def represent(
     solve = _solve_frobenius if loss == "frobenius" else _solve_kl
     unsolved = solve(term, F, G, tol, threads)
     if unsolved:
-        warnings.warn(
+        warn_user(
             f"{unsolved} of {len(F)} samples do not meet the optimality conditions to "
             f"{tol:g}; their representation is approximate.",
             RuntimeWarning,
-            stacklevel=2,
         )
     return np.ascontiguousarray(np.ldexp(F[:, :rank], -exponents))
 

@@ -322,7 +322,7 @@ class TestErrors:
             assert complete(matrix, out) == 2
             assert "needed is a file (.npy, .npz, .csv)" in error_line(capsys)
         assert complete(matrix, matrix) == 2
-        assert "would replace the data" in error_line(capsys)
+        assert "would replace" in error_line(capsys)
         assert complete(matrix, tmp_path / "taken" / "x.npy") == 2
         error_line(capsys)
 

@@ -160,7 +160,6 @@ def test_batches_are_never_modified_and_may_change_dtype(digits):
         ({"classes": [0, 1]}, {"past_weight": -1}, ValueError, "past_weight must be finite and"),
         ({"classes": [0, 1]}, {"X": np.ones((2, 3))}, ValueError, "features"),
         ({"classes": [0, 1]}, {"X": -np.ones((2, 4))}, ValueError, "Negative values"),
-        ({"classes": [0, 1]}, {"n_components": 3}, ValueError, "differs from the 2 components"),
     ],
 )
 def test_errors_change_nothing(first, second, error, message):
@@ -173,13 +172,51 @@ def test_errors_change_nothing(first, second, error, message):
         return
     model.partial_fit(X, y, **first)
     before = model.components_.copy()
-    if "n_components" in second:
-        model.set_params(**second)
-        second = {}
     with pytest.raises(error, match=message):
         model.partial_fit(**{"X": X, "y": y, **second})
     np.testing.assert_array_equal(model.components_, before)
     assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("n_components", 4, 5),
+        ("reconstruction", F, D),
+        ("supervision", D, F),
+        ("supervision_weight", 2.0, 3.0),
+        ("supervision_weight", "balanced", 3.0),
+        ("supervision_weight", 2.0, "balanced"),
+    ],
+)
+@pytest.mark.parametrize("kind", [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor])
+def test_changed_settings_are_refused(digits, kind, name, old, new):
+    X, y = digits
+    targets = () if kind is sf.NMF else (y[:50],)
+    first = {"classes": range(10)} if kind is sf.SSNMFClassifier else {}
+    model = kind(random_state=0)
+    if name not in model.get_params():
+        pytest.skip(f"without {name}")
+    model.set_params(n_components=4).set_params(**{name: old}).partial_fit(
+        X[:50], *targets, **first
+    )
+    before = model.components_
+    model.set_params(**{name: new})
+    with pytest.raises(ValueError, match=f"{name}={new!r} differs from {name}={old!r}.*clone"):
+        model.partial_fit(X[:50], *targets)
+    assert model.components_ is before
+    model.set_params(**{name: old}).partial_fit(X[:50], *targets)
+    assert model.n_iter_ == 2
+
+
+def test_other_settings_may_change(digits):
+    X, y = digits
+    model = sf.SSNMFClassifier(random_state=0).partial_fit(X[:50], y[:50], range(10))
+    # The number that "auto" stands for is no change.
+    model.set_params(n_threads=2, verbose=0, tol=0, solver="mm", random_state=1, n_components=10)
+    assert model.partial_fit(X[:50], y[:50]).n_iter_ == 2
+    model.set_params(supervision_weight=7.0)
+    assert model.fit(X[:50], y[:50]).partial_fit(X[:50], y[:50]).n_iter_ == 1
 
 
 def test_batches_without_labels_or_without_anything(digits):

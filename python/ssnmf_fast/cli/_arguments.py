@@ -111,6 +111,16 @@ def add_debug(parser: Any) -> None:
     parser.add_argument("--debug", action="store_true", help="show where in the code errors arise")
 
 
+def add_safe_csv(parser: Any) -> None:
+    """Add the switch for tables that are opened in a spreadsheet program."""
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="put an apostrophe before cells of text that begin with = + - or @ (not before "
+        "numbers): a spreadsheet program would run them as formulas",
+    )
+
+
 def add_threads(parser: Any) -> None:
     """Add the number of threads."""
     parser.add_argument(

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._replacement import Replacement
 from ..report._missing import MissingPackageError
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
-from ._folder import made, results_folder
+from ._folder import Results, made, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME, print_files
 from ._predictions import write_csv
 from ._ratings import ROLES, Ratings, read_ratings
@@ -28,8 +29,9 @@ from ._source import Source, source
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
 LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 
-_REPORT, _PREDICTIONS = "report.json", "predictions.csv"
-_PICTURE = "singular_values.png"
+_REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
+_USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
+_FILES = (MODEL_NAME, _REPORT, _PREDICTIONS, _BEST, _USERS, _ITEMS, _PICTURE)
 _DEFAULT_TOP = 10
 
 
@@ -51,10 +53,12 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
     entries = sp.coo_array((ratings.values, (ratings.rows, ratings.columns)), shape=size)
     task = Task(entries.tocsr(), options, noisy=not options.exact, biases=not options.exact)
     task.check()
-    with results_folder(options.out) as folder:
+    with results_folder(options.out, _FILES, [given.path]) as results:
         _print_ratings(given, ratings, task)
         trial = _fitted(task, "ratings")
-        files, left_out = _write_ratings(folder, task, ratings, trial, begin)
+        files, left_out = _write_ratings(results, task, ratings, trial, begin)
+        results.finish()
+        folder = results.folder
         print_files(folder, files, left_out)
         report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
         return {**report, "out": str(folder), "files": [name for name, _ in files]}
@@ -83,7 +87,7 @@ def _fitted(task: Task, things: str) -> Trial:
 
 
 def _write_ratings(
-    folder: Path, task: Task, ratings: Ratings, trial: Trial, begin: float
+    out: Results, task: Task, ratings: Ratings, trial: Trial, begin: float
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Write every file; return those that are there, and those left out for want of a package."""
     from .. import save
@@ -93,30 +97,32 @@ def _write_ratings(
         (ratings.users[user], rank, ratings.items[item], value)
         for user, rank, item, value in recommendations(completion, task.matrix, top)
     )
-    write_csv(folder / "recommendations.csv", ("user", "rank", "item", "predicted rating"), rows)
-    save(completion, folder / MODEL_NAME)
-    for name, ids, axis in (("user", ratings.users, 1), ("item", ratings.items, 0)):
+    safe = task.options.safe_csv
+    write_csv(out.path(_BEST), ("user", "rank", "item", "predicted rating"), rows, safe=safe)
+    save(completion, out.path(MODEL_NAME))
+    tables = ((_USERS, "user", ratings.users, 1), (_ITEMS, "item", ratings.items, 0))
+    for file, name, ids, axis in tables:
         lines = zip(range(len(ids)), ids, _counts(task, axis).tolist(), strict=True)
-        write_csv(folder / f"{name}s.csv", ("place", name, "ratings"), lines)
+        write_csv(out.path(file), ("place", name, "ratings"), lines, safe=safe)
     files = [
-        ("recommendations.csv", f"the best {top} items for every user that they have not rated"),
+        (_BEST, f"the best {top} items for every user that they have not rated"),
         (_REPORT, "sizes, choices, errors and times"),
         (MODEL_NAME, "the model, for ssnmf_fast.load"),
-        ("users.csv", "place of every user in the model"),
-        ("items.csv", "place of every item in the model"),
+        (_USERS, "place of every user in the model"),
+        (_ITEMS, "place of every item in the model"),
     ]
-    (folder / _PREDICTIONS).unlink(missing_ok=True)  # those of an earlier run would not fit
     if len(ratings.empty):
         files.insert(1, (_PREDICTIONS, f"the {len(ratings.empty)} empty ratings of the table"))
         write_csv(
-            folder / _PREDICTIONS,
+            out.path(_PREDICTIONS),
             ("user", "item", "predicted rating"),
             _predicted(completion, ratings),
+            safe=safe,
         )
-    left_out = _draw(folder / _PICTURE, completion)
+    left_out = _draw(out, completion)
     if not left_out:
         files.append((_PICTURE, "how fast the singular values of the model fall"))
-    _write_report(folder / _REPORT, task, ratings, trial, time.perf_counter() - begin)
+    _write_report(out.path(_REPORT), task, ratings, trial, time.perf_counter() - begin)
     return files, left_out
 
 
@@ -151,16 +157,16 @@ def _counts(task: Task, axis: int) -> Any:
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
-def _draw(path: Path, completion: Any) -> list[str]:
+def _draw(out: Results, completion: Any) -> list[str]:
     """Draw the singular values; return the name of the picture if it had to be left out."""
     from ..plotting import singular_values
     from ..report._pictures import png
 
-    path.unlink(missing_ok=True)  # that of an earlier run would not fit
     try:
-        path.write_bytes(png(singular_values(completion.singular_values)))
+        drawn = png(singular_values(completion.singular_values))
     except MissingPackageError:
-        return [path.name]
+        return [_PICTURE]
+    out.path(_PICTURE).write_bytes(drawn)
     return []
 
 
@@ -188,11 +194,15 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         )
     task = Task(entries, options, noisy=options.noisy, biases=False)
     task.check()
-    with made(out.parent):
+    with made(out.parent), Replacement() as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         trial = _fitted(task, "entries")
-        _write_matrix(out, trial.completion, large)
+        _write_matrix(files.path(out), trial.completion, large)
+    if large:
+        print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
+    else:
+        print(f"\nThe completed matrix is in {out}; observed entries are as they were")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
     return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
 
@@ -202,16 +212,16 @@ def _write_matrix(out: Path, completion: Any, large: bool) -> None:
         from .. import save
 
         save(completion, out)
-        print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
     else:
         _write_dense(out, completion.to_dense(keep_observed=True))
-        print(f"\nThe completed matrix is in {out}; observed entries are as they were")
 
 
 def _refuse_columns(path: Path, options: Any) -> None:
     for name in (*ROLES, "duplicates", "top"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
+    if options.safe_csv:
+        raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
 
 
 def _output_file(path: Path, name: str) -> Path:
@@ -219,8 +229,7 @@ def _output_file(path: Path, name: str) -> Path:
     if out.is_dir() or out.suffix.lower() not in MATRIX_ENDINGS:
         endings = ", ".join(MATRIX_ENDINGS)
         raise UsageError(f"--out {out}: needed is a file ({endings}), as {path} is a matrix")
-    if out.exists() and out.samefile(path):
-        raise UsageError(f"--out {out} would replace the data; name another file")
+    refuse_replacing(out, [path])
     return out
 
 

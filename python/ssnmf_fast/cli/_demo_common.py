@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..report._missing import MissingPackageError
+from ._folder import Results
 from ._outputs import MODEL_NAME, print_files
 
 Array = npt.NDArray[Any]
 Files = list[tuple[str, str]]
+
+PARTS, TOPICS, _REPORT = "parts.png", "topics.csv", "report.html"
+FILES = (PARTS, TOPICS, _REPORT, MODEL_NAME)
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,13 @@ def print_outcome(outcome: Outcome, parts: str, samples: str) -> None:
 
 
 def finish(
-    folder: Path, outcome: Outcome, files: Files, left_out: list[str], settings: Any, **parts: Any
+    out: Results, outcome: Outcome, files: Files, left_out: list[str], settings: Any, **parts: Any
 ) -> None:
     """Save the model, write the report and print where everything is.
 
     Parameters
     ----------
-    folder : Path
+    out : Results
     outcome : Outcome
     files : list of (name, text)
         Files that are there already.
@@ -107,7 +110,7 @@ def finish(
     from ..report import Report, confusion, write_report
 
     model = outcome.model
-    save(model, folder / MODEL_NAME)
+    save(model, out.path(MODEL_NAME))
     report = Report(
         facts=_facts(outcome),
         settings=[*settings, *_parameters(model)],
@@ -116,15 +119,15 @@ def finish(
         accuracies=outcome.accuracies,
         **parts,
     )
-    path = folder / "report.html"
-    path.unlink(missing_ok=True)
     try:
-        write_report(path, report)
-        files = [(path.name, "everything on one page: open this first, in a browser"), *files]
+        write_report(out.path(_REPORT), report)
+        files = [(_REPORT, "everything on one page: open this first, in a browser"), *files]
     except MissingPackageError:
-        left_out = [path.name, *left_out]
+        out.drop(_REPORT)
+        left_out = [_REPORT, *left_out]
     files = [*files, (MODEL_NAME, "the model, for ssnmf_fast.load")]
-    print_files(folder, files, left_out)
+    out.finish()
+    print_files(out.folder, files, left_out)
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..report._missing import MissingPackageError
-from ._demo_common import Files, Outcome, finish, fit, linear_svc, print_outcome
+from ._demo_common import PARTS, Files, Outcome, finish, fit, linear_svc, print_outcome
+from ._folder import Results
 
 Array = npt.NDArray[Any]
 
@@ -28,8 +28,8 @@ _NAMES = (
 )
 
 
-def demo(folder: Path, options: Any) -> None:
-    """Fit, compare, draw, and write everything into the folder."""
+def demo(out: Results, options: Any) -> None:
+    """Fit, compare, draw, and write everything."""
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -46,7 +46,7 @@ def demo(folder: Path, options: Any) -> None:
 
     outcome = _fit(ink, truth, hidden, rng, options)
     print_outcome(outcome, "parts", "images")
-    _write(folder, outcome, side, [("hidden", share)])
+    _write(out, outcome, side, [("hidden", share)])
 
 
 def _fit(
@@ -91,7 +91,7 @@ def start_from_labelled(
     return S, A, np.repeat(np.eye(len(classes)), _PARTS_PER_DIGIT, axis=0)
 
 
-def _write(folder: Path, outcome: Outcome, side: int, settings: list[tuple[str, str]]) -> None:
+def _write(out: Results, outcome: Outcome, side: int, settings: list[tuple[str, str]]) -> None:
     from ..report import Picture, parts_picture
 
     model = outcome.model
@@ -104,18 +104,16 @@ def _write(folder: Path, outcome: Outcome, side: int, settings: list[tuple[str, 
     files: Files = []
     left_out: list[str] = []
     pictures: list[Picture] = []
-    path = folder / "parts.png"
-    path.unlink(missing_ok=True)
     try:
         png = parts_picture(images[order], names, len(model.classes_))
-        path.write_bytes(png)
-        files.append((path.name, "the learned parts, one column for each digit"))
+        out.path(PARTS).write_bytes(png)
+        files.append((PARTS, "the learned parts, one column for each digit"))
         caption = "Each belongs to one digit; an image is approximated by a weighted sum of them."
         pictures.append(Picture("Learned parts", caption, png))
     except MissingPackageError:
-        left_out.append(path.name)
+        left_out.append(PARTS)
     finish(
-        folder,
+        out,
         outcome,
         files,
         left_out,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._demo_common import Outcome, finish, fit, linear_svc, print_outcome
+from ._demo_common import TOPICS, Outcome, finish, fit, linear_svc, print_outcome
 from ._examples import examples
 from ._fitted import Fitted
+from ._folder import Results
 from ._labels import read_labels
 from ._newsgroups import load_subset, tfidf
 from ._shares import data_topics
@@ -22,8 +22,8 @@ _TERMS = 10
 _NAMES = ("SSNMF: all posts, the labels where known", "LinearSVC: labelled posts only")
 
 
-def demo(folder: Path, options: Any) -> None:
-    """Fit, compare, and write everything into the folder."""
+def demo(out: Results, options: Any) -> None:
+    """Fit, compare, and write everything."""
     texts, truth = load_subset(options.seed)
     X, terms = tfidf(texts)
     rng = np.random.default_rng(options.seed)
@@ -52,11 +52,11 @@ def demo(folder: Path, options: Any) -> None:
     fitted = Fitted(model, X, known, hidden, list(terms), seconds, [], is_text=True, texts=texts)
     described = data_topics(fitted, _TERMS)
     print_topics(described.topics)
-    write_topics(folder / "topics.csv", described.topics)
+    write_topics(out.path(TOPICS), described.topics)
     finish(
-        folder,
+        out,
         outcome,
-        [("topics.csv", "top terms of every topic")],
+        [(TOPICS, "top terms of every topic")],
         [],
         [("data", f"{len(truth)} posts x {X.shape[1]} terms, {X.nnz} nonzeros")],
         title="Topics of 20 Newsgroups",

@@ -19,7 +19,7 @@ from ._folder import results_folder
 from ._labels import SampleLabels, read_labels
 from ._learning_curve import learning_curve
 from ._models import Model, check_labels, chosen
-from ._outputs import METRICS_NAME, write_all
+from ._outputs import FILES, METRICS_NAME, write_all
 from ._predictions import Ids
 from ._read import read_lines, read_matrix, read_table
 from ._source import Source, source
@@ -40,7 +40,7 @@ def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     model = chosen(options)
     model.settle(options)
-    with results_folder(options.out) as folder:
+    with results_folder(options.out, FILES, _inputs(options)) as results:
         given = source(options)
         data = (_read_text if given.is_table else _read_numbers)(given, options)
         if data.labels is not None:
@@ -48,8 +48,14 @@ def run(options: Any) -> dict[str, Any]:
             _warn_of_few_topics(model, data.labels, options)
         fitted = _train(model, data, options)
         curve = learning_curve(model, fitted, options) if options.learning_curve else None
-        write_all(model, fitted, folder, data.vectorizer, options, curve)
-        return _summary(folder)
+        write_all(model, fitted, results, data.vectorizer, options, curve)
+        return _summary(results.folder)
+
+
+def _inputs(options: Any) -> list[str | None]:
+    """Return all that may be a file to read."""
+    words = options.stop_words.removeprefix("english,")
+    return [options.data, options.labels, options.features, words]
 
 
 def _summary(folder: Path) -> dict[str, Any]:
@@ -179,7 +185,7 @@ def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
     size = f"{n} samples x {m} features"
     if sp.issparse(data.X):
         size += f", {data.X.nnz} nonzeros"
-    left_out = {"learning_curve", "run", "out", "terms", "json", "quiet", "debug"}
+    left_out = {"learning_curve", "run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
     if data.vectorizer is None:
         left_out |= {"text", "max_features", "min_df", "max_df", "stop_words"}
         left_out |= {"ngram", "token_pattern", "keep_entities"}

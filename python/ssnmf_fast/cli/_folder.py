@@ -1,37 +1,130 @@
-"""The folder for results."""
+"""The folder for results, and what happens to files on the way there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
+from .._replacement import Replacement
 from ._errors import UsageError
 from ._source import STANDARD
 
+_SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
+_STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Results:
+    """A folder of results with known names, which replace those of an earlier run together.
+
+    A result of an earlier run that this one does not have would not fit the others, and goes.
+    """
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.folder = folder
+        self._names = names
+        self._written: set[str] = set()
+        self._files = Replacement()
+
+    def path(self, name: str) -> Path:
+        """Return where to write a file until all are there."""
+        if name not in self._names:
+            raise KeyError(f"{name} is no known result; those are checked against the inputs")
+        self._written.add(name)
+        return self._files.path(self.folder / name)
+
+    def drop(self, name: str) -> None:
+        """Do without a file after all."""
+        self._written.discard(name)
+        self._files.drop(self.folder / name)
+
+    def finish(self) -> None:
+        """Put all files in place."""
+        for name in self._names:
+            if name not in self._written:
+                self._files.remove(self.folder / name)
+        self._files.finish()
+
+    def discard(self) -> None:
+        """Take away what is not in place."""
+        self._files.discard()
+
 
 @contextmanager
-def results_folder(name: str) -> Iterator[Path]:
-    """Make a folder for results; on an error or Ctrl-C, take it away again if it is empty."""
+def results_folder(name: str, names: Sequence[str], inputs: Iterable[Any]) -> Iterator[Results]:
+    """Make a folder for results; an error or Ctrl-C leaves those of an earlier run, or none.
+
+    Parameters
+    ----------
+    name : str
+        Path of the folder.
+    names : sequence of str
+        All files that the command may write there, or remove.
+    inputs : iterable
+        Paths that are read, None among them for those that are not given.
+    """
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
+    for one in names:
+        refuse_replacing(folder / one, inputs)
+    results = Results(folder, names)
     with made(folder):
-        yield folder
+        try:
+            yield results
+        finally:
+            results.discard()  # nothing, where it has been finished
+
+
+def refuse_replacing(out: Path, inputs: Iterable[Any]) -> None:
+    """Raise UsageError if a result would replace what it is made of, by whatever name."""
+    for given in inputs:
+        if given is None or not out.exists():
+            continue
+        path = Path(given)
+        if path.exists() and out.samefile(path):
+            raise UsageError(
+                f"--out: {out} would replace {path}, which is an input; name another place"
+            )
 
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
     """Make a folder and those above it; take away what is new and empty if it comes to nothing."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
+    with _stopping():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            yield
+        except BaseException:
+            for path in new:  # the innermost first
+                if not path.is_dir() or any(path.iterdir()):
+                    break
+                path.rmdir()
+            raise
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: without half-written files."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    earlier = {number: signal.getsignal(number) for number in _STOPPING}
+    ours = [number for number, handler in earlier.items() if handler is signal.SIG_DFL]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for number in ours:
+            signal.signal(number, _stop)
         yield
-    except BaseException:
-        for path in new:  # the innermost first
-            if not path.is_dir() or any(path.iterdir()):
-                break
-            path.rmdir()
-        raise
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise SystemExit(_SIGNAL_EXIT + number)

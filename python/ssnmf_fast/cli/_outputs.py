@@ -13,6 +13,7 @@ from ..report import Confusion, Example, Measure, Picture, confusion
 from ..report._missing import PLOT_HINT, MissingPackageError
 from ._examples import examples
 from ._fitted import Fitted
+from ._folder import Results
 from ._judged import MODEL, judged
 from ._learning_curve import LearningCurve
 from ._measures import as_json, coherence_measures
@@ -25,11 +26,17 @@ from ._topic_tables import print_topics, write_examples, write_shares, write_top
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
-_PICTURE = "components.png"
+_TOPICS, _CLASSES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
+_PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
+_PICTURE, _REPORT = "components.png", "report.html"
+FILES = (
+    *(MODEL_NAME, FILE_NAME, METRICS_NAME, _TOPICS, _CLASSES, _EXAMPLES),
+    *(_PREDICTIONS, _REPRESENTATION, _PICTURE, _REPORT),
+)
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 
 
-class Results:
+class Findings:
     """What is made of a fit: topics, predictions for the held-out samples, measures."""
 
     def __init__(
@@ -63,59 +70,63 @@ class Results:
 def write_all(
     model: Model,
     fitted: Fitted,
-    folder: Path,
+    out: Results,
     vectorizer: Vectorizer | None,
     options: Any,
     curve: LearningCurve | None = None,
 ) -> None:
-    """Write every file into the folder and print what is where."""
+    """Write every file, put them in place together, and print what is where."""
     from .. import save
 
-    results = Results(model, fitted, options.terms, curve)
-    save(fitted.model, folder / MODEL_NAME)
+    results = Findings(model, fitted, options.terms, curve)
+    save(fitted.model, out.path(MODEL_NAME))
     files = [(MODEL_NAME, "the model, for `ssnmf-fast predict` and ssnmf_fast.load")]
-    for name in (FILE_NAME, METRICS_NAME, "topic_classes.csv", _PICTURE):
-        (folder / name).unlink(missing_ok=True)  # that of an earlier run would not fit
     if vectorizer is not None:
-        vectorizer.save(folder / FILE_NAME)
+        vectorizer.save(out.path(FILE_NAME))
         files.append((FILE_NAME, "vocabulary and idf, read by `ssnmf-fast predict`"))
-    files += _write_tables(folder, fitted, results)
+    files += _write_tables(out, fitted, results, options.safe_csv)
     separator = getattr(options, "label_separator", None) or SEPARATOR
-    write_predictions(folder / "predictions.csv", fitted, separator)
-    files.append(("predictions.csv", "one line per sample"))
-    np.save(folder / "representation.npy", fitted.model.representation_)
-    files.append(("representation.npy", "weights of the topics in every sample"))
-    write_metrics(folder / METRICS_NAME, model, fitted, results, separator)
+    write_predictions(out.path(_PREDICTIONS), fitted, separator, safe=options.safe_csv)
+    files.append((_PREDICTIONS, "one line per sample"))
+    np.save(out.path(_REPRESENTATION), fitted.model.representation_)
+    files.append((_REPRESENTATION, "weights of the topics in every sample"))
+    write_metrics(out.path(METRICS_NAME), model, fitted, results, separator)
     files.append((METRICS_NAME, "sizes and measures"))
-    pictures, left_out = _draw_components(folder / _PICTURE, fitted, results)
+    pictures, left_out = _draw_components(out, fitted, results)
     if pictures:
         files.append((_PICTURE, "the topics as images"))
-    left_out += write_fit_report(folder / "report.html", fitted, results, pictures)
-    if (folder / "report.html").exists():
-        files.append(("report.html", "all of it on one page: open this first"))
+    if write_fit_report(out.path(_REPORT), fitted, results, pictures):
+        files.append((_REPORT, "all of it on one page: open this first"))
+    else:
+        out.drop(_REPORT)
+        left_out.append(_REPORT)
+    out.finish()
     _print_summary(fitted, results)
-    print_files(folder, files, left_out)
+    print_files(out.folder, files, left_out)
 
 
-def _write_tables(folder: Path, fitted: Fitted, results: Results) -> list[tuple[str, str]]:
+def _write_tables(
+    out: Results, fitted: Fitted, results: Findings, safe: bool
+) -> list[tuple[str, str]]:
     """Write what is known of the topics; return the files."""
-    write_topics(folder / "topics.csv", results.topics)
-    files = [("topics.csv", "top terms of every topic")]
+    write_topics(out.path(_TOPICS), results.topics, safe=safe)
+    files = [(_TOPICS, "top terms of every topic")]
     if results.topics[0].shares:
-        write_shares(folder / "topic_classes.csv", results.topics)
-        files.append(("topic_classes.csv", "share of every class in a topic"))
+        write_shares(out.path(_CLASSES), results.topics, safe=safe)
+        files.append((_CLASSES, "share of every class in a topic"))
     write_examples(
-        folder / "topic_examples.csv",
+        out.path(_EXAMPLES),
         results.topics,
         results.examples,
         labels=fitted.labels is not None,
         texts=fitted.texts is not None,
+        safe=safe,
     )
-    return [*files, ("topic_examples.csv", "samples that every topic explains best")]
+    return [*files, (_EXAMPLES, "samples that every topic explains best")]
 
 
 def write_metrics(
-    path: Path, model: Model, fitted: Fitted, results: Results, separator: str
+    path: Path, model: Model, fitted: Fitted, results: Findings, separator: str
 ) -> None:
     """Write sizes and measures as JSON."""
     judged = results.judged
@@ -156,7 +167,7 @@ def separator_of(folder: Path) -> str:
 
 
 def _draw_components(
-    path: Path, fitted: Fitted, results: Results
+    out: Results, fitted: Fitted, results: Findings
 ) -> tuple[list[Picture], list[str]]:
     """Draw topics that are images; return the picture, or the file that had to be left out."""
     if fitted.image_shape is None:
@@ -169,17 +180,17 @@ def _draw_components(
     try:
         drawn = png(image_grid(fitted.model.components_, fitted.image_shape, names=names))
     except MissingPackageError:
-        return [], [path.name]
-    path.write_bytes(drawn)
+        return [], [_PICTURE]
+    out.path(_PICTURE).write_bytes(drawn)
     brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
     caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
     return [Picture("Components", caption, drawn)], []
 
 
 def write_fit_report(
-    path: Path, fitted: Fitted, results: Results, pictures: list[Picture]
-) -> list[str]:
-    """Write the report; return the names of the files that had to be left out."""
+    path: Path, fitted: Fitted, results: Findings, pictures: list[Picture]
+) -> bool:
+    """Write the report; return whether the packages for it are there."""
     from ..report import Report, write_report
 
     model, topics, shape = fitted.model, results.topics, fitted.image_shape
@@ -207,12 +218,11 @@ def write_fit_report(
         examples=results.examples,
         parts=None if shape is None else model.components_.reshape(-1, *shape),
     )
-    path.unlink(missing_ok=True)
     try:
         write_report(path, report)
     except MissingPackageError:
-        return [path.name]
-    return []
+        return False
+    return True
 
 
 def _short_name(measure: Measure) -> str:
@@ -223,7 +233,7 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def _accuracy_note(results: Results) -> str:
+def _accuracy_note(results: Findings) -> str:
     """Say what the scores were measured on."""
     if results.judged is None:
         return ""
@@ -272,7 +282,7 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
     return [*pairs, ("iterations", str(model.n_iter_)), ("fit", f"{fitted.seconds:.2f} s")]
 
 
-def _print_summary(fitted: Fitted, results: Results) -> None:
+def _print_summary(fitted: Fitted, results: Findings) -> None:
     print(", ".join(f"{name} {value}" for name, value in facts(fitted)))
     for line in results.remarks:
         print(line)

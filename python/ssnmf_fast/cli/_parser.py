@@ -14,6 +14,7 @@ from ._arguments import (
     add_debug,
     add_id,
     add_reading,
+    add_safe_csv,
     add_text,
     add_threads,
 )
@@ -121,6 +122,7 @@ def _add_fit(commands: Any) -> None:
         "--features", metavar="FILE", help="names of the features of a matrix, one per line"
     )
     parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {DEFAULT}")
+    add_safe_csv(parser)
     add_common(parser)
     parser.set_defaults(run=_fit)
 
@@ -249,6 +251,7 @@ def _add_predict(commands: Any) -> None:
     parser.add_argument(
         "--out-format", choices=KINDS, help="over the ending of --out (default for -: csv)"
     )
+    add_safe_csv(parser)
     parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
     add_id(parser)
     add_threads(parser)

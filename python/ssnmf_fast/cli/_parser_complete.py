@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..completion._methods import METHODS
-from ._arguments import DEFAULT, add_common, add_reading, add_threads
+from ._arguments import DEFAULT, add_common, add_reading, add_safe_csv, add_threads
 from ._option_types import fraction, natural, positive
 from ._repeats import DUPLICATES
 
@@ -44,6 +44,7 @@ def add_complete(commands: Any) -> None:
         "the last (default: error)",
     )
     group.add_argument("--top", type=positive, help="items recommended to a user (default: 10)")
+    add_safe_csv(group)
     _add_completion(parser.add_argument_group("model"))
     add_reading(parser)
     add_common(parser)

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from ._errors import UsageError
 from ._fitted import weights_model
-from ._outputs import MODEL_NAME, separator_of
+from ._folder import refuse_replacing
+from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
 from ._predictions import Ids, output, predicts_labels, write_new_predictions
 from ._read import read_matrix, read_table
 from ._source import Source, source
@@ -22,22 +23,22 @@ def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     from .. import load
 
-    out = output(options.out, options.out_format)
+    out = output(options.out, options.out_format, options.safe_csv)
     data = source(options)
     path = Path(options.model)
     if path.is_dir():
         path = path / MODEL_NAME
     if not path.is_file():
         raise UsageError(f"{path}: no such file; needed is a folder of `ssnmf-fast fit`")
-    for file in (path, data.path):
-        if file is not None and out.replaces(file):
-            raise UsageError(f"--out {out} would replace {file}; name another file")
+    stored = path.parent / FILE_NAME
+    if out.path is not None:
+        refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; needed is a model with topics")
     model.set_params(n_threads=options.threads)
     model = weights_model(model)
-    X, ids = _read(data, path.parent / FILE_NAME, options)
+    X, ids = _read(data, stored, options)
     count = write_new_predictions(out, model, X, ids, separator_of(path.parent))
     if out.path is not None:
         labels = predicts_labels(model)

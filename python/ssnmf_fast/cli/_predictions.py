@@ -8,13 +8,15 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
+from .._replacement import Replacement
 from ._errors import UsageError
 from ._fitted import Fitted, amounts, predicted_labels
 from ._folder import made
@@ -24,36 +26,49 @@ Array = npt.NDArray[Any]
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 KINDS = ("csv", "tsv", "json", "jsonl")
+_TABLES = ("csv", "tsv")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
 _PROBABILITY_DIGITS = 6
 _NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where predictions go; `path` is None for standard output, `kind` one of KINDS."""
+    """Where predictions go; `path` is None for standard output, `kind` one of KINDS.
+
+    `safe` is whether cells of text are kept from being formulas.
+    """
 
     path: Path | None
     kind: str
+    safe: bool = False
 
     def __str__(self) -> str:
         return "standard output" if self.path is None else str(self.path)
 
-    def replaces(self, file: Path) -> bool:
-        """Whether writing would destroy another file."""
-        return self.path is not None and self.path.exists() and self.path.samefile(file)
-
     @contextmanager
     def open(self) -> Iterator[TextIO]:
-        """Open it for writing."""
+        """Open it for writing; a file appears when all of it is there."""
         if self.path is None:
             yield sys.stdout
             return
-        with made(self.path.parent), self.path.open("w", encoding="utf-8", newline="") as file:
+        with (
+            made(self.path.parent),
+            Replacement() as files,
+            files.path(self.path).open("w", encoding="utf-8", newline="") as file,
+        ):
             yield file
 
 
-def output(name: str, kind: str | None) -> Output:
+def output(name: str, kind: str | None, safe: bool) -> Output:
     """Return where predictions go, in the form that is given or that the ending says."""
+    out = _output(name, kind)
+    if safe and out.kind not in _TABLES:
+        raise UsageError(f"--safe-csv belongs to csv and tsv; --out {name} is {out.kind}")
+    return replace(out, safe=safe)
+
+
+def _output(name: str, kind: str | None) -> Output:
     if name == STANDARD:
         return Output(None, kind or KINDS[0])
     path = Path(name)
@@ -69,27 +84,47 @@ def output(name: str, kind: str | None) -> Output:
     return Output(path, kind or ending)
 
 
-def write_csv(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table; numbers in full precision of six digits."""
+def write_csv(
+    path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]], *, safe: bool = False
+) -> None:
+    """Write a table; numbers in full precision of six digits.
+
+    `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
-        _write_cells(file, names, rows, ",")
+        _write_cells(file, names, rows, ",", safe)
 
 
 def _write_cells(
-    file: TextIO, names: Sequence[Any], rows: Iterable[Sequence[Any]], delimiter: str
+    file: TextIO,
+    names: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    delimiter: str,
+    safe: bool,
 ) -> None:
     # The ends of lines that csv writes by default are made for files, not for pipes.
     writer = csv.writer(file, delimiter=delimiter, lineterminator=_line_end(file))
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+    for row in chain([names], rows):
+        cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
+        writer.writerow([_harmless(cell) for cell in cells] if safe else cells)
+
+
+def _harmless(cell: Any) -> Any:
+    """Return a cell that is no formula; a number may begin with a sign."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def _line_end(file: TextIO) -> str:
     return "\n" if file is sys.stdout else "\r\n"
 
 
-def write_predictions(path: Path, fitted: Fitted, separator: str) -> None:
+def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool = False) -> None:
     """Write labels, use and prediction of every sample; for models that do not predict, topics.
 
     Parameters
@@ -98,6 +133,8 @@ def write_predictions(path: Path, fitted: Fitted, separator: str) -> None:
     fitted : Fitted
     separator : str
         Put between several labels of a sample.
+    safe : bool
+        As in :func:`write_csv`.
     """
     names, columns = _known(fitted, separator)
     more: list[str] = []
@@ -108,7 +145,7 @@ def write_predictions(path: Path, fitted: Fitted, separator: str) -> None:
         _append((more, results), _topic_columns(fitted.model, fitted.amounts))
     elif not more:
         more, results = _largest(fitted.model.representation_)
-    _write(Output(path, "csv"), fitted.ids, [*names, *more], [*columns, *results])
+    _write(Output(path, "csv", safe), fitted.ids, [*names, *more], [*columns, *results])
 
 
 def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
@@ -147,8 +184,8 @@ def _write(out: Output, ids: Ids | None, names: list[str], columns: list[Iterabl
         columns = [ids[1], *columns]
     rows = ([i, *row] for i, row in enumerate(zip(*columns, strict=True)))
     with out.open() as file:
-        if out.kind in ("csv", "tsv"):
-            _write_cells(file, names, rows, "," if out.kind == "csv" else "\t")
+        if out.kind in _TABLES:
+            _write_cells(file, names, rows, "," if out.kind == "csv" else "\t", out.safe)
             return
         lines = (json.dumps(_json_object(names, row), ensure_ascii=False) for row in rows)
         if out.kind == "jsonl":

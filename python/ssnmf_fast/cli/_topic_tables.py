@@ -13,7 +13,7 @@ _TERMS_PRINTED = 8
 _LABEL_WIDTH = 32
 
 
-def write_topics(path: Path, topics: Any) -> None:
+def write_topics(path: Path, topics: Any, *, safe: bool = False) -> None:
     """Write topic, its name where it has one, rank, term and weight."""
     named = any(topic.name for topic in topics)
     rows = (
@@ -21,10 +21,11 @@ def write_topics(path: Path, topics: Any) -> None:
         for topic in topics
         for rank, (term, weight) in enumerate(real_terms(topic), start=1)
     )
-    write_csv(path, ("topic", *(["name"] if named else []), "rank", "term", "weight"), rows)
+    names = ("topic", *(["name"] if named else []), "rank", "term", "weight")
+    write_csv(path, names, rows, safe=safe)
 
 
-def write_shares(path: Path, topics: Any) -> None:
+def write_shares(path: Path, topics: Any, *, safe: bool = False) -> None:
     """Write the share of every class in every topic."""
     named = any(topic.name for topic in topics)
     names = ["topic", *(["name"] if named else []), *(label for label, _ in topics[0].shares)]
@@ -32,11 +33,17 @@ def write_shares(path: Path, topics: Any) -> None:
         [topic.topic, *([topic.name] if named else []), *(share for _, share in topic.shares)]
         for topic in topics
     )
-    write_csv(path, names, rows)
+    write_csv(path, names, rows, safe=safe)
 
 
 def write_examples(
-    path: Path, topics: Any, found: list[list[Example]], *, labels: bool, texts: bool
+    path: Path,
+    topics: Any,
+    found: list[list[Example]],
+    *,
+    labels: bool,
+    texts: bool,
+    safe: bool = False,
 ) -> None:
     """Write topic, its name where it has one, rank, sample, share, and label and text if any."""
     named = any(topic.name for topic in topics)
@@ -55,7 +62,7 @@ def write_examples(
         for rank, example in enumerate(some, start=1)
     )
     more = [*(["label"] if labels else []), *(["text"] if texts else [])]
-    write_csv(path, [*names, *more], rows)
+    write_csv(path, [*names, *more], rows, safe=safe)
 
 
 def print_topics(topics: Any, *, terms: bool = True) -> None:

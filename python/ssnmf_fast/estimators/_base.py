@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,8 @@ from .._factorize import Factorization, factorize
 from .._online import Online, learn_batch
 from .._represent import represent
 from .._topics import Topics, make_topics
+from .._warn import warn_user
+from ._all_or_nothing import AllOrNothing
 
 Array = npt.NDArray[Any]
 
@@ -28,6 +29,7 @@ _DTYPES = [np.float64, np.float32]
 
 
 class FactorizationBase(
+    AllOrNothing,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -92,7 +94,7 @@ class FactorizationBase(
         )
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
-        """Run the factorisation on checked data; set the attributes only once it has succeeded."""
+        """Run the factorisation on checked data, and set the attributes."""
         Y, Y_weights, facts = self._read_targets(X, y, y_weights)
         result = factorize(
             X,
@@ -125,7 +127,7 @@ class FactorizationBase(
         past_weight: float,
         **known: Any,
     ) -> None:
-        """Learn from one batch; set the attributes only once it has succeeded.
+        """Learn from one batch, and set the attributes.
 
         `known` is what the caller says of the targets of all batches.
         """
@@ -150,8 +152,9 @@ class FactorizationBase(
         if Y is not None:
             self.label_components_ = online.array("B")
         self.n_iter_ = online.n_steps
-        self.objective_ = [] if first else self.objective_
-        self.objective_.append((online.n_steps, online.mean_loss))
+        earlier = [] if first else self.objective_
+        # A new list: copies of the model share the old one.
+        self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
         self.__dict__.pop("representation_", None)
         for name, value in facts.items():
             setattr(self, name, value)
@@ -176,12 +179,11 @@ class FactorizationBase(
 
     def _warn_unless_converged(self, result: Factorization) -> None:
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
-            warnings.warn(
+            warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
                 "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
                 "warning.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _represent(self, X: Any, X_weights: Any) -> Array:

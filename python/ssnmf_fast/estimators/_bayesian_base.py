@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from .._quiet import IDLE, is_quiet
 from .._topics import Topics, make_topics
 from .._validation import check_real
 from .._variational import Groups, fit_variational, infer
+from .._warn import warn_user
 from ._base import FactorizationBase
 from ._targets import ClassLabels
 
@@ -72,7 +72,7 @@ class BayesianBase(FactorizationBase):
         return super()._checked(X, reset=reset)
 
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
-        """Fit to checked data; set the attributes only once it has succeeded."""
+        """Fit to checked data, and set the attributes."""
         groups = None if labels is None else _groups(labels)
         arguments = self._arguments(self._model_parameters)
         if labels is not None and isinstance(self.a_lambda, str) and self.a_lambda == "auto":
@@ -111,12 +111,11 @@ class BayesianBase(FactorizationBase):
             return
         found = [(idle, "explain nothing"), (copies, "repeat others")]
         text = " and ".join(f"{number} {what}" for number, what in found if number)
-        warnings.warn(
+        warn_user(
             f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
             f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "
             "count_scale; see active_components_.",
             UserWarning,
-            stacklevel=4,
         )
 
     def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._warn import warn_user
 from ._batches import batch_classes, running_prior
 from ._class_topics import FitOptions
 from ._classifier_training import Learned, Wishes, learn
@@ -306,12 +306,11 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     def _warn_if_poor(self) -> None:
         accuracy, largest = self.validation_accuracy_, float(self.class_prior_.max())
         if self.validation_interval_[1] < largest:
-            warnings.warn(
+            warn_user(
                 f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
                 f"{largest:.1%} of always predicting the largest class. Label more samples, or "
                 "look whether X tells the classes apart.",
                 UserWarning,
-                stacklevel=4,
             )
 
     def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:

@@ -12,13 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._csr import listed
 from .._quiet import EMPTY_LINES, quiet
+from .._warn import warn_user
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
+from ._all_or_nothing import AllOrNothing
 
 Array = npt.NDArray[Any]
 
 
 class LowRankImputer(
+    AllOrNothing,
     OneToOneFeatureMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -170,11 +173,10 @@ class LowRankImputer(
         present = ~np.isnan(X)
         empty = int(np.count_nonzero(~present.any(axis=0)))
         if empty:
-            warnings.warn(
+            warn_user(
                 f"{empty} columns of X have no entry; what is missing there is filled without "
                 "knowledge of them.",
                 UserWarning,
-                stacklevel=2,
             )
         with quiet(EMPTY_LINES):
             result = complete(

@@ -166,7 +166,8 @@ class NMF(FactorizationBase):
         Notes
         -----
         Follows a fit, or goes on with the dictionary of one.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` have no part in it.
+        `callback` and `verbose` have no part in it.  Losses, `n_components` and the weight of the
+        supervision stay the same for all batches: a change of them is refused.
         """
         self._learn_batch(X, None, X_weights, None, past_weight)
         return self

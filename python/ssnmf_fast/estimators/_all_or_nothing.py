@@ -1,0 +1,41 @@
+"""Methods that learn set all attributes of an estimator, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+_LEARNING = ("fit", "fit_transform", "partial_fit")
+
+
+class AllOrNothing:
+    """Base of estimators that stay as they were when learning is refused, fails or is interrupted.
+
+    This holds for every subclass, also for methods that it inherits or adds.  Before a method
+    learns, the attributes are noted; on any exception they are put back.  This is enough, as
+    attributes are only ever replaced: what they hold is never changed in place.  A generator that
+    the user gave as `random_state` does move on.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # First the others: scikit-learn wraps methods too, and may fail after the method itself.
+        super().__init_subclass__(**kwargs)
+        for name in _LEARNING:
+            method = getattr(cls, name, None)
+            if method is not None and not hasattr(method, "_all_or_nothing"):
+                setattr(cls, name, _restoring(method))
+
+
+def _restoring(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
+            raise
+
+    learn._all_or_nothing = True  # type: ignore[attr-defined]
+    return learn
