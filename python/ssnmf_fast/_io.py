@@ -296,8 +296,13 @@ def _write(path: Path, arrays: dict[str, Array]) -> None:
 
 
 def _read(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:  # what the system refuses stays an OSError
+        return _arrays_of(file, path)
+
+
+def _arrays_of(file: Any, path: Path) -> dict[str, Array]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with np.load(file, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except (
         AttributeError,  # a plain .npy file: an array is no archive
@@ -305,6 +310,7 @@ def _read(path: Path) -> dict[str, Array]:
         KeyError,
         MemoryError,
         NotImplementedError,
+        OSError,  # a damaged directory names a place before the begin of the file
         RuntimeError,
         TypeError,
         ValueError,
