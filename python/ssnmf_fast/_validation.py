@@ -80,6 +80,17 @@ def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
     return np.ma.filled(X.astype(_check_dtype(X.dtype, name)), np.nan)
 
 
+def unmasked_labels(labels: Any) -> Any:
+    """Return a masked array as one of objects, with None where it is masked; all else as it is."""
+    if not isinstance(labels, np.ma.MaskedArray):
+        return labels
+    if not np.ma.is_masked(labels):
+        return labels.data
+    objects = labels.data.astype(object)
+    objects[np.ma.getmaskarray(labels)] = None
+    return objects
+
+
 def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
     """Return data that scikit-learn may check: sound if sparse, without a mask, native numbers."""
     if sp.issparse(X):
@@ -200,11 +211,19 @@ def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; needed is {shape}, {of}.")
 
 
-def check_factor(factor: Any, name: str, shape: tuple[int, int], dtype: Any, of: str) -> Array:
+def check_factor(
+    factor: Any,
+    name: str,
+    shape: tuple[int, int],
+    dtype: Any,
+    of: str,
+    *,
+    limited: bool = True,
+) -> Array:
     """Return a dense, finite, nonnegative factor of the given shape."""
     if sp.issparse(factor):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
-    array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False)
+    array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False, limited=limited)
     check_shape(array, shape, name, of)
     return array
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._missing import is_missing, missing
 from .._sound import sound_csr
-from .._validation import as_array
+from .._validation import as_array, unmasked_labels
 
 Array = npt.NDArray[Any]
 
@@ -142,9 +142,7 @@ class ClassLabels:
 
 def _as_labels(y: Any) -> Array:
     """Return labels as an array, without turning numbers or None among strings into strings."""
-    if isinstance(y, np.ma.MaskedArray):  # a masked label is a missing one
-        return np.ma.filled(y.astype(object), None) if np.ma.is_masked(y) else y.data
-    array = as_array(y, "y")
+    array = as_array(unmasked_labels(y), "y")
     if array.dtype.kind == "U" and isinstance(y, (list, tuple)):
         as_objects = np.asarray(y, dtype=object)
         if not all(isinstance(v, str) for v in as_objects.ravel()):

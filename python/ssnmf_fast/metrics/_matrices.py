@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._csr import entry_rows, with_values
 from .._sound import sound
-from .._validation import check_matrix, unmasked
+from .._validation import check_matrix, unmasked, unmasked_labels
 
 Array = npt.NDArray[Any]
 
@@ -47,10 +47,8 @@ def _numbers(Z: Any, name: str) -> Any:
 
 def as_array(values: Any) -> Array:
     """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
-    if np.ma.is_masked(values):
-        return np.ma.filled(values.astype(object), None)
     try:
-        return np.asarray(values)
+        return np.asarray(unmasked_labels(values))
     except ValueError:
         return np.asarray(values, dtype=object)
 
