@@ -297,6 +297,18 @@ def test_cut_and_flipped_files_are_refused(data, path):
             sf.load(path)
 
 
+def test_a_damaged_directory_of_the_file_is_refused(data, path):
+    """Places in it that lie before the file make the system refuse to go there."""
+    sf.save(sf.NMF(**_parameters()).fit(data[0]), path)
+    whole = path.read_bytes()
+    end = whole.rindex(b"PK\x05\x06")
+    place = int.from_bytes(whole[end + 16 : end + 20], "little")
+    for wrong in (place + 1000, 2**31, 2**32 - 1):
+        path.write_bytes(whole[: end + 16] + wrong.to_bytes(4, "little") + whole[end + 20 :])
+        with pytest.raises(ValueError, match="is damaged, or is no model"):
+            sf.load(path)
+
+
 def test_no_file(path):
     with pytest.raises(FileNotFoundError):
         sf.load(path)

@@ -30,6 +30,16 @@ def padded_zeros(n_rows: int, rank: int, dtype: Any) -> Array:
     return aligned_zeros((n_rows, columns), dtype)
 
 
+def is_padded(factor: Array) -> bool:
+    """Whether a factor is stored as :func:`padded` would."""
+    columns = kernels.padded_rank(factor.shape[1], factor.dtype.itemsize)
+    return bool(
+        factor.flags.c_contiguous
+        and factor.shape[1] == columns
+        and factor.ctypes.data % _CACHE_LINE == 0
+    )
+
+
 def padded(factor: Array, dtype: Any) -> Array:
     """Copy a factor (rows x rank) into padded storage."""
     result = padded_zeros(factor.shape[0], factor.shape[1], dtype)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import SORTED, UNSOUND, column_ranges, structure
-from ._threads import resolve_threads
-from ._validation import check_integer, check_matrix
+from ._csr import SORTED, column_ranges
+from ._sound import inspected_csr
+from ._validation import check_entries, check_integer, check_matrix
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +28,14 @@ _HEADERS = {
 }
 
 
+State = tuple[int, int]  # size of a file, and when it was last written to
+
+
+def _state(file: BinaryIO) -> State:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
 @dataclass(frozen=True)
 class StoredArray:
     """A one-dimensional array inside of a file, from `offset` on."""
@@ -35,10 +44,17 @@ class StoredArray:
     offset: int
     dtype: np.dtype[Any]
     length: int
+    state: State
 
     def read(self, first: int, last: int) -> Array:
-        begin = self.offset + first * self.dtype.itemsize
-        values = np.fromfile(self.path, self.dtype, count=last - first, offset=begin)
+        with self.path.open("rb") as file:
+            file.seek(self.offset + first * self.dtype.itemsize)
+            values = np.fromfile(file, self.dtype, count=last - first)
+            if _state(file) != self.state:
+                raise ValueError(
+                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
+                    "and write to it only when no fit reads it."
+                )
         if len(values) != last - first:
             raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
         return values
@@ -75,15 +91,27 @@ class CsrFile:
         # Two blocks at a time: one is worked on while the next is read.
         self._slices = _equal_blocks(indptr, max(1, memory // (2 * per_entry)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
-        self.column_counts, self.total, self.squares = self._checked_sums()
+        self.column_counts, self.total, self.squares = self._sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
-        """Read some rows, given by start and stop."""
+        """Read some rows, given by start and stop, and check them: others may write to the file."""
         first, last = int(self._indptr[rows.start]), int(self._indptr[rows.stop])
         indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(self._indices.dtype)
         data = self._data.read(first, last).astype(self.dtype, copy=False)
         shape = (rows.stop - rows.start, self.shape[1])
-        return sp.csr_array((data, self._indices.read(first, last), indptr), shape, copy=False)
+        block = sp.csr_array((data, self._indices.read(first, last), indptr), shape, copy=False)
+        try:
+            block, state = inspected_csr(block, "X")
+            check_entries(block, "X")
+        except ValueError as error:
+            message = f"{self._data.path}, counting rows from {rows.start}: {error}"
+            raise ValueError(message) from error
+        if state != SORTED:
+            raise ValueError(
+                f"{self._indices.path}: the column indices of a row between {rows.start} and "
+                f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
+            )
+        return block
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Read all rows, a block at a time, and the next block meanwhile."""
@@ -100,26 +128,14 @@ class CsrFile:
         if len(self._slices) == 1:
             self._whole = block
 
-    def _checked_sums(self) -> tuple[Array, float, float]:
-        """Read everything once: check it, and take the sums that a fit needs.
+    def _sums(self) -> tuple[Array, float, float]:
+        """Read everything once, which checks it, and take the sums that a fit needs.
 
         They are the number of entries of every column, the sum of all entries, that of the squares.
         """
-        threads = resolve_threads(None)
         column_counts = np.zeros(self.shape[1], dtype=np.int64)
         total = squares = 0.0
-        for rows, block in self.blocks():
-            state = structure(block, threads)
-            if state not in (SORTED, UNSOUND):
-                raise ValueError(
-                    f"{self._indices.path}: the column indices of a row between {rows.start} and "
-                    f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
-                )
-            try:
-                check_matrix(block, "X", allow_nan=False, n_threads=threads)
-            except ValueError as error:
-                message = f"{self._data.path}, counting rows from {rows.start}: {error}"
-                raise ValueError(message) from error
+        for _, block in self.blocks():
             column_counts += np.bincount(block.indices, minlength=self.shape[1])
             total += float(block.data.sum(dtype=np.float64))
             squares += float(np.square(block.data, dtype=np.float64).sum())
@@ -151,7 +167,8 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     """Open a sparse matrix in a file, to be fitted without ever being in memory as a whole.
 
     The result is taken by :func:`factorize`, :func:`represent` and the estimators in place of X.
-    They read it twice in every iteration, block by block.
+    They read it twice in every iteration, block by block, and check what they read: a file that
+    changes meanwhile stops them with a ValueError.
 
     Parameters
     ----------
@@ -196,6 +213,8 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     indptr = arrays["indptr"].read(0, arrays["indptr"].length)
     if "shape" in arrays:
         shape = arrays["shape"].read(0, arrays["shape"].length)
+        if len(shape) != 2 or shape.dtype.kind not in "iu":
+            raise ValueError(f"{path} has the shape {shape.tolist()}; needed are two integers.")
         n_rows, n_columns = (int(size) for size in shape)
     elif n_features is not None:
         n_rows, n_columns = len(indptr) - 1, check_integer(n_features, "n_features", 1)
@@ -270,4 +289,4 @@ def _stored(path: Path, offset: int) -> StoredArray:
             raise ValueError(f"{path} holds no array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; needed is one dimension.")
-        return StoredArray(path, file.tell(), dtype, shape[0])
+        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))

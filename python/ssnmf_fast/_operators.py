@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._arrays import aligned_zeros, padded
+from ._arrays import aligned_zeros, is_padded, padded
 from ._csr import column_ranges
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
@@ -191,6 +191,26 @@ class LowRankPlusSparse(SparsePlusLowRank):
         check_shape(right, (left.shape[1], m), "right", "columns of left x columns of sparse")
         operator = SparseOperator(Pattern.of(matrix, threads), matrix.data, threads)
         super().__init__(operator, padded(left, matrix.dtype), padded(right.T, matrix.dtype))
+
+    def times(self, V: Any) -> Array:
+        """Return X V, (n, k), for a dense V (m, k)."""
+        given = self._checked(V, "V", self.shape[1], "as many rows as X has columns")
+        return super().times(given)[:, : np.shape(V)[1]]
+
+    def transposed_times(self, U: Any) -> Array:
+        """Return X^T U, (m, k), for a dense U (n, k)."""
+        given = self._checked(U, "U", self.shape[0], "as many rows as X")
+        return super().transposed_times(given)[:, : np.shape(U)[1]]
+
+    def _checked(self, V: Any, name: str, n_rows: int, of: str) -> Array:
+        """Return a thin matrix as the kernels want it."""
+        from ._validation import check_matrix, check_shape
+
+        dense: Array = check_matrix(
+            V, name, dtype=self.dtype, allow_nan=False, allow_negative=True, limited=False
+        )
+        check_shape(dense, (n_rows, dense.shape[1]), name, of)
+        return dense if is_padded(dense) else padded(dense, self.dtype)
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,10 @@ def represent(
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
     X = check_data(X, threads)
-    A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False)
-    A = check_factor(A, "A", (A.shape[0], X.shape[1]), X.dtype, "components x features of X")
+    # A dictionary may be larger than data may: it is brought to size 1.
+    A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False, limited=False)
+    wanted = (A.shape[0], X.shape[1])
+    A = check_factor(A, "A", wanted, X.dtype, "components x features of X", limited=False)
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; needed is at least one component.")

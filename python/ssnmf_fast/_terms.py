@@ -19,7 +19,7 @@ from ._csr_file import CsrFile
 from ._dispatch import kernels
 from ._entries import DenseEntries, Entries, SparseEntries, Target
 from ._streamed import StreamedEntries
-from ._validation import check_matrix, check_shape, check_vector
+from ._validation import check_matrix, check_shape, check_vector, pattern_csr
 from ._weight_forms import Complement, Listed, Separable, WeightForm
 
 Array = npt.NDArray[Any]
@@ -172,11 +172,7 @@ def _on_disk(Z: CsrFile, weights: Any, loss: Loss, title: str) -> Term:
 
 
 def checked_pattern(pattern: Any, Z: Any, title: str) -> sp.csr_array:
-    if not sp.issparse(pattern):
-        dense = np.asarray(pattern)
-        if dense.dtype.kind in "fiub" and dense.ndim == 2:
-            pattern = sp.csr_array(dense)
-    checked = check_matrix(pattern, title, dtype=Z.dtype, allow_nan=False)
+    checked = check_matrix(pattern_csr(pattern, title), title, dtype=Z.dtype, allow_nan=False)
     check_shape(checked, Z.shape, title, "the shape of the data")
     return checked
 

@@ -9,6 +9,8 @@ from typing import Any
 from ._dispatch import kernels
 from ._validation import check_integer
 
+_MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they have work for
+
 _forked = False
 
 
@@ -49,7 +51,7 @@ def resolve_threads(n_threads: Any = None) -> int:
     always 1.
     """
     if n_threads is not None:
-        n_threads = check_integer(n_threads, "n_threads", 1)
+        n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
     if _forked:
         return 1
     if n_threads is not None:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import DUPLICATES, UNSOUND, structure
+from ._csr import DUPLICATES
+from ._sound import inspected_csr, native, require_real, sound_csr
 
 Array = npt.NDArray[Any]
 
@@ -26,12 +27,14 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     return value
 
 
-def check_integer(value: Any, name: str, minimum: int) -> int:
-    """Return `value` as an int of at least `minimum`."""
+def check_integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
+    """Return `value` as an int of at least `minimum`, and at most `maximum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} ({type(value).__name__}).")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {value}.")
+    if maximum is not None and int(value) > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; got {value}.")
     return int(value)
 
 
@@ -48,15 +51,54 @@ def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
 
 def _check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     """Return the floating dtype to work in."""
-    if dtype in (np.float32, np.float64):
-        floating: np.dtype[Any] = np.dtype(dtype)
-        return floating
-    if dtype.kind in "biu" or dtype == np.float16 or dtype == np.longdouble:
-        return np.dtype(np.float64)
-    raise TypeError(
-        f"{name} has dtype {dtype}; needed is a real numeric dtype (float32, float64, integers or "
-        f"bool). Convert it first, for example with {name}.astype(float)."
-    )
+    require_real(dtype, name)
+    single = dtype.newbyteorder("=") == np.float32
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def as_array(values: Any, name: str) -> Array:
+    """Return an array, or raise ValueError that names what cannot be one."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} is no array: its rows have different lengths. Give as many values in each."
+        ) from error
+
+
+def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
+    """Return a masked array without its mask, with NaN where that stands for a missing entry."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return X.data
+    if not allow_nan:
+        raise ValueError(
+            f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
+            f"them first, with {name}.filled(...), or leave out their rows."
+        )
+    return np.ma.filled(X.astype(_check_dtype(X.dtype, name)), np.nan)
+
+
+def unmasked_labels(labels: Any) -> Any:
+    """Return a masked array as one of objects, with None where it is masked; all else as it is."""
+    if not isinstance(labels, np.ma.MaskedArray):
+        return labels
+    if not np.ma.is_masked(labels):
+        return labels.data
+    objects = labels.data.astype(object)
+    objects[np.ma.getmaskarray(labels)] = None
+    return objects
+
+
+def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
+    """Return data that scikit-learn may check: sound if sparse, without a mask, native numbers."""
+    if sp.issparse(X):
+        return sound_csr(X, name)
+    X = unmasked(X, name, allow_nan=allow_nan)
+    if isinstance(X, (list, tuple)):
+        X = as_array(X, name)
+    return native(X) if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" else X
 
 
 def check_matrix(
@@ -66,51 +108,37 @@ def check_matrix(
     dtype: Any = None,
     allow_nan: bool = True,
     allow_negative: bool = False,
+    limited: bool = True,
     n_threads: int = 1,
 ) -> Any:
     """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
 
-    The rows of a CSR array need not be sorted.
+    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.
 
     The result may share memory with `X` and must not be written to.
     """
     if sp.issparse(X):
-        matrix = _check_sparse(X, name, dtype, n_threads)
-        values = matrix.data
+        matrix, allow_nan = _check_sparse(X, name, dtype, n_threads), False
     else:
-        matrix = _check_dense(X, name, dtype)
-        values = matrix
-    if values.size:
-        _check_entries(matrix, values, name, allow_nan and values is matrix, allow_negative)
+        matrix = _check_dense(unmasked(X, name, allow_nan=allow_nan), name, dtype)
+    check_entries(matrix, name, allow_nan=allow_nan, allow_negative=allow_negative, limited=limited)
     return matrix
 
 
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
-    if X.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions; got shape {X.shape}.")
-    target = np.dtype(dtype) if dtype is not None else _check_dtype(X.dtype, name)
-    _check_dtype(X.dtype, name)
-    csr = X if X.format == "csr" else X.tocsr()
-    data = csr.data if csr.data.dtype == target else csr.data.astype(target)
+    csr, state = inspected_csr(X, name, n_threads)
+    target = np.dtype(dtype) if dtype is not None else _check_dtype(csr.dtype, name)
+    data = csr.data.astype(target, copy=False)
     result = sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape, copy=False)
-    state = structure(result, n_threads)
-    if state == UNSOUND:
-        raise ValueError(
-            f"{name} is not a valid sparse matrix: a column index lies outside of its "
-            f"{result.shape[1]} columns, or indptr decreases."
-        )
     if state == DUPLICATES:
         result = result.copy()
         result.sum_duplicates()
-    if len(result.data) > result.indptr[-1]:
-        result.prune()
     return result
 
 
 def _check_dense(X: Any, name: str, dtype: Any) -> Array:
-    array = np.asarray(X)
-    if array.dtype.kind in "USOcMmV":
-        _check_dtype(array.dtype, name)
+    array = as_array(X, name)
+    require_real(array.dtype, name)
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (samples x features); got shape {array.shape}. "
@@ -118,15 +146,24 @@ def _check_dense(X: Any, name: str, dtype: Any) -> Array:
             f"{name}.reshape(-1, 1)."
         )
     target = np.dtype(dtype) if dtype is not None else _check_dtype(array.dtype, name)
-    array = array.astype(target, copy=False)
-    if not array.dtype.isnative or any(stride % array.itemsize for stride in array.strides):
-        array = np.ascontiguousarray(array, dtype=target.newbyteorder("="))
+    array = native(array).astype(target, copy=False)
+    if any(stride % array.itemsize for stride in array.strides):
+        array = np.ascontiguousarray(array)
     return array
 
 
-def _check_entries(
-    matrix: Any, values: Array, name: str, allow_nan: bool, allow_negative: bool
+def check_entries(
+    matrix: Any,
+    name: str,
+    *,
+    allow_nan: bool = False,
+    allow_negative: bool = False,
+    limited: bool = True,
 ) -> None:
+    """Raise ValueError for entries that are negative, infinite, NaN or too large."""
+    values: Array = matrix.data if sp.issparse(matrix) else matrix
+    if not values.size:
+        return
     low, high = np.min(values), np.max(values)
     if np.isnan(low):
         if not allow_nan:
@@ -150,7 +187,7 @@ def _check_entries(
             f"Negative values in data passed to {name}: the first is {name}{where}. "
             "Nonnegative factorisation needs entries >= 0; shift or clip the data."
         )
-    if max(high, -low) > _LARGEST[values.dtype]:
+    if limited and max(high, -low) > _LARGEST[values.dtype]:
         largest = high if high > -low else low
         raise ValueError(
             f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
@@ -174,19 +211,38 @@ def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; needed is {shape}, {of}.")
 
 
-def check_factor(factor: Any, name: str, shape: tuple[int, int], dtype: Any, of: str) -> Array:
+def check_factor(
+    factor: Any,
+    name: str,
+    shape: tuple[int, int],
+    dtype: Any,
+    of: str,
+    *,
+    limited: bool = True,
+) -> Array:
     """Return a dense, finite, nonnegative factor of the given shape."""
     if sp.issparse(factor):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
-    array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False)
+    array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False, limited=limited)
     check_shape(array, shape, name, of)
     return array
 
 
+def pattern_csr(pattern: Any, name: str) -> sp.csr_array:
+    """Return the pattern of weights, sparse or dense, as a sound CSR array."""
+    if sp.issparse(pattern):
+        return sound_csr(pattern, name)
+    dense = as_array(unmasked(pattern, name, allow_nan=False), name)
+    require_real(dense.dtype, name)
+    if dense.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions; got shape {dense.shape}.")
+    return sp.csr_array(native(dense))
+
+
 def check_vector(values: Any, name: str, length: int, dtype: Any) -> Array:
     """Return finite nonnegative weights of the given length."""
-    vector = np.asarray(values)
-    _check_dtype(vector.dtype, name)
+    vector = as_array(unmasked(values, name, allow_nan=False), name)
+    require_real(vector.dtype, name)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; needed is ({length},).")
     vector = vector.astype(dtype)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
+
+from ._validation import as_array, unmasked
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 
@@ -88,6 +89,10 @@ def missing(pattern: Any) -> Missing:
     return Missing(pattern)
 
 
+def _vector(values: Any, name: str) -> Array:
+    return as_array(unmasked(values, name, allow_nan=False), name)
+
+
 def outer(rows: Any = None, columns: Any = None) -> Outer:
     """Weights ``rows[i] * columns[j]``.
 
@@ -111,6 +116,6 @@ def outer(rows: Any = None, columns: Any = None) -> Outer:
     >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
     return Outer(
-        None if rows is None else np.asarray(rows),
-        None if columns is None else np.asarray(columns),
+        None if rows is None else _vector(rows, "rows"),
+        None if columns is None else _vector(columns, "columns"),
     )

@@ -208,3 +208,14 @@ class TestIds:
         command = ["fit", str(tmp_path / "X.npy"), "--rank", "1", "--out", str(tmp_path / "out")]
         assert main([*command, "--id", "key"]) == 2
         assert "--id names a column of a table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_deep_json_is_refused(
+    opening: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "a.jsonl"
+    table.write_text('{"text": "dog pet"}\n' + opening * 200_000 + "\n", encoding="utf-8")
+    assert main(["fit", str(table), "--rank", "2", "--out", str(tmp_path / "out")]) == 2
+    assert "a.jsonl, line 2: lists or objects too deep" in capsys.readouterr().err
+    assert main(["complete", str(table), "--out", str(tmp_path / "out")]) == 2

@@ -159,3 +159,19 @@ def test_files_of_version_1(table: Path, tmp_path: Path) -> None:
     assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
     path.write_text(json.dumps({**content, "version": 3}), encoding="utf-8")
     assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 2
+
+
+def test_damaged_files_are_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(table, tmp_path / "out") == 0
+    path = tmp_path / "out" / "vectorizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    deep = "[" * 200_000
+    for text in (json.dumps({**content, "token_pattern": "["}), deep, "{}", ""):
+        path.write_text(text, encoding="utf-8")
+        out = str(tmp_path / "predictions.csv")
+        assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
+        assert "is not a vectorizer of `ssnmf-fast fit`" in capsys.readouterr().err
+    assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
+    assert "no regular expression" in capsys.readouterr().err

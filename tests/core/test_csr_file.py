@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -129,8 +131,16 @@ def with_first(values, first):
     ("change", "error", "message"),
     [
         (lambda X: {"indices": X.indices[::-1].copy()}, ValueError, "not sorted, or repeat"),
-        (lambda X: {"indices": with_first(X.indices, -1)}, ValueError, "column index lies outside"),
-        (lambda X: {"indices": X.indices + M}, ValueError, "column index lies outside"),
+        (
+            lambda X: {"indices": with_first(X.indices, -1)},
+            ValueError,
+            r"indices\[0\] is -?\d+; needed are 0 to 89",
+        ),
+        (
+            lambda X: {"indices": X.indices + M},
+            ValueError,
+            r"indices\[0\] is -?\d+; needed are 0 to 89",
+        ),
         (lambda X: {"indices": X.indices.astype(np.int16)}, TypeError, "needed are int32 or int64"),
         (lambda X: {"indptr": X.indptr[::-1].copy()}, ValueError, "that rise from 0"),
         (lambda X: {"indptr": X.indptr + 1}, ValueError, "that rise from 0"),
@@ -176,5 +186,60 @@ def test_a_file_that_shrinks_is_noticed(matrix, tmp_path):
     file = sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=20_000)
     with (tmp_path / "data.npy").open("r+b") as stream:
         stream.truncate(2000)
-    with pytest.raises(ValueError, match="ends before entry"):
+    with pytest.raises(ValueError, match="has changed since it was opened"):
         sf.factorize(file, n_components=2)
+
+
+def rewritten(path, change):
+    """Change a stored array in place, and leave size and time of the file as they were."""
+    before = path.stat()
+    array = np.load(path)
+    change(array)
+    with path.open("r+b") as stream:
+        np.save(stream, array)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("indices", 10**6, r"indices\[\d+\] is 1000000; needed are 0 to 89"),
+        ("indices", M, r"indices\[\d+\] is 90; needed are 0 to 89"),
+        ("indices", -1, r"indices\[\d+\] is -1; needed are 0 to 89"),
+        ("indices", 0, "are not sorted, or repeat"),
+        ("data", np.nan, "X contains NaN"),
+        ("data", -1.0, "Negative values"),
+        ("data", np.inf, "X contains infinity"),
+    ],
+)
+def test_a_file_that_changes_during_a_fit_stops_it(matrix, tmp_path, loss, part, value, message):
+    file = sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M, memory=9000)
+
+    def change(array):
+        array[1000:1003] = value
+
+    def callback(state):
+        rewritten(tmp_path / f"{part}.npy", change)
+
+    with pytest.raises(ValueError, match=message):
+        sf.factorize(file, n_components=3, reconstruction=loss, callback=callback, init="random")
+
+
+def test_a_file_written_during_a_fit_stops_it(matrix, tmp_path):
+    path = saved(matrix, tmp_path, "npz")
+    file = sf.open_csr(path, memory=9000)
+
+    def callback(state):
+        sp.save_npz(path, 2 * matrix, compressed=False)
+
+    with pytest.raises(ValueError, match="has changed since it was opened"):
+        sf.NMF(n_components=3, callback=callback).fit(file)
+
+
+def test_shape_of_a_file_must_be_two_integers(matrix, tmp_path):
+    path = saved(matrix, tmp_path, "directory")
+    for shape in ([N], [N, M, 1], [N + 0.5, M]):
+        np.save(tmp_path / "shape.npy", shape)
+        with pytest.raises(ValueError, match="needed are two integers"):
+            sf.open_csr(path)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from .._sound import sound
 from ._delimited import delimited_rows
 from ._errors import UsageError
 from ._source import Source, open_text, reporting
@@ -83,7 +84,7 @@ def read_matrix(source: Source) -> Any:
 
 
 def load_matrix(source: Source) -> Any:
-    """The same in the form of the file, in which an entry may stand twice."""
+    """The same as the file has it, in which an entry may stand twice: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
     with reporting(path):
@@ -93,6 +94,7 @@ def load_matrix(source: Source) -> Any:
             X = np.load(_raw(path), allow_pickle=False)
         else:
             X = _read_npz(path)
+        X = sound(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; needed are samples x features, not empty")
     return X
@@ -140,6 +142,8 @@ def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             raise UsageError(f"{source}, line {number}: not JSON ({error})") from error
+        except RecursionError as error:
+            raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
         if not isinstance(row, dict):
             raise UsageError(f"{source}, line {number}: needed is a JSON object, {{...}}")
         yield row

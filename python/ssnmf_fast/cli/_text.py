@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,6 +128,7 @@ def load_vectorizer(path: Path) -> Vectorizer:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT or content["version"] not in (1, _FORMAT_VERSION):
             raise ValueError("another format or version")
+        re.compile(content["token_pattern"])
         low, high = content.get("ngram_range", (1, 1))
         tfidf = TfidfVectorizer(
             vocabulary=content["terms"],
@@ -137,7 +139,7 @@ def load_vectorizer(path: Path) -> Vectorizer:
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
         scale, unescape = float(content.get("scale", 1.0)), bool(content.get("unescape", False))
         return Vectorizer(str(content["column"]), tfidf, scale, unescape)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
 

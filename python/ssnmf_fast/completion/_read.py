@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import DUPLICATES, UNSOUND, listed, sample, structure
+from .._csr import DUPLICATES, listed, sample
 from .._quiet import EMPTY_LINES, is_quiet
-from .._validation import check_integer, check_matrix
+from .._sound import inspected_csr, sound, sound_csr
+from .._validation import as_array, check_integer, check_matrix, unmasked
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +43,10 @@ def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_a
 def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
-    rows, columns, values = (np.asarray(part) for part in M)
+    rows, columns, values = (
+        as_array(unmasked(part, name, allow_nan=False), name)
+        for part, name in zip(M, ("rows of M", "columns of M", "values of M"), strict=True)
+    )
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
         raise ValueError(
             "rows, columns and values of M must be vectors of one length; got shapes "
@@ -70,6 +74,7 @@ def _checked_shape(shape: Any) -> tuple[int, int]:
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
     """CSR, after making sure that nothing would be summed."""
+    matrix = sound(matrix, "M")
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()
@@ -89,22 +94,14 @@ def _refuse_repeat(row: int, column: int) -> NoReturn:
 
 
 def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
-    if M.ndim != 2:
-        raise ValueError(f"M must have two dimensions; got shape {M.shape}.")
-    if M.dtype.kind not in "biuf":
-        raise TypeError(f"M has dtype {M.dtype}; needed is a real numeric dtype.")
     if M.format in ("csr", "csc"):
-        matrix = sp.csr_array(M) if M.format == "csr" else M.tocsr()
-        state = structure(matrix, n_threads)
-        if state == UNSOUND:
-            raise ValueError("M has column indices that are out of range.")
+        matrix, state = inspected_csr(M, "M", n_threads)
         if state == DUPLICATES:
-            matrix = matrix.tocoo()
-            return _without_repeats(sp.coo_array(matrix))
+            return _without_repeats(matrix.tocoo())
         if not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
     else:
-        matrix = _without_repeats(sp.coo_array(M.tocoo()))
+        matrix = _without_repeats(sound(M, "M").tocoo())
     if observed is None:
         return matrix
     return sample(matrix, _pattern(observed, matrix.shape))
@@ -127,11 +124,11 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
 def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
     """The mask as a CSR array of bool."""
     if sp.issparse(observed):
-        mask = sp.csr_array(observed, dtype=bool)
+        mask = sound_csr(observed, "observed").astype(bool)
         mask.sum_duplicates()
         mask.eliminate_zeros()
     else:
-        dense = np.asarray(observed)
+        dense = as_array(unmasked(observed, "observed", allow_nan=False), "observed")
         if dense.dtype.kind not in "biuf" or np.any((dense != 0) & (dense != 1)):
             raise TypeError("observed must be a mask: True (1) where an entry is observed.")
         if dense.ndim != 2:

@@ -20,6 +20,7 @@ from .._factorize import Factorization, factorize
 from .._online import Online, learn_batch
 from .._represent import represent
 from .._topics import Topics, make_topics
+from .._validation import readable
 from .._warn import warn_user
 from ._all_or_nothing import AllOrNothing
 
@@ -86,7 +87,7 @@ class FactorizationBase(
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         return validate_data(
             self,
-            X,
+            readable(X, "X", allow_nan=allow_nan),
             reset=reset,
             dtype=_DTYPES,
             accept_sparse="csr",
@@ -232,7 +233,7 @@ class FactorizationBase(
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        S: Array = check_array(X, dtype=_DTYPES)
+        S: Array = check_array(readable(X, "X", allow_nan=False), dtype=_DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; needed is one column for each of the "

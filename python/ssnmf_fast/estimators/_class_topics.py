@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from .. import weights
 from .._csr_file import CsrFile
 from .._factorize import Factorization, factorize
+from .._validation import as_array, pattern_csr, unmasked
 
 Array = npt.NDArray[Any]
 
@@ -96,18 +97,18 @@ def _weighted_sums(X: Any, weights: Array) -> Array:
 def visible(X: Any, X_weights: Any) -> Any:
     """Return X with 0 where an entry has no weight, as far as the form of the weights says so."""
     if isinstance(X_weights, weights.Missing):
-        hidden = sp.csr_array(X_weights.pattern) != 0
+        hidden = pattern_csr(X_weights.pattern, "X_weights") != 0
         return (
             sp.csr_array(X - X.multiply(hidden))
             if sp.issparse(X)
             else np.where(hidden.toarray(), 0, X)
         )
     if isinstance(X_weights, weights.Observed):
-        seen = sp.csr_array(X_weights.pattern) != 0
+        seen = pattern_csr(X_weights.pattern, "X_weights") != 0
         return sp.csr_array(seen.multiply(X))
     if X_weights is None or isinstance(X_weights, weights.Outer) or sp.issparse(X_weights):
         return X
-    seen = np.asarray(X_weights) > 0
+    seen = as_array(unmasked(X_weights, "X_weights", allow_nan=False), "X_weights") > 0
     return sp.csr_array(X.multiply(seen)) if sp.issparse(X) else np.where(seen, X, 0)
 
 

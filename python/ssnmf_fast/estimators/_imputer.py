@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._csr import listed
 from .._quiet import EMPTY_LINES, quiet
+from .._validation import readable
 from .._warn import warn_user
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
@@ -235,7 +236,7 @@ class LowRankImputer(
     def _checked(self, X: Any, *, reset: bool) -> Array:
         checked: Array = validate_data(
             self,
-            X,
+            X if sp.issparse(X) else readable(X, "X", allow_nan=True),
             reset=reset,
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",

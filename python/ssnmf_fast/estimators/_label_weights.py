@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._validation import as_array, unmasked
 from ._known_labels import Labels
 from ._target_weights import combined_weights
 from ._targets import ClassLabels, Indicators, RealTargets
@@ -33,7 +34,8 @@ def labels_for_training(
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
     given = _dense(combined_weights(y_weights, targets.labelled, members.shape), members.shape)
     if sample_weight is not None:
-        rows = np.asarray(sample_weight, dtype=np.float64)
+        given_rows = unmasked(sample_weight, "sample_weight", allow_nan=False)
+        rows = as_array(given_rows, "sample_weight").astype(np.float64)
         if rows.shape != members.shape[:1]:
             raise ValueError(
                 f"sample_weight has shape {rows.shape}; expected is {members.shape[:1]}, one "
@@ -77,7 +79,7 @@ def _dense(combined: Any, shape: tuple[int, int]) -> Array:
         columns = np.ones(shape[1]) if combined.columns is None else np.asarray(combined.columns)
         return np.outer(rows, columns).astype(np.float64)
     if isinstance(combined, weights.Observed):
-        return np.asarray(sp.csr_array(combined.pattern).toarray(), dtype=np.float64)
+        return np.asarray(combined.pattern.toarray(), dtype=np.float64)
     if isinstance(combined, weights.Missing):
-        return np.asarray(1.0 - (sp.csr_array(combined.pattern).toarray() != 0))
+        return np.asarray(1.0 - (combined.pattern.toarray() != 0))
     return np.asarray(combined, dtype=np.float64)

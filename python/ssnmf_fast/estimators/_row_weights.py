@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._validation import as_array, pattern_csr, unmasked
 
 Array = npt.NDArray[Any]
 
@@ -31,11 +32,11 @@ def with_row_weights(given: Any, rows: Array) -> Any:
             "labelled_weight=1."
         )
     if isinstance(given, weights.Observed):
-        pattern = sp.csr_array(given.pattern)
+        pattern = pattern_csr(given.pattern, "X_weights")
         if pattern.shape[0] != len(rows):
             return given
         return weights.observed(sp.csr_array(sp.diags_array(rows) @ pattern))
     if sp.issparse(given):
         return given
-    array = np.asarray(given)
+    array = as_array(unmasked(given, "X_weights", allow_nan=False), "X_weights")
     return array * rows[:, None] if array.ndim == 2 and len(array) == len(rows) else given

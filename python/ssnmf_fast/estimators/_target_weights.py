@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._validation import as_array, pattern_csr, unmasked
 
 Array = npt.NDArray[Any]
 
@@ -31,7 +32,7 @@ def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any
             "weights.observed(pattern) if all other entries weigh 0, weights.missing(pattern) if "
             "its entries are the missing ones."
         )
-    array = np.asarray(given)
+    array = as_array(unmasked(given, "y_weights", allow_nan=False), "y_weights")
     if array.ndim == 1:
         return weights.outer(rows=_masked(array, labelled, "y_weights"))
     if array.shape != shape:
@@ -51,7 +52,7 @@ def _masked(rows: Any, labelled: Array, name: str) -> Array:
 
 def _rows_kept(pattern: Any, labelled: Array, shape: tuple[int, int]) -> Any:
     """Return a pattern without its entries in unlabelled rows."""
-    csr = sp.csr_array(pattern).astype(np.float64)
+    csr = pattern_csr(pattern, "y_weights").astype(np.float64)
     if csr.shape != shape:
         raise ValueError(f"The pattern of y_weights has shape {csr.shape}; needed is {shape}.")
     return sp.csr_array(sp.diags_array(labelled.astype(np.float64)) @ csr)

@@ -12,6 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._missing import is_missing, missing
+from .._sound import sound_csr
+from .._validation import as_array, unmasked_labels
 
 Array = npt.NDArray[Any]
 
@@ -39,7 +41,7 @@ def is_indicator(y: Any) -> bool:
     """Return whether `y` is a matrix of labels rather than one column of class labels."""
     if sp.issparse(y):
         return True
-    shape = np.shape(np.asarray(y))
+    shape = np.shape(as_array(y, "y"))
     return len(shape) == 2 and shape[1] > 1
 
 
@@ -140,7 +142,7 @@ class ClassLabels:
 
 def _as_labels(y: Any) -> Array:
     """Return labels as an array, without turning numbers or None among strings into strings."""
-    array = np.asarray(y)
+    array = as_array(unmasked_labels(y), "y")
     if array.dtype.kind == "U" and isinstance(y, (list, tuple)):
         as_objects = np.asarray(y, dtype=object)
         if not all(isinstance(v, str) for v in as_objects.ravel()):
@@ -164,7 +166,7 @@ class Indicators:
     """
 
     def __init__(self, y: Any, n_labels: int | None = None) -> None:
-        matrix = sp.csr_array(y).astype(np.float64) if sp.issparse(y) else _as_numbers(y, "y")
+        matrix = sound_csr(y, "y").astype(np.float64) if sp.issparse(y) else _as_numbers(y, "y")
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
             wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
             raise ValueError(f"y has shape {matrix.shape}; needed is {wanted}.")
@@ -259,7 +261,9 @@ def _whole_rows(n_marked: Array, n_columns: int) -> Array:
 
 
 def _as_numbers(y: Any, name: str) -> Array:
-    array = np.asarray(y)
+    if np.ma.is_masked(y):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    array = as_array(y, name)
     if array.dtype.kind not in "biuf":
         try:
             array = array.astype(np.float64)
@@ -272,7 +276,7 @@ class RealTargets:
     """Nonnegative real targets; `complete` marks rows without NaN and `known` holds them."""
 
     def __init__(self, y: Any, n_targets: int | None = None) -> None:
-        values = _as_numbers(y.toarray() if sp.issparse(y) else y, "y")
+        values = _as_numbers(sound_csr(y, "y").toarray() if sp.issparse(y) else y, "y")
         if values.ndim not in (1, 2) or values.size == 0:
             raise ValueError(f"y has shape {values.shape}; needed is (samples,) or (samples, k).")
         self.n_targets = 0 if values.ndim == 1 else values.shape[1]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._csr import entry_rows, with_values
-from .._validation import check_matrix
+from .._sound import sound
+from .._validation import check_matrix, unmasked, unmasked_labels
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +35,7 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
 
 def _numbers(Z: Any, name: str) -> Any:
     """Refuse NaN: unlike in a fit it has no meaning as a missing entry."""
-    matrix: Any = Z if sp.issparse(Z) else as_array(Z)
+    matrix: Any = sound(Z, name) if sp.issparse(Z) else as_array(unmasked(Z, name, allow_nan=False))
     values: Any = matrix.data if sp.issparse(matrix) else matrix
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
@@ -45,9 +46,9 @@ def _numbers(Z: Any, name: str) -> Any:
 
 
 def as_array(values: Any) -> Array:
-    """Return an array, of objects where the lengths of the rows differ."""
+    """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
     try:
-        return np.asarray(values)
+        return np.asarray(unmasked_labels(values))
     except ValueError:
         return np.asarray(values, dtype=object)
 

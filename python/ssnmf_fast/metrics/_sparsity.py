@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._validation import unmasked
 from ._labels import read_labels
 from ._matrices import as_array, read_matrix
 
@@ -76,9 +77,8 @@ def hoyer_sparsity(x: Any) -> float:
     >>> round(sf.metrics.hoyer_sparsity([[3.0, 4.0], [0.0, 0.0]]), 4)
     0.6
     """
-    values = x if sp.issparse(x) else as_array(x)
-    if values.ndim == 1:
-        values = values.reshape(1, -1)
+    x = unmasked(x, "x", allow_nan=False)
+    values = _one_row(x) if sp.issparse(x) else np.atleast_2d(as_array(x))
     if values.ndim != 2 or math.prod(values.shape) < 2:
         raise ValueError(
             f"x has shape {np.shape(x)}; needed is a vector or a matrix of at least two entries."
@@ -148,6 +148,16 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])
     return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, known.classes)
+
+
+def _one_row(x: Any) -> Any:
+    """Return a sparse vector as a matrix of one row, a sparse matrix as it is."""
+    if len(x.shape) != 1:
+        return x
+    x = x if x.format in ("csr", "coo") else x.tocoo()
+    columns = x.indices if x.format == "csr" else x.coords[0]
+    places = np.zeros(len(columns), dtype=np.int64), columns
+    return sp.coo_array((x.data, places), shape=(1, *x.shape))
 
 
 def _sparsity(entries: Array, n_entries: int) -> Array:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._topics import Topics
+from .._validation import unmasked
 
 Array = npt.NDArray[Any]
 
@@ -106,7 +107,7 @@ def check_samples(S: Any, y: Any) -> Array:
 
 def _floats(values: Any, name: str) -> Array:
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values, name, allow_nan=False))
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)
         return array.astype(np.float64)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._validation import unmasked
 from ..report._maps import GREY, draw_map, edges
 from ..report._pictures import ACCENT, INK
 from ._style import COLOURS, add_title, axes_or_new, label_axes, logarithmic, name_axes
@@ -85,7 +86,7 @@ def recovery_grid(
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}.")
     zeros, nonzeros = _rates(zero_rates, "zero_rates"), _rates(nonzero_rates, "nonzero_rates")
-    grid = np.asarray(values, dtype=np.float64)
+    grid = np.asarray(unmasked(values, "values", allow_nan=True), dtype=np.float64)
     if grid.shape != (len(nonzeros), len(zeros)):
         raise ValueError(
             f"values has shape {grid.shape}; needed is {(len(nonzeros), len(zeros))}, a row for "
@@ -134,7 +135,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = np.asarray(values, dtype=np.float64)
+    sigma = np.asarray(unmasked(values, "values", allow_nan=False), dtype=np.float64)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if not np.isfinite(sigma).all() or (sigma < 0).any():

@@ -1,0 +1,249 @@
+"""Sparse matrices whose parts do not fit together are refused, wherever a matrix is taken.
+
+The calls run in child processes, since a missing check would end the process.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from broken_matrices import DAMAGES, FORMATS, D, coordinates, damaged, set_coordinates
+
+import ssnmf_fast as sf
+
+PROGRAM = Path(__file__).with_name("broken_matrices.py")
+FEW = {"n_components": 2, "max_iter": 5, "tol": 0, "random_state": 0, "n_threads": 1}
+
+
+def child(*arguments):
+    """Run the program; every line of the result is a case, a name and what became of the call."""
+    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    lines = [line.split("|", 2) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-2000:])
+    assert lines
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("group", "formats"),
+    [
+        ("functions", FORMATS),
+        ("estimators", ("csr", "csc", "coo")),
+        ("reports", ("csr", "csc", "bsr", "coo")),
+        ("files", ("csr", "csc", "bsr", "coo")),
+    ],
+)
+def test_every_damage_to_every_argument_is_refused(group, formats, tmp_path):
+    for case, name, outcome in child(group, tmp_path, ",".join(formats)):
+        kind, _, text = outcome.partition(": ")
+        assert kind in ("ValueError", "TypeError"), (case, name, outcome)
+        assert name in text or "inconsistent numbers of samples" in text, (case, name, outcome)
+
+
+def test_random_damage_never_ends_the_process(tmp_path):
+    for case, _, outcome in child("random", tmp_path, 0, 0, 300):
+        allowed = ("ok", "ValueError: ", "TypeError: ", "MemoryError: ")
+        assert outcome.startswith(allowed), (case, outcome)
+
+
+@pytest.mark.parametrize("is_array", [True, False])
+@pytest.mark.parametrize(
+    ("form", "damage"), [(form, damage) for form in FORMATS for damage in DAMAGES[form]]
+)
+def test_message_says_what_is_wrong(form, damage, is_array):
+    Z = damaged(D, form, damage, is_array)
+    with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*Make it anew"):
+        sf.represent(Z, np.ones((2, 8)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_sound_matrices_of_every_format_give_one_result(form, kind):
+    Z = getattr(sp, f"{form}_{kind}")(D)
+    expected = sf.factorize(sp.csr_array(D), **FEW)
+    np.testing.assert_array_equal(sf.factorize(Z, **FEW).A, expected.A)
+    np.testing.assert_array_equal(Z.toarray(), D)
+
+
+def misaligned(array):
+    """Return a copy that begins at an odd address."""
+    buffer = np.zeros(array.nbytes + 1, dtype=np.uint8)
+    copy = buffer[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def strided(array):
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
+    wide[..., ::2] = array
+    return wide[..., ::2]
+
+
+def backwards(array):
+    return np.ascontiguousarray(array[::-1])[::-1]
+
+
+def read_only(array):
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def foreign(array):
+    return array.astype(array.dtype.newbyteorder(">"))
+
+
+LAYOUTS = [misaligned, strided, backwards, read_only, foreign, np.asfortranarray, np.ma.array]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_of_dense_arrays_are_alike(layout, dtype):
+    X = D.astype(dtype)
+    Z = layout(X)
+    model = sf.NMF(**FEW)
+    expected, A = sf.factorize(X, **FEW), np.ones((2, 8), dtype=dtype)
+    for found in (sf.factorize(Z, **FEW), model.fit(Z)):
+        components = found.components_ if found is model else found.A
+        assert components.dtype == dtype
+        np.testing.assert_allclose(components, expected.A, rtol=1e-4)
+    np.testing.assert_allclose(sf.represent(Z, layout(A)), sf.represent(X, A), rtol=1e-4)
+    np.testing.assert_allclose(model.transform(Z), sf.represent(X, model.components_), rtol=1e-4)
+    weighted = sf.factorize(X, X_weights=layout(X), **FEW)
+    np.testing.assert_allclose(weighted.A, sf.factorize(X, X_weights=X, **FEW).A, rtol=1e-4)
+    S, A = np.ones((12, 2), dtype=dtype), np.ones((2, 8), dtype=dtype) + X[:2]
+    started = sf.factorize(X, init=(layout(S), layout(A)), **FEW)
+    np.testing.assert_allclose(started.A, sf.factorize(X, init=(S, A), **FEW).A, rtol=1e-4)
+    np.testing.assert_array_equal(
+        sf.complete(Z, rank=1, random_state=0, n_threads=1).left.dtype, np.dtype(dtype)
+    )
+    assert np.isclose(sf.metrics.hoyer_sparsity(Z), sf.metrics.hoyer_sparsity(X))
+
+
+@pytest.mark.parametrize("layout", [misaligned, strided, backwards, read_only, foreign])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr"])
+def test_layouts_of_sparse_parts_are_alike(layout, form):
+    X = sp.csr_array(D)
+    Z = getattr(sp, f"{form}_array")(D)
+    Z.data = layout(Z.data)
+    if form == "coo":
+        set_coordinates(Z, [layout(index) for index in coordinates(Z)])
+    else:
+        Z.indptr, Z.indices = layout(Z.indptr), layout(Z.indices)
+    expected = sf.factorize(X, **FEW).A
+    np.testing.assert_allclose(sf.factorize(Z, **FEW).A, expected)
+    np.testing.assert_allclose(sf.NMF(**FEW).fit(Z).components_, expected)
+    found = sf.complete(Z, rank=1, random_state=0, n_threads=1)
+    np.testing.assert_allclose(found.right, sf.complete(X, rank=1, random_state=0).right)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.longdouble, bool])
+def test_other_numbers_become_float64(dtype):
+    X = (D > 0).astype(dtype)
+    expected = sf.factorize(X.astype(float), **FEW).A
+    forms = [X] if dtype == np.float16 else [X, sp.csr_array(X)]  # SciPy has no sparse float16
+    for Z in forms:
+        np.testing.assert_allclose(sf.factorize(Z, **FEW).A, expected)
+        np.testing.assert_allclose(sf.NMF(**FEW).fit(Z).components_, expected)
+
+
+def test_masked_entries_are_missing_where_entries_may_be():
+    hidden = np.zeros(D.shape, dtype=bool)
+    hidden[3, 4] = hidden[7, 0] = True
+    Z, X = np.ma.array(D, mask=hidden), np.where(hidden, np.nan, D)
+    np.testing.assert_array_equal(sf.factorize(Z, **FEW).A, sf.factorize(X, **FEW).A)
+    np.testing.assert_array_equal(sf.NMF(**FEW).fit(Z).components_, sf.factorize(X, **FEW).A)
+    completed = [sf.complete(M, rank=1, random_state=0, n_threads=1).right for M in (Z, X)]
+    np.testing.assert_array_equal(*completed)
+    filled = [sf.LowRankImputer(rank=1, random_state=0).fit_transform(M) for M in (Z, X)]
+    np.testing.assert_array_equal(*filled)
+    labels = np.ma.array(np.arange(12) % 2 + 5, mask=hidden.any(axis=1))
+    model = sf.ConstrainedNMF(**FEW).fit(D, labels)
+    assert model.n_labelled_ == 10
+    assert model.classes_.tolist() == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda Z: sf.BayesianNMF(**FEW).fit(Z)),
+        ("X", lambda Z: sf.MarginNMF(**FEW).fit(Z, np.arange(12) % 2)),
+        ("X_weights", lambda Z: sf.factorize(D, X_weights=Z, **FEW)),
+        ("X_weights", lambda Z: sf.factorize(D, X_weights=sf.weights.observed(Z), **FEW)),
+        ("rows", lambda Z: sf.weights.outer(rows=Z[:, 0])),
+        ("A", lambda Z: sf.represent(D, Z[:2])),
+        ("observed", lambda Z: sf.complete(D, observed=Z, rank=1)),
+        ("X", lambda Z: sf.metrics.topic_coherence(Z, D[:2])),
+        ("S", lambda Z: sf.metrics.inter_label_sparsity(Z, np.arange(12) % 2)),
+    ],
+)
+def test_masks_are_never_dropped(name, call):
+    Z = np.ma.array(np.ones(D.shape), mask=False)
+    Z[0, 0] = np.ma.masked
+    with pytest.raises(ValueError, match=f"{name} is a masked array with masked entries"):
+        call(Z)
+
+
+UNEVEN = [[1, 0, 2], [1, 0]] * 6
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda: sf.factorize(UNEVEN, **FEW)),
+        ("X", lambda: sf.NMF(**FEW).fit(UNEVEN)),
+        ("y", lambda: sf.SSNMFClassifier().fit(D, UNEVEN)),
+        ("y", lambda: sf.SSNMFRegressor().fit(D, UNEVEN)),
+        ("y", lambda: sf.ConstrainedNMF().fit(D, UNEVEN)),
+        ("y_weights", lambda: sf.SSNMFClassifier().fit(D, np.arange(12) % 2, y_weights=UNEVEN)),
+        ("X_weights", lambda: sf.factorize(D, X_weights=UNEVEN, **FEW)),
+        ("A", lambda: sf.represent(D, UNEVEN[:2])),
+        ("M", lambda: sf.complete(UNEVEN, rank=1)),
+    ],
+)
+def test_rows_of_different_lengths_are_named(name, call):
+    with pytest.raises(ValueError, match=f"^{name} is no array: its rows have different lengths"):
+        call()
+
+
+@pytest.mark.parametrize("n_threads", [2**31, 2**40, 2**70])
+def test_too_many_threads_are_refused(n_threads):
+    calls = [
+        lambda: sf.factorize(D, **{**FEW, "n_threads": n_threads}),
+        lambda: sf.NMF(**{**FEW, "n_threads": n_threads}).fit(D),
+        lambda: sf.complete(D, rank=1, n_threads=n_threads),
+        lambda: sf.represent(D, D[:2], n_threads=n_threads),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="n_threads must be at most 2147483647; got"):
+            call()
+    assert sf.factorize(D, **{**FEW, "n_threads": 2**31 - 1}).n_iter == 5
+
+
+def test_products_with_a_low_rank_plus_sparse_matrix():
+    left, right = np.ones((12, 2)), np.ones((2, 8))
+    X = sf.LowRankPlusSparse(sp.csr_array(D), left, right)
+    dense = D + left @ right
+    for k in (1, 3, 8):
+        V, U = np.linspace(0, 1, 8 * k).reshape(8, k), np.linspace(0, 1, 12 * k).reshape(12, k)
+        np.testing.assert_allclose(X.times(V), dense @ V)
+        np.testing.assert_allclose(X.transposed_times(U), dense.T @ U)
+    with pytest.raises(ValueError, match=r"V has shape \(12, 2\); needed is \(8, 2\)"):
+        X.times(left)
+    with pytest.raises(ValueError, match=r"U has shape \(8, 2\); needed is \(12, 2\)"):
+        X.transposed_times(right.T)
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_a_dictionary_may_be_larger_than_data(loss):
+    X = np.array([[9e8, 0], [0, 1e-3]], dtype=np.float32)
+    A = np.array([[3e9, 1]], dtype=np.float32)
+    np.testing.assert_allclose(
+        sf.represent(X, A, loss=loss), sf.represent(X.astype(float), A, loss=loss), rtol=1e-5
+    )
