@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._csr import scaled_rows
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +35,7 @@ def with_row_weights(given: Any, rows: Array) -> Any:
         pattern = sp.csr_array(given.pattern)
         if pattern.shape[0] != len(rows):
             return given
-        return weights.observed(sp.csr_array(sp.diags_array(rows) @ pattern))
+        return weights.observed(scaled_rows(pattern, rows))
     if sp.issparse(given):
         return given
     array = np.asarray(given)
