@@ -93,6 +93,21 @@ def test_rank_is_estimated():
         assert error(M, fit) < 1e-2
 
 
+@pytest.mark.skipif(not FAST, reason="the reference takes too long")
+def test_the_estimated_rank_is_not_the_largest_possible():
+    """A schedule that falls fast keeps every rank that the entries allow, and fits nothing."""
+    rng = np.random.default_rng(2)
+    gaussian = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 100))
+    problems = [
+        (gaussian, np.where(rng.random((100, 100)) < 0.3, gaussian, np.nan), 3),
+        (*structured(100, 100, 5, 0.4, 0.4, 1), 5),
+    ]
+    for M, holes, rank in problems:
+        fit = sf.complete(holes, method="structured-sirls", random_state=0)
+        assert fit.rank == rank
+        assert error(M, fit) < 1e-3
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_give_the_same_bits(method):
     _, holes = structured(*((300, 200) if FAST else (40, 30)), 3, 0.5, 0.8)

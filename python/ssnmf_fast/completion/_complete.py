@@ -73,8 +73,9 @@ def complete(
         matrices; n x m arrays.
     rank : int, optional
         Rank r; the nuclear norm methods find their own and take none.  None estimates it: by the
-        number of singular values above a hundredth of the largest, or, where `gamma_min` is
-        "validate", by the error at held-out entries.
+        number of singular values above a hundredth of the largest while the regulariser falls (for
+        "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is "validate", by the
+        error at held-out entries.
     p : float, 0 to 1, optional
         Exponent of the Schatten function; by default 1, and 0 (log-determinant) for "auto", which
         knows no other unless `gamma_min` is given.

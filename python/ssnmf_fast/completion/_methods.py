@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
 _HARD = 0.8
-_RANK_ITERATIONS = 60
+_FAST_ITERATIONS, _SLOW_ITERATIONS = 60, 500  # of an estimate of the rank
 
 
 def solve(
@@ -97,12 +97,17 @@ def _run(
         )
     if options.method == "auto":
         return _auto(observations, options, start, floor, check)
+    rank = options.rank
+    if rank is None and options.method == "structured-sirls":
+        # Its own schedule falls so fast that nearly every rank the entries allow is kept.
+        slow = sirls(observations, observations.largest_rank(), 1.0, None)
+        rank = _estimated(observations, options, start, replace(slow, max_iter=_SLOW_ITERATIONS))
     schedule = _schedule(observations, options, floor)
     if start is not None:
         schedule = replace(schedule, gamma=_warm_gamma(observations, start, schedule))
     tol = 1e-5 if options.tol is None else options.tol
     if options.method != "structured-irls":
-        return run(Iteration(observations, options.rank, start, options.rng), schedule, tol, check)
+        return run(Iteration(observations, rank, start, options.rng), schedule, tol, check)
     state = StructuredIteration(observations, options.rank, start, options.rng, options.strength)
     outcome = run(state, schedule, tol, check)
     outcome.iterate = state.X
@@ -149,7 +154,8 @@ def _auto(
 ) -> Outcome:
     rank = options.rank
     if rank is None:
-        rank = _estimated(observations, options, start)
+        fast = structured(1.0, Sparsity(), None)
+        rank = _estimated(observations, options, start, replace(fast, max_iter=_FAST_ITERATIONS))
     freedom = observations.freedom(rank)
     easy = freedom < _EASY
     parameters = MatrixIrls(
@@ -167,10 +173,12 @@ def _auto(
 
 
 def _estimated(
-    observations: Observations, options: Options, start: tuple[Array, Array] | None
+    observations: Observations,
+    options: Options,
+    start: tuple[Array, Array] | None,
+    schedule: Schedule,
 ) -> int:
-    """The rank that sIRLS with a falling rank comes to."""
-    schedule = replace(structured(1.0, Sparsity(), None), max_iter=_RANK_ITERATIONS, check_every=20)
+    """The rank that sIRLS with a falling rank comes to by a schedule."""
     state = Iteration(observations, None, start, options.rng)
     run(state, schedule, 1e-4, lambda *_: False)
     return state.rank
