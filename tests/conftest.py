@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import scipy
+import scipy.sparse as sp
 from hypothesis import settings
 
 # The same examples in every run; times depend on the machine.
@@ -13,3 +15,14 @@ settings.load_profile("repeatable")
 
 for folder in ("cli", "core", "estimators", "kernels"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+
+def _random_array(shape, *, density=0.01, format="coo", dtype=None, rng=None):
+    drawn = sp.random(*shape, density=density, dtype=dtype, random_state=rng)
+    return sp.coo_array(drawn).asformat(format)
+
+
+# Tests draw sparse arrays as newer SciPy does; the package itself needs nothing of these.
+if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15):
+    sp.random_array = _random_array
+    sp.eye_array = lambda m, n=None: sp.dia_array(sp.eye(m, n))

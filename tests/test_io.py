@@ -31,25 +31,31 @@ def _parameters(**more):
     return {"n_components": 4, "tol": 0, "max_iter": 10, "random_state": 0} | more
 
 
-def _models(X, y):
-    names = np.array(["null", "eins", "zwei ☃"])
-    mixed = np.array(["a", "b", "c"], dtype=object)
-    several = np.column_stack([y == 0, y > 0]).astype(int)
-    return {
-        "NMF": sf.NMF(**_parameters()).fit(X),
-        "int": sf.SSNMFClassifier(**_parameters(supervision_weight="balanced")).fit(X, y),
-        "text": sf.SSNMFClassifier(**_parameters()).fit(X, names[y]),
-        "object": sf.SSNMFClassifier(**_parameters()).fit(X, mixed[y]),
-        "bool": sf.SSNMFClassifier(**_parameters()).fit(X, y > 0),
-        "several": sf.SSNMFClassifier(**_parameters()).fit(X, several),
-        "topics": sf.TopicSupervisedNMF(random_state=0).fit(X, [[names[k]] for k in y]),
-        "margin": sf.MarginNMF(**_parameters()).fit(X, y),
-        "constrained": sf.ConstrainedNMF(**_parameters()).fit(X, names[y]),
-        "real": sf.SSNMFRegressor(**_parameters(max_iter=np.int64(10))).fit(X, y),
-        "bayesian": sf.BayesianNMF(**_parameters(a_S="auto")).fit(X),
-        "bayesian text": sf.SupervisedBayesianNMF(**_parameters(a_lambda=2)).fit(X, names[y]),
-        "bayesian some": sf.SupervisedBayesianNMF(**_parameters()).fit(X, y - 1.0),
-    }
+NAMES_OF_CLASSES = np.array(["null", "eins", "zwei ☃"])
+MIXED = np.array(["a", "b", "c"], dtype=object)
+
+# Each fits one model to X and y.
+FITS = {
+    "NMF": lambda X, y: sf.NMF(**_parameters()).fit(X),
+    "int": lambda X, y: sf.SSNMFClassifier(**_parameters(supervision_weight="balanced")).fit(X, y),
+    "text": lambda X, y: sf.SSNMFClassifier(**_parameters()).fit(X, NAMES_OF_CLASSES[y]),
+    "object": lambda X, y: sf.SSNMFClassifier(**_parameters()).fit(X, MIXED[y]),
+    "bool": lambda X, y: sf.SSNMFClassifier(**_parameters()).fit(X, y > 0),
+    "several": lambda X, y: sf.SSNMFClassifier(**_parameters()).fit(
+        X, np.column_stack([y == 0, y > 0]).astype(int)
+    ),
+    "topics": lambda X, y: sf.TopicSupervisedNMF(random_state=0).fit(
+        X, [[NAMES_OF_CLASSES[k]] for k in y]
+    ),
+    "margin": lambda X, y: sf.MarginNMF(**_parameters()).fit(X, y),
+    "constrained": lambda X, y: sf.ConstrainedNMF(**_parameters()).fit(X, NAMES_OF_CLASSES[y]),
+    "real": lambda X, y: sf.SSNMFRegressor(**_parameters(max_iter=np.int64(10))).fit(X, y),
+    "bayesian": lambda X, y: sf.BayesianNMF(**_parameters(a_S="auto")).fit(X),
+    "bayesian text": lambda X, y: sf.SupervisedBayesianNMF(**_parameters(a_lambda=2)).fit(
+        X, NAMES_OF_CLASSES[y]
+    ),
+    "bayesian some": lambda X, y: sf.SupervisedBayesianNMF(**_parameters()).fit(X, y - 1.0),
+}
 
 
 def _intervals(model):
@@ -58,15 +64,10 @@ def _intervals(model):
     return (*model.interval_components(), *model.interval_representation())
 
 
-NAMES = ["NMF", "int", "text", "object", "bool", "several", "real"]
-NAMES += ["topics", "margin", "constrained"]
-NAMES += ["bayesian", "bayesian text", "bayesian some"]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FITS)
 def test_estimators_come_back(name, data, path):
     X, _ = data
-    model = _models(*data)[name]
+    model = FITS[name](*data)
     sf.save(model, path)
     loaded = sf.load(str(path))
     assert type(loaded) is type(model)

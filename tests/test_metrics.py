@@ -343,9 +343,12 @@ class TestSparsity:
         result = metrics.inter_label_sparsity(S, labels)
         assert result.per_topic.tolist() == [1.0] * K + [0.0]
 
-    def test_minus_one_beside_one_other_value_is_a_class(self) -> None:
+    def test_minus_one_is_a_class_only_beside_one_alone(self) -> None:
         S, labels = representation(), np.where(class_numbers() < 2, -1, 1)
-        assert metrics.inter_label_sparsity(S, labels).classes.tolist() == [-1, 1]
+        with pytest.warns(UserWarning, match="only labels in labels are -1 and 1"):
+            assert metrics.inter_label_sparsity(S, labels).classes.tolist() == [-1, 1]
+        with pytest.raises(ValueError, match="labels has one class only, 3"):
+            metrics.inter_label_sparsity(S, np.where(labels == 1, 3, -1))
         with pytest.raises(ValueError, match="labels has one class only, 1"):
             metrics.inter_label_sparsity(S, labels, unlabelled=-1)
         kept = metrics.inter_label_sparsity(S, class_numbers() - 1, unlabelled=None)

@@ -38,6 +38,11 @@ def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
     return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
 
 
+def scaled_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
+    """Return the matrix with each row multiplied by its factor, in the same structure."""
+    return with_values(matrix, matrix.data * np.repeat(factors, np.diff(matrix.indptr)))
+
+
 def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
     """The values of Z at the stored entries of a pattern, in its order."""
     if sp.issparse(Z):

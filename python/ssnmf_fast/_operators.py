@@ -166,7 +166,7 @@ class LowRankPlusSparse(SparsePlusLowRank):
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> import ssnmf_fast as sf
-    >>> X = sf.LowRankPlusSparse(sp.eye_array(50), np.ones((50, 1)), np.ones((1, 50)))
+    >>> X = sf.LowRankPlusSparse(sp.identity(50), np.ones((50, 1)), np.ones((1, 50)))
     >>> U, singular, Vt = sf.randomized_svd(X, 1, random_state=0)
     >>> float(singular[0].round(6))
     51.0

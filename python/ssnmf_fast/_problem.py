@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ from ._descent import Part, descend
 from ._dispatch import kernels
 from ._entries import Target
 from ._image import Image, Seen
-from ._reference import Rule
 from ._terms import Term
 from ._weight_forms import Separable
+
+if TYPE_CHECKING:
+    from ._reference import Rule
 
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "mm", "mu", "hals"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 from scipy.special import gammaln, psi
 
 from ._dispatch import kernels
@@ -50,7 +49,9 @@ def best_shape(slope: Callable[[float], float]) -> float:
         return _LEARNED_SHAPES[0]
     if slope(_LEARNED_SHAPES[1]) >= 0:
         return _LEARNED_SHAPES[1]
-    root = scipy.optimize.brentq(lambda logarithm: slope(float(np.exp(logarithm))), low, high)
+    from scipy.optimize import brentq  # here: importing it takes as long as the whole package
+
+    root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), low, high)
     return float(np.exp(root))
 
 

@@ -34,11 +34,16 @@ def easy():
     return structured(40, 30, 3, 0.5, 0.8)
 
 
+def of_rank(rank, method):
+    """The rank, for the methods that take one."""
+    return {} if method in ("nnm", "structured-nnm") else {"rank": rank}
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_recovery(easy, method, dtype):
     M, holes = easy
-    fit = sf.complete(holes.astype(dtype), method=method, rank=3, random_state=0)
+    fit = sf.complete(holes.astype(dtype), method=method, random_state=0, **of_rank(3, method))
     assert error(M, fit) < (5e-2 if method == "nnm" else 5e-3)
     assert fit.left.dtype == fit.right.dtype == fit.to_dense().dtype == dtype
     assert fit.left.shape == (40, fit.rank)
@@ -88,11 +93,33 @@ def test_rank_is_estimated():
         assert error(M, fit) < 1e-2
 
 
+@pytest.mark.skipif(not FAST, reason="the reference takes too long")
+def test_the_estimated_rank_is_not_the_largest_possible():
+    """A schedule that falls fast keeps every rank that the entries allow, and fits nothing."""
+    rng = np.random.default_rng(2)
+    gaussian = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 100))
+    problems = [
+        (gaussian, np.where(rng.random((100, 100)) < 0.3, gaussian, np.nan), 3),
+        (*structured(100, 100, 5, 0.4, 0.4, 1), 5),
+    ]
+    for M, holes, rank in problems:
+        fit = sf.complete(holes, method="structured-sirls", random_state=0)
+        assert fit.rank == rank
+        assert error(M, fit) < 1e-3
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_give_the_same_bits(method):
     _, holes = structured(*((300, 200) if FAST else (40, 30)), 3, 0.5, 0.8)
     fits = [
-        sf.complete(holes, method=method, rank=3, random_state=0, n_threads=threads, max_iter=3)
+        sf.complete(
+            holes,
+            method=method,
+            random_state=0,
+            n_threads=threads,
+            max_iter=3,
+            **of_rank(3, method),
+        )
         for threads in ((1, 2, 3, 5) if FAST else (1, 2))
     ]
     assert len({fit.left.tobytes() for fit in fits}) == 1
@@ -151,8 +178,12 @@ def test_predict_and_dense(easy):
     observed = ~np.isnan(holes)
     np.testing.assert_array_equal(kept[observed], M[observed])
     np.testing.assert_array_equal(kept[~observed], dense[~observed])
-    with pytest.raises(IndexError):
-        fit.predict([40], [0])
+    assert fit.predict([], []).shape == (0,)
+    for row, column, name in ((40, 0, "rows"), (-1, 0, "rows"), (0, 30, "columns"), (0, -1, "col")):
+        with pytest.raises(IndexError, match=f"{name}.* must be from 0 to"):
+            fit.predict([row], [column])
+    with pytest.raises(TypeError, match="rows must be integers"):
+        fit.predict([0.0], [0])
 
 
 def test_printed_in_a_line():
@@ -181,8 +212,9 @@ def test_nonnegative():
     M = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 30))
     holes = np.where(rng.random(M.shape) < 0.6, M, np.nan)
     for method in METHODS:
-        assert sf.complete(holes, method=method, rank=3, max_iter=30).to_dense().min() < 0
-        bounded = sf.complete(holes, method=method, rank=3, nonnegative=True, max_iter=30)
+        options = {"method": method, "max_iter": 30, **of_rank(3, method)}
+        assert sf.complete(holes, **options).to_dense().min() < 0
+        bounded = sf.complete(holes, nonnegative=True, **options)
         assert bounded.to_dense().min() >= 0
         assert bounded.lower == 0
     assert sf.complete(np.abs(holes), rank=3, max_iter=2).lower == 0
@@ -252,6 +284,43 @@ def test_callback_stops(easy):
     assert not fit.converged
 
 
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("wanted", [1, 4, 30])
+def test_callback_stops_the_search_too(easy, biases, wanted):
+    _, holes = easy
+    seen = []
+
+    def callback(state):
+        seen.append(state)
+        return len(seen) == wanted
+
+    fit = sf.complete(holes, gamma_min="validate", biases=biases, callback=callback, random_state=0)
+    assert len(seen) == wanted
+    assert not fit.converged
+    assert fit.history[-1] == seen[-1]
+    assert (fit.n_iter, fit.gamma) == (seen[-1].iteration, seen[-1].gamma)
+    low_rank = fit.left[:, : fit.rank] @ fit.right[: fit.rank]
+    np.testing.assert_allclose(low_rank, seen[-1].left @ seen[-1].right, atol=1e-12)
+    assert np.isfinite(fit.to_dense()).all()
+
+
+def test_iterate_of_structured_irls(easy):
+    """The completion is the low-rank part; the iterate of Algorithm 1 is there beside it."""
+    M, holes = easy
+    for shift in (0.0, 5.0):
+        fit = sf.complete(
+            holes + shift, method="structured-irls", rank=3, random_state=0, fill_value=shift
+        )
+        observed = ~np.isnan(holes)
+        np.testing.assert_array_equal(fit.iterate[observed], (holes + shift)[observed])
+        assert np.linalg.matrix_rank(fit.iterate - shift, tol=1e-8) > fit.rank
+        gap = fit.iterate - fit.to_dense(keep_observed=True)
+        assert 0 < np.linalg.norm(gap) < 0.3 * np.linalg.norm(M)
+        singular = np.linalg.svd(fit.iterate - shift, compute_uv=False)
+        np.testing.assert_allclose(singular[:3], fit.singular_values, rtol=1e-2)
+    assert sf.complete(holes, rank=3, random_state=0).iterate is None
+
+
 @pytest.mark.skipif(not FAST, reason="the reference is not made for such sizes")
 def test_no_dense_array():
     rng = np.random.default_rng(0)
@@ -292,15 +361,15 @@ def test_degenerate_matrices():
     full = np.outer(np.arange(4.0), np.arange(5.0))
     for method in METHODS:
         for data in (np.zeros((4, 5)), full, np.array([[2.0]]), np.ones((1, 6)), np.ones((6, 1))):
-            fit = sf.complete(data, method=method, rank=1)
+            fit = sf.complete(data, method=method, **of_rank(1, method))
             np.testing.assert_allclose(fit.to_dense(keep_observed=True), data, atol=1e-12)
             np.testing.assert_allclose(fit.to_dense(), data, atol=0.1 * max(1, data.max()))
-        whole = sf.complete(full, method=method, rank=4, max_iter=50)
+        whole = sf.complete(full, method=method, max_iter=50, **of_rank(4, method))
         assert np.isfinite(whole.to_dense()).all()
         empty = full.copy()
         empty[1] = empty[:, 2] = np.nan
         with pytest.warns(UserWarning, match="1 rows and 1 columns of M"):
-            fit = sf.complete(empty, method=method, rank=1)
+            fit = sf.complete(empty, method=method, **of_rank(1, method))
         assert np.isfinite(fit.to_dense()).all()
         np.testing.assert_allclose(fit.to_dense()[1], 0, atol=1e-6)
 
@@ -342,14 +411,22 @@ BAD = [
     ({"rank": 0}, ValueError, "rank must be at least 1"),
     ({"method": "als"}, ValueError, "method must be one of"),
     ({"p": 1.5}, ValueError, "p must be from 0 to 1"),
-    ({"q": -1}, ValueError, "q must be"),
+    ({"method": "structured-irls", "q": -1}, ValueError, "q must be"),
     ({"p": 1.0}, ValueError, "has p = 0"),
     ({"sparsity": -1.0}, ValueError, "sparsity must be"),
-    ({"sparsity_step": "newton"}, ValueError, "sparsity_step must be one of"),
-    ({"missing_norm": "l0"}, ValueError, "missing_norm must be one of"),
+    (
+        {"method": "structured-sirls", "sparsity_step": "newton"},
+        ValueError,
+        "sparsity_step must be one of",
+    ),
+    (
+        {"method": "structured-nnm", "missing_norm": "l0"},
+        ValueError,
+        "missing_norm must be one of",
+    ),
     ({"gamma_min": 0}, ValueError, "above 0"),
     ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
-    ({"gamma_min": "validate", "method": "nnm"}, ValueError, "needs method"),
+    ({"gamma_min": "validate", "method": "structured-irls"}, ValueError, "needs method"),
     ({"gamma_min": 0.1, "sparsity": 1.0}, ValueError, "sparsity has no part"),
     (
         {"gamma_min": 0.1, "init": (np.ones((4, 1)), np.ones((1, 3)))},
@@ -378,6 +455,37 @@ BAD = [
     ({"M": ([0], [0], [1.0]), "observed": np.ones((1, 1))}, ValueError, "observed must be None"),
     ({"M": ([2, 1, 2], [1, 0, 1], [1.0, 2, 3])}, ValueError, r"\[2, 1\] more than once"),
 ]
+
+
+# Options that only some methods use, with a value other than the default, and these methods.
+USED_BY = {
+    "rank": (1, METHODS[:5]),
+    "p": (0.5, METHODS[1:5]),
+    "q": (0.5, ("structured-sirls", "structured-irls")),
+    "sparsity": (0.3, ("auto", "structured-sirls", "structured-irls", "structured-nnm")),
+    "sparsity_decay": (0.5, ("structured-sirls",)),
+    "sparsity_step": ("explicit", ("structured-sirls",)),
+    "missing_norm": ("l2", ("structured-nnm",)),
+    "gamma_min": (0.1, METHODS[:5]),
+    "init": ((np.ones((40, 1)), np.ones((1, 30))), METHODS[:5]),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", USED_BY)
+def test_an_option_changes_the_result_or_is_refused(easy, method, name):
+    _, holes = easy
+    value, users = USED_BY[name]
+    options = {"method": method, "random_state": 0, "max_iter": 25, "tol": 0.0}
+    if method in users:
+        changed = sf.complete(holes, **options, **{name: value}).to_dense()
+        assert not np.array_equal(changed, sf.complete(holes, **options).to_dense())
+        return
+    message = "has p = 0; got 0.5" if (method, name) == ("auto", "p") else f"does not use {name}"
+    with pytest.raises(ValueError, match=message) as raised:
+        sf.complete(holes, **options, **{name: value})
+    if message.startswith("does not"):
+        assert str(raised.value).endswith(", ".join(map(repr, users)) + ".")
 
 
 @pytest.mark.parametrize(("changes", "kind", "message"), BAD)
@@ -419,13 +527,13 @@ def test_repeated_entries_are_named():
 def test_fuzz(data, method, rank, p, q, noisy, fill_value, nonnegative):
     """Any input gives a finite completion or a clear error."""
     options = {"gamma_min": "validate", "biases": fill_value == 0} if noisy else {}
+    for name, value in (("rank", rank), ("p", p), ("q", q)):
+        if method in USED_BY[name][1]:
+            options[name] = value
     try:
         fit = sf.complete(
             data,
             method=method,
-            rank=rank,
-            p=p,
-            q=q,
             fill_value=fill_value,
             nonnegative=nonnegative,
             max_iter=8,

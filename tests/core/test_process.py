@@ -20,7 +20,7 @@ import sys
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
 rng = np.random.default_rng(0)
-X = sp.random_array((400, 300), density=0.1, format="csr", rng=1)
+X = sp.random(400, 300, density=0.1, format="csr", random_state=1)
 Y = np.eye(3)[rng.integers(0, 3, 400)]
 parts = []
 for r in ("frobenius", "kullback-leibler"):
@@ -74,7 +74,7 @@ import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-X = sp.random_array((20000, 2000), density=0.02, format="csr", rng=1)
+X = sp.random(20000, 2000, density=0.02, format="csr", random_state=1)
 print("ready", flush=True)
 try:
     sf.factorize(X, n_components=20, reconstruction="kullback-leibler", tol=0, max_iter=10**6)

@@ -24,7 +24,7 @@ import os, threading, warnings
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-X = sp.random_array((4000, 1500), density=0.02, format="csr", rng=0)
+X = sp.random(4000, 1500, density=0.02, format="csr", random_state=0)
 
 def fit(n_threads):
     return sf.factorize(X, n_components=10, random_state=0, max_iter=3, n_threads=n_threads).S

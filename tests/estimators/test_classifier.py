@@ -88,12 +88,20 @@ def test_pandas_labels(small):
     assert np.array_equal(_model().fit(X, categories).components_, expected.components_)
 
 
-def test_minus_one_is_a_class_where_it_is_one_of_two(small):
+def test_minus_one_is_a_class_only_beside_one_alone(small):
     X, y = small
     signs = np.where(y == 0, -1, 1)
-    model = _model().fit(X, signs)
-    assert list(model.classes_) == [-1, 1]
-    assert model.score(X, signs) > 0.9
+    for form in (signs, signs.astype(float), np.where(y == 2, None, signs)):
+        with pytest.warns(UserWarning, match=r"only labels in y are -1 and 1.*unlabelled=None"):
+            model = _model().fit(X, form)
+        assert list(model.classes_) == [-1, 1]
+        assert model.score(X, form) > 0.9
+    assert list(_model(unlabelled=None).fit(X, signs).classes_) == [-1, 1]
+    for other in (0, 3):
+        with pytest.raises(ValueError, match=f"one class only, {other}"):
+            _model().fit(X, np.where(y == 0, -1, other))
+    with pytest.raises(ValueError, match="no labelled sample"):
+        _model().fit(X, np.full(len(X), -1))
     with pytest.raises(ValueError, match="one class only, 1"):
         _model(unlabelled=-1).fit(X, signs)
     three = np.where(y == 2, 5, signs)

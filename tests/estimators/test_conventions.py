@@ -51,6 +51,7 @@ _NEGATIVE_DATA = {
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
 @pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
+@pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
     [estimator() for estimator in ESTIMATORS + BAYESIAN],
     expected_failed_checks=lambda e: _NEGATIVE_DATA.get(type(e).__name__, {}),

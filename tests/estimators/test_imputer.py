@@ -64,7 +64,12 @@ def test_exact_low_rank(method):
     X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 12))
     given = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     imputer = sf.LowRankImputer(
-        2, method=method, gamma_min=None, biases=False, random_state=0, tol=1e-8
+        None if method == "nnm" else 2,
+        method=method,
+        gamma_min=None,
+        biases=False,
+        random_state=0,
+        tol=1e-8,
     )
     tolerance = 0.1 if method == "nnm" else 1e-3
     np.testing.assert_allclose(imputer.fit_transform(given), X, atol=tolerance)
@@ -105,6 +110,10 @@ def test_saved(table, tmp_path):
         ({"rank": 11}, "rank must be at most"),
         ({"method": "als"}, "method must be one of"),
         ({"gamma_min": None}, "biases=True needs gamma_min"),
+        (
+            {"rank": 2, "method": "nnm", "gamma_min": None, "biases": False},
+            "'nnm' does not use rank",
+        ),
     ],
 )
 def test_bad_options(table, options, message):

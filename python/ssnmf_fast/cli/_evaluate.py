@@ -38,13 +38,17 @@ class Task:
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together or with the data."""
-        from ..completion._methods import _WITH_NOISE
+        from ..completion._options import WITH_LEVELS, refuse_unused
 
         n, m = self.matrix.shape
         if self.options.rank is not None and self.options.rank > min(n, m):
             raise UsageError(f"--rank {self.options.rank} is too large for {n} x {m} entries")
-        if self.noisy and self.options.method not in _WITH_NOISE:
+        if self.noisy and self.options.method not in WITH_LEVELS:
             raise UsageError(f"--method {self.options.method} fits exactly; add --exact")
+        try:
+            refuse_unused(self.options.method, {"rank": self.options.rank})
+        except ValueError as error:
+            raise UsageError(str(error)) from error
 
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
@@ -164,7 +168,7 @@ def _errors(guess: Array, truth: Array) -> dict[str, float]:
 
 def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
     """Predict by means of rows and columns, drawn to zero where there are few entries."""
-    from ..completion._noisy import Biases
+    from ..completion._biases import Biases
 
     biases = Biases(matrix)
     biases.refit(0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..completion._methods import METHODS
+from ..completion._options import METHODS
 from ._arguments import DEFAULT, add_common, add_reading, add_safe_csv, add_threads
 from ._option_types import fraction, natural, positive
 from ._repeats import DUPLICATES

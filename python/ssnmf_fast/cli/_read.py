@@ -13,6 +13,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from .._missing import is_missing
 from .._sound import sound
 from ._delimited import delimited_rows
 from ._errors import UsageError
@@ -110,7 +111,7 @@ def read_lines(path: Path, encoding: str) -> list[str]:
 
 def clean_labels(values: list[Any]) -> list[str | None]:
     """Return labels as text, None where there is none."""
-    return [None if v is None or v != v else str(v).strip() or None for v in values]
+    return [None if is_missing(v) else str(v).strip() or None for v in values]
 
 
 def _read_npz(path: Path) -> Any:

@@ -13,7 +13,8 @@ from .._random import generator
 from .._threads import resolve_threads
 from .._validation import check_integer, check_option, check_real
 from ._irls import Check, Progress
-from ._methods import METHODS, Options, solve
+from ._methods import solve
+from ._options import METHODS, Options, refuse_unused
 from ._read import read_observed
 from ._result import Completion, CompletionState
 
@@ -28,11 +29,11 @@ def complete(
     method: str = "auto",
     rank: int | None = None,
     p: float | None = None,
-    q: float = 1.0,
+    q: float | None = None,
     sparsity: float | None = None,
-    sparsity_decay: float = 1.0,
-    sparsity_step: Literal["proximal", "explicit"] = "proximal",
-    missing_norm: Literal["l1", "l2"] = "l1",
+    sparsity_decay: float | None = None,
+    sparsity_step: Literal["proximal", "explicit"] | None = None,
+    missing_norm: Literal["l1", "l2"] | None = None,
     gamma_min: float | Literal["validate"] | None = None,
     biases: bool = False,
     fill_value: float = 0.0,
@@ -66,28 +67,33 @@ def complete(
         "sirls", "structured-sirls": gradient steps on the smoothed Schatten-p function, the latter
         with steps towards sparsity of the missing entries [1]_ (2.2.3, Algorithm 2).
         "irls", "structured-irls": the weighted least-squares problems solved exactly
-        ([1]_ (2.6), Algorithm 1); the latter stores an n x m array.
+        ([1]_ (2.6), Algorithm 1).  The latter stores an n x m array, the iterate X of Algorithm 1;
+        the completion is its low-rank part, and its attribute `iterate` is X.
         "nnm", "structured-nnm": nuclear norm minimisation ([1]_ (2.2), (2.7)) by ADMM, for small
         matrices; n x m arrays.
     rank : int, optional
-        Rank r.  None estimates it: by the gap of the singular values, or, where `gamma_min` is
-        "validate", by the error at held-out entries.
-    p : float, 0 to 1
+        Rank r; the nuclear norm methods find their own and take none.  None estimates it: by the
+        number of singular values above a hundredth of the largest while the regulariser falls (for
+        "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is "validate", by the
+        error at held-out entries.
+    p : float, 0 to 1, optional
         Exponent of the Schatten function; by default 1, and 0 (log-determinant) for "auto", which
         knows no other unless `gamma_min` is given.
-    q : float, 0 to 1
-        Exponent of the sparsity of missing entries, for "structured-sirls" and "structured-irls".
+    q : float, 0 to 1, optional
+        Exponent of the sparsity of missing entries, for "structured-sirls" and "structured-irls";
+        by default 1.
     sparsity : float, optional
         Strength of the sparsity of missing entries; 0 turns it off.  For "structured-sirls" the
         step c (default 1e-6), for "structured-irls" and "structured-nnm" alpha (default 1 and
         0.01), for "auto" lambda (default 200); all in units of data of spectral norm 1.
-    sparsity_decay : float, 0 to 1
-        The step c of "structured-sirls" is multiplied by it in every iteration; 1 is the thesis.
-    sparsity_step : {"proximal", "explicit"}
-        Form of that step.  "explicit" is that of the thesis, which overshoots late in long runs and
-        diverges for q < 1.
-    missing_norm : {"l1", "l2"}
-        Norm of the missing entries in "structured-nnm".
+    sparsity_decay : float, 0 to 1, optional
+        The step c of "structured-sirls" is multiplied by it in every iteration; by default 1, as
+        in the thesis.
+    sparsity_step : {"proximal", "explicit"}, optional
+        Form of that step; by default "proximal".  "explicit" is that of the thesis, which
+        overshoots late in long runs and diverges for q < 1.
+    missing_norm : {"l1", "l2"}, optional
+        Norm of the missing entries in "structured-nnm"; by default "l1".
     gamma_min : float or "validate", optional
         Where the regulariser stops, relative to the squared spectral norm of the observed entries.
         None lets it vanish, for exact data.  For noisy data a larger one keeps the model from
@@ -115,7 +121,9 @@ def complete(
     n_threads : int, optional
         Number of threads; it does not change the result.  None takes what the machine grants.
     callback : callable, optional
-        Called with a :class:`CompletionState` after every check; returning True stops.
+        Called with a :class:`CompletionState` after every check, those of the search of
+        ``gamma_min="validate"`` included.  Returning True stops everything; the completion is then
+        what the fit in hand has reached, during the search one that saw nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, lines elsewhere.
 
@@ -132,7 +140,8 @@ def complete(
     ------
     ValueError, TypeError
         For bad input: no observed entry, repeated entries, infinities, a mask of another shape, a
-        rank above min(n, m), an unknown option; the message names the argument.
+        rank above min(n, m), an option that the method does not use; the message names the
+        argument.
 
     Notes
     -----
@@ -158,16 +167,31 @@ def complete(
     >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
     True
     """
+    check_option(method, "method", METHODS)
+    choices = {
+        "rank": rank,
+        "p": p,
+        "q": q,
+        "sparsity": sparsity,
+        "sparsity_decay": sparsity_decay,
+        "sparsity_step": sparsity_step,
+        "missing_norm": missing_norm,
+        "gamma_min": gamma_min,
+        "init": init,
+    }
+    refuse_unused(method, choices)
     options = Options(
-        method=check_option(method, "method", METHODS),
+        method=method,
         rank=None if rank is None else check_integer(rank, "rank", 1),
         p=None if p is None else _share(p, "p"),
-        q=_share(q, "q"),
+        q=1.0 if q is None else _share(q, "q"),
         sparsity=None if sparsity is None else check_real(sparsity, "sparsity"),
-        sparsity_decay=_share(sparsity_decay, "sparsity_decay"),
-        proximal=check_option(sparsity_step, "sparsity_step", ("proximal", "explicit"))
-        == "proximal",
-        missing_norm=check_option(missing_norm, "missing_norm", ("l1", "l2")),
+        sparsity_decay=1.0 if sparsity_decay is None else _share(sparsity_decay, "sparsity_decay"),
+        proximal=sparsity_step is None
+        or check_option(sparsity_step, "sparsity_step", ("proximal", "explicit")) == "proximal",
+        missing_norm="l1"
+        if missing_norm is None
+        else check_option(missing_norm, "missing_norm", ("l1", "l2")),
         gamma_min=_gamma_min(gamma_min),
         biases=_flag(biases, "biases"),
         nonnegative=None if nonnegative is None else _flag(nonnegative, "nonnegative"),

@@ -46,6 +46,7 @@ class Outcome:
     n_iter: int = 0
     converged: bool = False
     n_biases: int = 0  # columns of the factors after those of the singular values
+    iterate: Array | None = None  # where a method stores it, n x m
 
 
 # Progress, the factors F and G, and the scale of F in the units of the data.

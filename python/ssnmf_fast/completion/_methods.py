@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._arrays import padded
+from .._csr import entry_rows
 from .._thin import square
 from ._dense_irls import StructuredIteration
 from ._irls import Check, Iteration, Outcome, run
@@ -17,93 +18,22 @@ from ._matrix_irls import MatrixIrls, run_matrix_irls
 from ._noisy import NoisyOptions, run_noisy
 from ._nuclear import run_nuclear
 from ._observations import Observations
+from ._options import Options
 from ._result import Completion, CompletionState
 from ._schedule import Schedule, Sparsity, sirls, structured
 
 Array = npt.NDArray[Any]
 
-METHODS = (
-    "auto",
-    "sirls",
-    "structured-sirls",
-    "irls",
-    "structured-irls",
-    "nnm",
-    "structured-nnm",
-)
-_WITH_NOISE = ("auto", "sirls", "irls")
-_SPARSITY = {
-    "structured-sirls": 1e-6,
-    "structured-irls": 1.0,
-    "structured-nnm": 0.01,
-    "auto": 200.0,
-}
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
 _HARD = 0.8
-_RANK_ITERATIONS = 60
-
-
-@dataclass(frozen=True)
-class Options:
-    """Checked arguments of :func:`ssnmf_fast.complete`."""
-
-    method: str
-    rank: int | None
-    p: float | None
-    q: float
-    sparsity: float | None
-    sparsity_decay: float
-    proximal: bool
-    missing_norm: str
-    gamma_min: Any
-    biases: bool
-    nonnegative: bool | None
-    fill_value: float
-    max_iter: int | None
-    tol: float | None
-    rng: np.random.Generator
-    n_threads: int
-
-    def check(self) -> None:
-        """Raise ValueError for options that do not go together."""
-        noisy = self.gamma_min is not None
-        if self.biases and not (noisy and self.method in _WITH_NOISE):
-            raise ValueError(
-                "biases=True needs gamma_min (a number or 'validate') and method "
-                f"{', '.join(map(repr, _WITH_NOISE))}; got gamma_min={self.gamma_min!r}, "
-                f"method={self.method!r}."
-            )
-        if noisy and self.method in _WITH_NOISE and self.sparsity is not None:
-            raise ValueError(
-                "sparsity has no part in a fit with gamma_min; leave one of them out, or take "
-                "method 'structured-sirls'."
-            )
-        if self.method == "auto" and not noisy and self.p not in (None, 0.0):
-            raise ValueError(
-                f"method 'auto' without gamma_min has p = 0; got {self.p:g}. Leave p out, or take "
-                "method 'irls' or 'sirls'."
-            )
-        if self.biases and self.fill_value != 0:
-            raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
-        if self.gamma_min == "validate" and self.method not in _WITH_NOISE:
-            raise ValueError(
-                f"gamma_min='validate' needs method {', '.join(map(repr, _WITH_NOISE))}; got "
-                f"{self.method!r}."
-            )
-
-    @property
-    def strength(self) -> float:
-        """The sparsity in force."""
-        if self.sparsity is not None:
-            return self.sparsity
-        return _SPARSITY.get(self.method, 0.0)
+_FAST_ITERATIONS, _SLOW_ITERATIONS = 60, 500  # of an estimate of the rank
 
 
 def solve(
     matrix: sp.csr_array, options: Options, start: tuple[Array, Array] | None, check: Check
 ) -> Completion:
     """Complete the matrix of the observed entries."""
-    noisy = options.gamma_min is not None and options.method in _WITH_NOISE
+    noisy = options.by_levels
     if noisy and start is not None:
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
@@ -152,7 +82,9 @@ def _run(
     if observations.norm == 0:
         n, m = observations.shape
         zeros = np.zeros((n, 1), observations.dtype), np.zeros((m, 1), observations.dtype)
-        return Outcome(*zeros, np.zeros(1), 0.0, converged=True)
+        stored = options.method == "structured-irls"
+        iterate = np.zeros((n, m), observations.dtype) if stored else None
+        return Outcome(*zeros, np.zeros(1), 0.0, converged=True, iterate=iterate)
     if options.method in ("nnm", "structured-nnm"):
         return run_nuclear(
             observations,
@@ -165,17 +97,21 @@ def _run(
         )
     if options.method == "auto":
         return _auto(observations, options, start, floor, check)
+    rank = options.rank
+    if rank is None and options.method == "structured-sirls":
+        # Its own schedule falls so fast that nearly every rank the entries allow is kept.
+        slow = sirls(observations, observations.largest_rank(), 1.0, None)
+        rank = _estimated(observations, options, start, replace(slow, max_iter=_SLOW_ITERATIONS))
     schedule = _schedule(observations, options, floor)
     if start is not None:
         schedule = replace(schedule, gamma=_warm_gamma(observations, start, schedule))
-    state: Iteration
-    if options.method == "structured-irls":
-        state = StructuredIteration(
-            observations, options.rank, start, options.rng, options.strength
-        )
-    else:
-        state = Iteration(observations, options.rank, start, options.rng)
-    return run(state, schedule, 1e-5 if options.tol is None else options.tol, check)
+    tol = 1e-5 if options.tol is None else options.tol
+    if options.method != "structured-irls":
+        return run(Iteration(observations, rank, start, options.rng), schedule, tol, check)
+    state = StructuredIteration(observations, options.rank, start, options.rng, options.strength)
+    outcome = run(state, schedule, tol, check)
+    outcome.iterate = state.X
+    return outcome
 
 
 def _schedule(observations: Observations, options: Options, floor: float) -> Schedule:
@@ -218,7 +154,8 @@ def _auto(
 ) -> Outcome:
     rank = options.rank
     if rank is None:
-        rank = _estimated(observations, options, start)
+        fast = structured(1.0, Sparsity(), None)
+        rank = _estimated(observations, options, start, replace(fast, max_iter=_FAST_ITERATIONS))
     freedom = observations.freedom(rank)
     easy = freedom < _EASY
     parameters = MatrixIrls(
@@ -236,10 +173,12 @@ def _auto(
 
 
 def _estimated(
-    observations: Observations, options: Options, start: tuple[Array, Array] | None
+    observations: Observations,
+    options: Options,
+    start: tuple[Array, Array] | None,
+    schedule: Schedule,
 ) -> int:
-    """The rank that sIRLS with a falling rank comes to."""
-    schedule = replace(structured(1.0, Sparsity(), None), max_iter=_RANK_ITERATIONS, check_every=20)
+    """The rank that sIRLS with a falling rank comes to by a schedule."""
     state = Iteration(observations, None, start, options.rng)
     run(state, schedule, 1e-4, lambda *_: False)
     return state.rank
@@ -263,4 +202,18 @@ def _completion(
         converged=outcome.converged,
         lower=lower,
         observed=matrix,
+        iterate=_iterate(matrix, outcome.iterate, observations, lower),
     )
+
+
+def _iterate(
+    matrix: sp.csr_array, X: Array | None, observations: Observations, lower: float
+) -> Array | None:
+    """The dense iterate of a method that stores one, in the units of the data."""
+    if X is None:
+        return None
+    X *= X.dtype.type(observations.scale)
+    X += X.dtype.type(observations.offset)
+    np.maximum(X, X.dtype.type(lower), out=X)
+    X[entry_rows(matrix.indptr), matrix.indices] = matrix.data  # without the rounding of scaling
+    return X

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from .._arrays import padded
 from .._csr import entry_rows, without
 from .._thin import square
+from ._biases import Biases
 from ._irls import Check, Iteration, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._schedule import Schedule, Sparsity
@@ -33,8 +34,6 @@ _RANKS = (1, 2, 5, 10, 20, 40)
 _LEAD = 2.0  # of the first level of a rank over one that was near the best of the rank before
 _GAIN, _LOSS = 1e-3, 2e-3  # of the error, relative: what counts, and what ends the search at once
 _RANKS_WITHOUT_GAIN = 2
-BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
-_BIAS_SWEEPS = 5
 
 
 @dataclass(frozen=True)
@@ -50,38 +49,17 @@ class NoisyOptions:
     max_iter: int | None = None
 
 
-class Biases:
-    """Means of rows and of columns of what the low-rank part leaves, drawn to zero."""
+class _Watch:
+    """A check that keeps in mind whether it has asked to stop."""
 
-    def __init__(self, matrix: sp.csr_array) -> None:
-        n, m = matrix.shape
-        self._raw = matrix.data.astype(np.float64)
-        self._rows = entry_rows(matrix.indptr)
-        self._columns = matrix.indices
-        self._counts = (
-            np.bincount(self._rows, minlength=n) + BIAS_RIDGE,
-            np.bincount(self._columns, minlength=m) + BIAS_RIDGE,
-        )
-        self.mean = float(self._raw.mean())
-        self.rows, self.columns = np.zeros(n), np.zeros(m)
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self.stopped = False
 
-    def refit(self, low_rank: Array | float) -> Array:
-        """Fit both to the data minus `low_rank`; return the data minus the biases."""
-        left = self._raw - self.mean - low_rank
-        for _ in range(_BIAS_SWEEPS):
-            self.columns = self._means(left - self.rows[self._rows], 1)
-            self.rows = self._means(left - self.columns[self._columns], 0)
-        return np.asarray(self._raw - self.at(self._rows, self._columns))
-
-    def _means(self, values: Array, side: int) -> Array:
-        places = (self._rows, self._columns)[side]
-        counts = self._counts[side]
-        means: Array = np.bincount(places, values, minlength=len(counts)) / counts
-        return means
-
-    def at(self, rows: Array, columns: Array) -> Array:
-        values: Array = self.mean + self.rows[rows] + self.columns[columns]
-        return values
+    def __call__(self, progress: Progress, fit: NoisyFit) -> bool:
+        F, G = fit.state.F, fit.state.G
+        self.stopped = bool(self._check(progress, F, G, fit.observations.scale))
+        return self.stopped
 
 
 class NoisyFit:
@@ -107,6 +85,7 @@ class NoisyFit:
         if self.biases is not None and start is not None:
             self._refit_biases(self.biases)
         self._options = options
+        self.history: list[Progress] = []
         self.n_iter = 0
         self.finished = False
 
@@ -118,7 +97,9 @@ class NoisyFit:
             observations = self.state.observations
             residual = observations.relative(observations.residuals(self.state.F, self.state.G))
             self.finished = gamma <= last and not self._exhausted
-            yield Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
+            progress = Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
+            self.history.append(progress)
+            yield progress
             if gamma <= last or self._exhausted:
                 return
             gamma = max(gamma * _LEVEL, last)
@@ -196,9 +177,11 @@ def validated(
     options: NoisyOptions,
     rng: np.random.Generator,
     n_threads: int,
-    check: Check,
-) -> tuple[int, float]:
+    watch: _Watch,
+) -> tuple[int, float] | NoisyFit:
     """Choose rank and gamma by the error at a tenth of the observed entries.
+
+    Return the fit in hand instead if `watch` asks to stop.
 
     A rank starts from what the one before reached, a little above the gamma that it needed: going
     through all levels anew takes up to three times as long, and chooses no better.  Only where the
@@ -217,7 +200,9 @@ def validated(
         for before in [None] if last is None else [last, None]:
             start = None if before is None else before.factors
             fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads, start)
-            last = _best_level(fit, options, matrix.data[held], places, check, before)
+            last = _best_level(fit, options, matrix.data[held], places, watch, before)
+            if watch.stopped:
+                return fit
             if not last.is_first:
                 break
         assert last is not None
@@ -235,7 +220,7 @@ def _best_level(
     options: NoisyOptions,
     truth: Array,
     places: tuple[Array, Array],
-    check: Check,
+    watch: _Watch,
     before: _Best | None,
 ) -> _Best:
     """Go through the levels, from near the best one of the rank before, until none gains."""
@@ -250,8 +235,7 @@ def _best_level(
             best, worse = _Best(error, progress.gamma, factors=(fit.state.F, fit.state.G)), 0
         else:
             worse += 1
-        stop = check(progress, fit.state.F, fit.state.G, fit.observations.scale)
-        if stop or worse == patience:
+        if watch(progress, fit) or worse == patience:
             break
     enough = best.error * (1 + _GAIN)
     near = max((g for g, error in errors.items() if error <= enough), default=FIRST_GAMMA)
@@ -270,17 +254,25 @@ def run_noisy(
 ) -> tuple[Outcome, Observations]:
     """Fit at the given or chosen rank and gamma; biases become two more columns of the factors."""
     rank, gamma_min = options.rank, options.gamma_min
+    watch = _Watch(check)
+    fit: NoisyFit | None = None
     if rank is None or gamma_min is None:
-        rank, gamma_min = validated(matrix, offset, options, rng, n_threads, check)
-    fit = NoisyFit(matrix, offset, options, rank, rng, n_threads)
-    outcome = Outcome(fit.state.F, fit.state.G, np.zeros(0), gamma_min)
-    for progress in fit.levels(gamma_min):
-        outcome.history.append(progress)
-        outcome.n_iter, outcome.converged = progress.iteration, fit.finished
-        if check(progress, fit.state.F, fit.state.G, fit.observations.scale):
-            outcome.converged = False
-            break
-    outcome.F, outcome.G, outcome.singular = fit.state.F, fit.state.G, fit.state.singular
+        choice = validated(matrix, offset, options, rng, n_threads, watch)
+        if isinstance(choice, NoisyFit):
+            fit = choice
+        else:
+            rank, gamma_min = choice
+    if fit is None:
+        assert rank is not None
+        assert gamma_min is not None
+        fit = NoisyFit(matrix, offset, options, rank, rng, n_threads)
+        for progress in fit.levels(gamma_min):
+            if watch(progress, fit):
+                break
+    state, history = fit.state, fit.history
+    gamma = history[-1].gamma if watch.stopped or gamma_min is None else gamma_min
+    outcome = Outcome(state.F, state.G, state.singular, gamma, history, fit.n_iter)
+    outcome.converged = fit.finished and not watch.stopped
     if fit.biases is None:
         return outcome, fit.observations
     return _with_biases(outcome, fit.biases, fit.observations)

@@ -79,8 +79,7 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()
     if result.nnz != len(matrix.data):
-        row, column = matrix.coords
-        places = row.astype(np.int64) * matrix.shape[1] + column
+        places = matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col
         ordered = np.sort(places)
         _refuse_repeat(*divmod(int(ordered[1:][ordered[1:] == ordered[:-1]][0]), matrix.shape[1]))
     return result

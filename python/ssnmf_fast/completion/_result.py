@@ -86,6 +86,12 @@ class Completion:
         Smallest value of a completed entry (0 with `nonnegative`), -inf for none.
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a loaded completion.
+    iterate : ndarray, shape (n, m), or None
+        With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
+        entries as they were.  Its missing entries have weights of their own, so that it is not of
+        low rank; ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None
+        with other methods, whose iterate is ``to_dense(keep_observed=True)``, and in a loaded
+        completion.
     """
 
     left: Array
@@ -100,6 +106,7 @@ class Completion:
     converged: bool = False
     lower: float = -np.inf
     observed: sp.csr_array | None = field(default=None, repr=False)
+    iterate: Array | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -130,9 +137,12 @@ class Completion:
         Raises
         ------
         IndexError
-            If a place is outside the matrix.
+            If a place is outside the matrix; negative ones do not count from the end.
+        TypeError
+            If places are not integers.
         """
-        rows, columns = np.asarray(rows), np.asarray(columns)
+        rows = _places(rows, "rows", self.shape[0])
+        columns = _places(columns, "columns", self.shape[1])
         values = np.einsum("...k,...k->...", self.left[rows], self.right.T[columns])
         values = np.maximum(values + self.left.dtype.type(self.offset), self.lower)
         return np.asarray(values, dtype=self.left.dtype)
@@ -158,3 +168,16 @@ class Completion:
             rows = entry_rows(self.observed.indptr)
             dense[rows, self.observed.indices] = self.observed.data
         return dense
+
+
+def _places(given: Any, name: str, count: int) -> Array:
+    """Places along one side of the matrix, checked."""
+    places = np.asarray(given)
+    if places.size == 0:
+        return places.astype(np.intp)
+    if places.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
+    low, high = int(places.min()), int(places.max())
+    if low < 0 or high >= count:
+        raise IndexError(f"{name} must be from 0 to {count - 1}; got {low if low < 0 else high}.")
+    return places

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._arrays import padded, padded_zeros
 from .._dispatch import kernels
 from .._threads import resolve_threads
-from ._noisy import BIAS_RIDGE
+from ._biases import BIAS_RIDGE
 from ._result import Completion
 from ._schedule import ridge
 

@@ -62,8 +62,9 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         As in :class:`NMF`.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y`, besides None and NaN, which always do.  "auto" takes
-        -1, as scikit-learn does, unless -1 and one other value are the only labels: then both are
-        classes.  Give -1 to have -1 always mean unlabelled, None for no marker.
+        -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
+        then both are classes, as its other classifiers have them, with a warning.  Give -1 to have
+        -1 always mean unlabelled, None for no marker.
     threshold : float or "auto"
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.

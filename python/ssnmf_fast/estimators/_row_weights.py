@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._csr import scaled_rows
 from .._validation import as_array, pattern_csr, unmasked
 
 Array = npt.NDArray[Any]
@@ -35,7 +36,7 @@ def with_row_weights(given: Any, rows: Array) -> Any:
         pattern = pattern_csr(given.pattern, "X_weights")
         if pattern.shape[0] != len(rows):
             return given
-        return weights.observed(sp.csr_array(sp.diags_array(rows) @ pattern))
+        return weights.observed(scaled_rows(pattern, rows))
     if sp.issparse(given):
         return given
     array = as_array(unmasked(given, "X_weights", allow_nan=False), "X_weights")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._csr import scaled_rows
 from .._validation import as_array, pattern_csr, unmasked
 
 Array = npt.NDArray[Any]
@@ -55,4 +56,4 @@ def _rows_kept(pattern: Any, labelled: Array, shape: tuple[int, int]) -> Any:
     csr = pattern_csr(pattern, "y_weights").astype(np.float64)
     if csr.shape != shape:
         raise ValueError(f"The pattern of y_weights has shape {csr.shape}; needed is {shape}.")
-    return sp.csr_array(sp.diags_array(labelled.astype(np.float64)) @ csr)
+    return scaled_rows(csr, labelled.astype(np.float64))

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from .._missing import is_missing, missing
+from .._missing import unlabelled_samples
 from .._sound import sound_csr
 from .._validation import as_array, unmasked_labels
 
@@ -52,17 +52,6 @@ def _no_labels() -> ValueError:
     )
 
 
-def _equal(y: Array, marker: Any) -> Array:
-    """Entrywise ``y == marker``; what cannot be compared differs."""
-    if y.dtype.kind == "O":
-        same = (not is_missing(v) and bool(v == marker) for v in y)
-        return np.fromiter(same, dtype=bool, count=len(y))
-    is_text = y.dtype.kind in "US"
-    if is_text != isinstance(marker, str) or y.dtype.kind == "b":
-        return np.zeros(len(y), dtype=bool)
-    return np.asarray(y == marker)
-
-
 def _without_object(y: Array) -> Array:
     """Numbers held as objects become an array of numbers."""
     if y.dtype.kind != "O":
@@ -90,13 +79,7 @@ class ClassLabels:
 
     def __init__(self, y: Any, marker: Any, known_classes: Array | None = None) -> None:
         y = column_or_1d(_as_labels(y), warn=True)
-        absent = missing(y)
-        automatic = isinstance(marker, str) and marker == "auto"
-        if marker is not None:
-            marked = _equal(y, -1 if automatic else marker) & ~absent
-            if not (automatic and _is_class(y, marked, absent, known_classes)):
-                absent |= marked
-        self.labelled = ~absent
+        self.labelled = ~unlabelled_samples(y, "y", marker, known_classes)
         self.known = _without_object(y[self.labelled])
         if known_classes is None and len(self.known):
             if self.known.dtype.kind == "f" and np.isinf(self.known).any():
@@ -148,14 +131,6 @@ def _as_labels(y: Any) -> Array:
         if not all(isinstance(v, str) for v in as_objects.ravel()):
             return as_objects
     return array
-
-
-def _is_class(y: Array, marked: Array, missing: Array, known: Array | None) -> bool:
-    """Whether -1 is a class: it was one in the fit, or all the rest is one other value."""
-    if known is not None:
-        return bool(_equal(known, -1).any())
-    rest = y[~marked & ~missing]
-    return len(rest) > 0 and bool(_equal(rest, rest[0]).all())
 
 
 class Indicators:

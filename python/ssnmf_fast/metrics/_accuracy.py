@@ -24,8 +24,8 @@ def micro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float
         True and predicted classes, text or integers.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in `y_true`, besides None and NaN, which always do.  "auto"
-        takes -1, unless -1 and one other value are the only labels.  Unlabelled samples are left
-        out.
+        takes -1, unless the labels are exactly -1 and 1: then both are classes, with a warning.
+        Unlabelled samples are left out.
 
     Returns
     -------

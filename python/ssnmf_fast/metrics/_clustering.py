@@ -62,7 +62,8 @@ def clustering_score(
         is zero belongs to no topic, and still counts as a member of its class.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in a vector of labels, besides None and NaN, which always
-        do.  "auto" takes -1, unless -1 and one other value are the only labels.  Unlabelled samples
+        do.  "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a
+        warning.  Give -1 to have -1 always mean unlabelled, None for no marker.  Unlabelled samples
         are left out.
 
     Returns

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._missing import missing
+from .._missing import unlabelled_samples
 from .._validation import check_shape
 from ._matrices import as_array, read_matrix
 
@@ -52,11 +52,8 @@ def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) 
         raise ValueError(
             f"{name} holds {len(array)} labels; needed is one for each of the {n_samples} samples."
         )
-    labelled = ~missing(array)
+    labelled = ~unlabelled_samples(array, name, unlabelled)
     known = plain(array[labelled], name)
-    marked = _marked(known, unlabelled)
-    labelled[labelled] = ~marked
-    known = known[~marked]
     if not len(known):
         raise ValueError(
             f"{name} has no labelled sample: all of it is marked as unlabelled. Label some "
@@ -109,23 +106,6 @@ def plain(known: Array, name: str) -> Array:
 def is_text(known: Array) -> bool:
     """Return whether labels are text."""
     return known.dtype.kind in "US"
-
-
-def _marked(known: Array, unlabelled: Any) -> Array:
-    """Return which labels are the marker; "auto" is -1, unless that is one of two classes."""
-    if not (unlabelled is None or isinstance(unlabelled, (str, numbers.Real))):
-        raise TypeError(
-            'unlabelled must be "auto", None or a label (text or a number); got '
-            f"{unlabelled!r} ({type(unlabelled).__name__})."
-        )
-    automatic = isinstance(unlabelled, str) and unlabelled == "auto"
-    marker = -1 if automatic else unlabelled
-    nothing = np.zeros(len(known), dtype=bool)
-    if marker is None or is_text(known) != isinstance(marker, str) or known.dtype.kind == "b":
-        return nothing
-    marked = np.asarray(known == marker)
-    rest = known[~marked]
-    return nothing if automatic and len(rest) and (rest == rest[0]).all() else marked
 
 
 @dataclass(frozen=True, eq=False)
