@@ -36,7 +36,7 @@ void register_sparse_losses(py::module_& module) {
   module.def(
       "sparse_kl_unreached",
       [](const py::array& indptr, const py::array& indices, const py::object& values,
-         const py::array& F, const py::array& G, int n_threads) {
+         const py::array& F, const py::array& G, Threads n_threads) {
         return run<UnreachedLoss>(indptr, indices, values, py::none(), F, G, n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
