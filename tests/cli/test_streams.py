@@ -184,6 +184,31 @@ class TestPrinting:
         assert main(["predict", str(model), str(table), "--out", "-", "--json"]) == 2
         assert "both write to standard output" in capsys.readouterr().err
 
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "demo",
+            "show-config",
+            "fit X.npy --out out",
+            "predict model.npz X.npy --out Y.csv",
+            "complete X.npy --out Y.npy",
+        ],
+    )
+    def test_debug_of_every_subcommand(
+        self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def broken(_: object) -> None:
+            raise TypeError("found within")
+
+        monkeypatch.setattr(cli, "_printing", broken)
+        assert main(command.split()) == 2
+        short = capsys.readouterr().err
+        assert short == "ssnmf-fast: error: found within (--debug shows where this arises)\n"
+        assert main([*command.split(), "--debug"]) == 2
+        long = capsys.readouterr().err
+        assert long.startswith("Traceback")
+        assert "in broken" in long
+
     def test_debug(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -55,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_predict(commands)
     add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
+    add_debug(config)
     config.set_defaults(run=_show_config)
     return parser
 

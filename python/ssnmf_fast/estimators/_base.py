@@ -8,12 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import (
-    _check_n_features,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._csr_file import CsrFile
 from .._factorize import Factorization, factorize
@@ -82,8 +77,7 @@ class FactorizationBase(
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, CsrFile):
-            _check_n_features(self, X, reset=reset)
-            return X
+            return validate_data(self, X, reset=reset, skip_check_array=True)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         return validate_data(
             self,

@@ -43,7 +43,9 @@ class BayesianNMF(BayesianBase):
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Zeros of a start do
         not stay.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
-        and topics more coherent than from "random".
+        and topics more coherent than from "random".  A start gives the expectations of S and A,
+        both arithmetic and geometric; the posteriors of A, then of S are updated once before
+        iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
