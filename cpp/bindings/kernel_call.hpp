@@ -29,11 +29,11 @@ class KernelCall final : InterruptSource {
     }
     PyEval_RestoreThread(state_);
     const bool raised = PyErr_CheckSignals() != 0;
-    state_ = PyEval_SaveThread();
+    PyEval_SaveThread();
     return raised;
   }
 
-  PyThreadState* state_;
+  PyThreadState* const state_;
   InterruptScope scope_;
 };
 

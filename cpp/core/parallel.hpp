@@ -10,6 +10,7 @@
 #include <exception>
 #include <vector>
 
+#include "denormals.hpp"
 #include "interrupt.hpp"
 #include "thread_pool.hpp"
 #include "views.hpp"
@@ -117,6 +118,7 @@ void parallel_for(Size blocks, int threads, const MakeWorkspace& make_workspace,
       return;
     }
     const LoopScope loop(queue.failed());
+    const WithoutDenormals without;  // on every thread, so that bits do not depend on their number
     try {
       auto workspace = make_workspace();
       do {

@@ -26,7 +26,7 @@ _ROWS_PER_CALL = 4096
 def row_slices(n_rows: int) -> Iterator[slice]:
     """Cut rows into calls of the kernels that list or solve rows one by one.
 
-    Ctrl-C is answered between two calls, and dense rows are listed a call at a time.
+    Dense rows are listed a call at a time.
     """
     for begin in range(0, n_rows, _ROWS_PER_CALL):
         yield slice(begin, min(begin + _ROWS_PER_CALL, n_rows))

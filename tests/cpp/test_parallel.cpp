@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -46,6 +47,22 @@ bool all_done_once(Size blocks, int threads) {
     right = right && count == 1;
   }
   return right;
+}
+
+void test_denormals_are_zero_in_loops_alone() {
+#if defined(__SSE2__)
+  const volatile double least = std::numeric_limits<double>::min();
+  const auto half_of_least = [&] { return least * 0.5; };
+  std::atomic<bool> zero{true};
+  std::atomic<int> inside{0};
+  parallel_for(3, 3, [&](Size) {
+    ++inside;
+    comes_true([&] { return inside == 3; });
+    zero = zero && half_of_least() == 0.0;
+  });
+  check(zero, "no denormal number in a loop");
+  check(half_of_least() > 0.0, "denormal numbers outside of loops");
+#endif
 }
 
 void test_every_block_is_done_once() {
@@ -285,6 +302,7 @@ void test_forked_child() {
 }  // namespace
 
 int main() {
+  test_denormals_are_zero_in_loops_alone();
   test_every_block_is_done_once();
   test_helpers_help_and_are_woken();
   test_sums_do_not_depend_on_threads();
