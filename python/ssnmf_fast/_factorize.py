@@ -80,7 +80,9 @@ def factorize(
         Largest number of iterations, at least 0.
     tol : float
         Stop when the objective falls by less than `tol` times its first value per iteration
-        (checked every 10 iterations); 0 never stops early.
+        (checked every 10 iterations); 0 never stops early.  The Kullback-Leibler loss of entries
+        that no component can reach (see `S_support`) is a constant, and is left out of this value
+        and of what "balanced" compares.
     random_state : None, int, Generator or RandomState
         Seed of the start.
     n_threads : int, optional

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 LENGTH = 1_000_000
-CLOSE = 5e-6
+CLOSE = 1e-5
 
 
 @pytest.mark.parametrize("rank", [3, 160])
