@@ -8,7 +8,7 @@
 
 namespace ssnmf {
 
-constexpr Eigen::Index kShrunkAtOnce = 128;  // a whole number of registers of any level
+constexpr Eigen::Index kShrunkAtOnce = 32;  // a whole number of registers of any level
 
 template <class T>
 struct Shrink {
@@ -22,12 +22,17 @@ struct Shrink {
   // starts or ends anywhere Eigen would take the odd entries one by one, with functions that round
   // differently from those of registers, and results would depend on addresses.
   void apply(T* entries, Eigen::Index size) const {
-    Run z = Run::Zero();
-    for (Eigen::Index begin = 0; begin < size; begin += kShrunkAtOnce) {
-      const Eigen::Index count = std::min(kShrunkAtOnce, size - begin);
-      std::copy(entries + begin, entries + begin + count, z.data());
+    Eigen::Index begin = 0;
+    for (; begin + kShrunkAtOnce <= size; begin += kShrunkAtOnce) {
+      Run z = Eigen::Map<const Run>(entries + begin);
       shrink(z);
-      std::copy(z.data(), z.data() + count, entries + begin);
+      Eigen::Map<Run>(entries + begin) = z;
+    }
+    if (begin < size) {
+      Run z = Run::Zero();
+      std::copy(entries + begin, entries + size, z.data());
+      shrink(z);
+      std::copy(z.data(), z.data() + (size - begin), entries + begin);
     }
   }
 

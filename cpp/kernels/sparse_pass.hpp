@@ -85,14 +85,13 @@ struct RowWorkspace {
   }
 };
 
-// The sum over some entries of a row, for a rank that fits in registers.  (Flattened: in a large
-// file GCC stops inlining parts of Eigen's expressions, at up to twice the time.)
+// The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
+// the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
+// expressions, at up to twice the time.)
 template <class Op, int R, class T, class Index>
-[[gnu::always_inline]] inline Eigen::Matrix<T, 1, R> fixed_sum(const Csr<T, Index>& Z, const T* f,
-                                                               const Rows<const T>& G, Size first,
-                                                               Size last) {
-  Eigen::Matrix<T, 1, R> sum;
-  sum.setZero();
+[[gnu::always_inline]] inline void add_entries(const Csr<T, Index>& Z, const T* f,
+                                               const Rows<const T>& G, Size first, Size last,
+                                               Eigen::Matrix<T, 1, R>& sum) {
   const Size entries = Z.entries();
   const Rows<const T> fixed{G.data, G.rows, R};
   for (Size entry = first; entry < last; ++entry) {
@@ -104,26 +103,39 @@ template <class Op, int R, class T, class Index>
     }
     sum += Op::coefficient(Z.value(entry), model) * g;
   }
-  return sum;
 }
 
-// One row of the result, for such a rank.
+// One row of the result, in parts.  (Not inlined: beside it the sum of a short row would no longer
+// stay in registers.)
+template <class Op, int R, class T, class Index>
+[[gnu::flatten, gnu::noinline]] void long_fixed_row(const Csr<T, Index>& Z, const T* f,
+                                                    const Rows<const T>& G, Size row,
+                                                    const Target<T>& to, RowWorkspace<T>& work) {
+  const Size last = static_cast<Size>(Z.indptr[row + 1]);
+  work.begin_long_row();
+  for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += kEntriesPerSum) {
+    Eigen::Matrix<T, 1, R> sum;
+    sum.setZero();
+    add_entries<Op, R>(Z, f, G, begin, std::min(begin + kEntriesPerSum, last), sum);
+    Eigen::Map<Eigen::Matrix<T, 1, R>>(work.sum.data()) = sum;
+    work.add_part(work.sum.data());
+  }
+  work.store(to, row);
+}
+
+// One row of the result, for a rank that fits in registers.
 template <class Op, int R, class T, class Index>
 [[gnu::flatten]] void fixed_row(const Csr<T, Index>& Z, const T* f, const Rows<const T>& G,
                                 Size row, const Target<T>& to, RowWorkspace<T>& work) {
   const Size first = static_cast<Size>(Z.indptr[row]);
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
   if (last - first > kEntriesPerSum) {
-    work.begin_long_row();
-    for (Size begin = first; begin < last; begin += kEntriesPerSum) {
-      const Size end = std::min(begin + kEntriesPerSum, last);
-      const Eigen::Matrix<T, 1, R> part = fixed_sum<Op, R>(Z, f, G, begin, end);
-      work.add_part(part.data());
-    }
-    work.store(to, row);
+    long_fixed_row<Op, R>(Z, f, G, row, to, work);
     return;
   }
-  const Eigen::Matrix<T, 1, R> sum = fixed_sum<Op, R>(Z, f, G, first, last);
+  Eigen::Matrix<T, 1, R> sum;
+  sum.setZero();
+  add_entries<Op, R>(Z, f, G, first, last, sum);
   Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
   if (to.accumulate) {
     out += to.scale * sum;
