@@ -163,14 +163,18 @@ template <class Op, class T, class Index>
   const Size rank = G.columns;
   std::vector<T>& sum = work.sum;
   std::fill(sum.begin(), sum.end(), T(0));
-  work.begin_long_row();
   Size summed = 0;
   T coefficients[kMostEntriesPerChunk];
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
   const Size entries = Z.entries();
+  const Size first = static_cast<Size>(Z.indptr[row]);
   const Size last = static_cast<Size>(Z.indptr[row + 1]);
-  for (Size begin = static_cast<Size>(Z.indptr[row]); begin < last; begin += chunk) {
+  const bool long_row = last - first > kEntriesPerSum;
+  if (long_row) {
+    work.begin_long_row();
+  }
+  for (Size begin = first; begin < last; begin += chunk) {
     const Size count = std::min(chunk, last - begin);
     const Index* indices = Z.indices + begin;
     for (Size e = 0; e < count; ++e) {
@@ -189,14 +193,20 @@ template <class Op, class T, class Index>
       add_columns<kRankBlock>(coefficients, indices, count, G, k, sum.data());
     }
     summed += count;
-    if (summed >= kEntriesPerSum) {
+    if (long_row && summed >= kEntriesPerSum) {
       work.add_part(sum.data());
       std::fill(sum.begin(), sum.end(), T(0));
       summed = 0;
     }
   }
-  work.add_part(sum.data());
-  work.store(to, row);
+  if (long_row) {
+    work.add_part(sum.data());
+    work.store(to, row);
+    return;
+  }
+  for (Size k = 0; k < rank; ++k) {
+    to.store(row, k, sum[static_cast<std::size_t>(k)]);
+  }
 }
 
 // Row i of the result.
