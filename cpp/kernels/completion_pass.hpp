@@ -141,7 +141,8 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
       const Block<T> tile{entries.data(), height, width, width};
       end_if_interrupted(height * width * F.columns);
       product_with_transposed(rows_of(F, rows), rows_of(G, columns), tile);
-      shrink.apply(entries.data(), height * width);
+      // (What follows in the last register is of an earlier tile, or zero; the buffer has room.)
+      shrink.apply_aligned(entries.data(), Shrink<T>::whole_registers(height * width));
       add_product(as_const(tile), rows_of(H, columns), sum);
     }
   });
