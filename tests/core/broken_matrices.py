@@ -161,8 +161,9 @@ def functions():
     yield D, "X", lambda Z: sf.represent(Z, A)
     yield A, "A", lambda Z: sf.represent(D, Z)
     yield S, "init", lambda Z: sf.represent(D, A, init=Z)
-    for method in ("irls", "structured-sirls", "nnm"):
+    for method in ("irls", "structured-sirls"):
         yield D, "M", lambda Z, m=method: sf.complete(Z, method=m, rank=1, max_iter=2)
+    yield D, "M", lambda Z: sf.complete(Z, method="nnm", max_iter=2)
     yield HALF, "observed", lambda Z: sf.complete(D, observed=Z, rank=1, max_iter=2)
     yield HALF, "observed", lambda Z: sf.complete(sp.csr_array(D), observed=Z, rank=1, max_iter=2)
     yield D, "X", lambda Z: sf.randomized_svd(Z, 2)

@@ -142,3 +142,12 @@ def test_bad_input_is_refused(digits):
         _model(supervision_weight="huge").fit(X, y)
     with pytest.raises(ValueError, match="one column for each of the 8 components"):
         _model().fit(X, y).inverse_transform(X)
+
+
+def test_indices_of_64_bits():
+    X = sp.random_array((30, 8), density=0.5, format="csr", rng=0)
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    y = np.arange(30) % 2
+    narrow, other = (sf.MarginNMF(n_components=2, random_state=0).fit(Z, y) for Z in (X, wide))
+    assert np.array_equal(narrow.components_, other.components_)

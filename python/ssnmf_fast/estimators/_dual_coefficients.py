@@ -17,7 +17,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from .._csr import with_values
 from ._targets import ClassLabels, Indicators
 
 Array = npt.NDArray[Any]
@@ -74,9 +73,14 @@ def _labels(targets: Indicators) -> Iterator[Task]:
 
 
 def _divided(samples: Any, length: float) -> Any:
-    """Samples over a length, float64.  (SciPy multiplies by the inverse, which may overflow.)"""
+    """Samples over a length, float64.  (SciPy multiplies by the inverse, which may overflow.)
+
+    LIBLINEAR takes 32-bit indices only, whatever SciPy has chosen.
+    """
     if sp.issparse(samples):
-        return with_values(samples, samples.data.astype(np.float64) / length)
+        values = samples.data.astype(np.float64) / length
+        places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
+        return sp.csr_array((values, *places), shape=samples.shape)
     return np.ascontiguousarray(samples.astype(np.float64) / length)
 
 
