@@ -31,7 +31,7 @@ endfunction()
 function(ssnmf_use_eigen target)
   target_link_libraries(${target} PRIVATE Eigen3::Eigen)
   target_compile_definitions(${target} PRIVATE EIGEN_DONT_PARALLELIZE EIGEN_MAX_ALIGN_BYTES=64
-                                               EIGEN_MPL2_ONLY EIGEN_FAST_MATH=0)
+                                               EIGEN_MPL2_ONLY)
 endfunction()
 
 # Export the module's entry point alone: each level is a link of its own, since a linker would merge
