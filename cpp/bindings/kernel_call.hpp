@@ -2,15 +2,25 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include "../core/interrupt.hpp"
 
 namespace ssnmf {
 
 // Python handles signals on the first thread of the process (in a forked child: on the only one).
-inline bool on_main_thread() { return syscall(SYS_gettid) == getpid(); }
+// Elsewhere than on Linux every thread asks; Python answers the others that there is none.
+inline bool on_main_thread() {
+#if defined(__linux__)
+  return syscall(SYS_gettid) == getpid();
+#else
+  return true;
+#endif
+}
 
 // While it lives, other Python threads run; on the main thread handlers of signals are still
 // called, and Ctrl-C ends the kernel.
