@@ -1,20 +1,35 @@
 # How the modules are compiled and linked.
 
+# Compiled for each instruction-set level.
 set(SSNMF_KERNEL_SOURCES
-    cpp/core/interrupt.cpp
-    cpp/core/thread_pool.cpp
-    cpp/kernels/gemm.cpp
-    cpp/bindings/csr.cpp
-    cpp/bindings/scatter_passes.cpp
-    cpp/bindings/sparse_passes.cpp
-    cpp/bindings/sparse_losses.cpp
-    cpp/bindings/dense.cpp
-    cpp/bindings/factors.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/gemm.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/scatter_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_loss.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/factor_ops.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/update.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/nnls.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_rows.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/tall_qr.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/gamma_posterior.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/csr.cpp)
+
+# Compiled once, for every processor.
+set(SSNMF_CORE_SOURCES ${PROJECT_SOURCE_DIR}/cpp/core/interrupt.cpp
+                       ${PROJECT_SOURCE_DIR}/cpp/core/thread_pool.cpp)
+set(SSNMF_BINDING_SOURCES
+    cpp/bindings/passes.cpp
     cpp/bindings/solvers.cpp
     cpp/bindings/completion.cpp
-    cpp/bindings/tall_qr.cpp
+    cpp/bindings/factors.cpp
     cpp/bindings/gamma.cpp
-    cpp/bindings/module.cpp)
+    cpp/bindings/csr.cpp
+    cpp/bindings/tall_qr.cpp
+    cpp/bindings/kernels.cpp)
 
 function(ssnmf_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
@@ -46,16 +61,33 @@ function(ssnmf_hide_symbols target)
   endif()
 endfunction()
 
-# One module for one instruction-set level, from the same sources.
+# The bindings and the threads, which every level's module holds a copy of.
+function(ssnmf_add_bindings)
+  add_library(ssnmf_bindings OBJECT ${SSNMF_BINDING_SOURCES} ${SSNMF_CORE_SOURCES})
+  set_target_properties(ssnmf_bindings PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(ssnmf_bindings PRIVATE pybind11::module Threads::Threads
+                                               OpenMP::OpenMP_CXX)
+  ssnmf_compile_options(ssnmf_bindings)
+  ssnmf_hide_symbols(ssnmf_bindings)
+  target_compile_options(ssnmf_bindings PRIVATE -O1)
+  # Most of the time goes into pybind11's headers: two files, one for each of two processes.
+  set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# One module for one instruction-set level.  Its own objects come first: of an inline function that
+# the bindings have too the linker takes the first copy.
 function(ssnmf_add_kernels level flags)
   set(target _kernels_${level})
-  pybind11_add_module(${target} MODULE NO_EXTRAS ${SSNMF_KERNEL_SOURCES})
+  pybind11_add_module(${target} MODULE NO_EXTRAS ${SSNMF_KERNEL_SOURCES} cpp/bindings/module.cpp
+                      $<TARGET_OBJECTS:ssnmf_bindings>)
   ssnmf_compile_options(${target})
   ssnmf_use_eigen(${target})
   # Threads are our own (cpp/core/thread_pool.cpp); OpenMP is asked how many there may be.
   target_link_libraries(${target} PRIVATE Threads::Threads OpenMP::OpenMP_CXX)
   ssnmf_hide_symbols(${target})
   target_compile_options(${target} PRIVATE -O3 ${flags})
+  set_source_files_properties(cpp/bindings/module.cpp PROPERTIES COMPILE_OPTIONS -O0)
   target_compile_definitions(
     ${target}
     PRIVATE SSNMF_MODULE=${target} SSNMF_LEVEL="${level}"

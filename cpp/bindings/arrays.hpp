@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../core/views.hpp"
 #include "kernel_call.hpp"
@@ -38,13 +40,13 @@ template <class T>
 void require_dtype(const py::array& array, const char* name) {
   if (!py::isinstance<py::array_t<T>>(array)) {
     throw py::type_error(std::string(name) + " has dtype " + std::string(py::str(array.dtype())) +
-                         "; needed is " + std::string(py::str(py::dtype::of<T>())));
+                         "; expected " + std::string(py::str(py::dtype::of<T>())));
   }
 }
 
 inline void require_dimensions(const py::array& array, const char* name, py::ssize_t dimensions) {
   if (array.ndim() != dimensions) {
-    throw bad(name, "has " + std::to_string(array.ndim()) + " dimensions; needed are " +
+    throw bad(name, "has " + std::to_string(array.ndim()) + " dimensions; expected " +
                         std::to_string(dimensions));
   }
 }
@@ -121,29 +123,77 @@ Span<const T> optional_vector(py::handle argument, const char* name, Size length
   }
   const auto vector = const_vector<T>(argument, name);
   if (vector.size != length) {
-    throw bad(name, "has length " + std::to_string(vector.size) + "; needed is " +
-                        std::to_string(length));
+    throw bad(name,
+              "has length " + std::to_string(vector.size) + "; expected " + std::to_string(length));
   }
   return vector;
 }
 
-// Takes the entries as they are: that pointers never fall and every index lies within the columns
-// is what inspect_csr is for, once for each matrix.
-template <class T, class Index>
-Csr<T, Index> const_csr(py::handle indptr, py::handle indices, py::handle values,
-                        const char* name = "values") {
-  const auto pointers = const_vector<Index>(indptr, "indptr");
-  const auto columns = const_vector<Index>(indices, "indices");
-  if (pointers.size < 1) {
-    throw bad("indptr", "is empty");
+// Integers as the kernels have them: those of another length are copied, and checked for theirs.
+template <class To>
+class Integers {
+ public:
+  Integers(py::handle argument, const char* name) {
+    const py::array array = array_of(argument, name);
+    if (py::isinstance<py::array_t<To>>(array)) {
+      view_ = const_vector<To>(argument, name);
+    } else if (py::isinstance<py::array_t<std::int32_t>>(array)) {
+      copy(const_vector<std::int32_t>(argument, name), name);
+    } else if (py::isinstance<py::array_t<std::int64_t>>(array)) {
+      copy(const_vector<std::int64_t>(argument, name), name);
+    } else {
+      throw py::type_error(std::string(name) + " has dtype " + std::string(py::str(array.dtype())) +
+                           "; it must be int32 or int64");
+    }
   }
-  const Csr<T, Index> csr{pointers.data, columns.data,
-                          optional_vector<T>(values, name, columns.size).data, pointers.size - 1};
-  if (csr.indptr[0] != 0 || csr.entries() != columns.size) {
-    throw bad("indptr", "must start at 0 and end at the length of indices");
+
+  const Span<const To>& operator*() const { return view_; }
+  const Span<const To>* operator->() const { return &view_; }
+
+ private:
+  template <class From>
+  void copy(const Span<const From>& given, const char* name) {
+    copy_.resize(static_cast<std::size_t>(given.size));
+    for (Size i = 0; i < given.size; ++i) {
+      const To value = static_cast<To>(given.data[i]);
+      if (static_cast<From>(value) != given.data[i]) {
+        throw bad(name, "has " + std::to_string(given.data[i]) + ", which is more than " +
+                            std::to_string(std::numeric_limits<To>::max()));
+      }
+      copy_[static_cast<std::size_t>(i)] = value;
+    }
+    view_ = {copy_.data(), given.size};
   }
-  return csr;
-}
+
+  Span<const To> view_;
+  std::vector<To> copy_;
+};
+
+// A CSR matrix.  Takes the entries as they are: that pointers never fall and every index lies
+// within the columns is what inspect_csr is for, once for each matrix.
+template <class T>
+class CsrArgument {
+ public:
+  CsrArgument(py::handle indptr, py::handle indices, py::handle values, const char* name = "values")
+      : indptr_(indptr, "indptr"), indices_(indices, "indices") {
+    if (indptr_->size < 1) {
+      throw bad("indptr", "is empty");
+    }
+    csr_ = {indptr_->data, indices_->data, optional_vector<T>(values, name, indices_->size).data,
+            indptr_->size - 1};
+    if (csr_.indptr[0] != 0 || csr_.entries() != indices_->size) {
+      throw bad("indptr", "must start at 0 and end at the length of indices");
+    }
+  }
+
+  const Csr<T>& operator*() const { return csr_; }
+  const Csr<T>* operator->() const { return &csr_; }
+
+ private:
+  Integers<Size> indptr_;
+  Integers<Index> indices_;
+  Csr<T> csr_;
+};
 
 template <class T>
 Dense<T> const_dense(py::handle argument, const char* name) {
@@ -217,28 +267,6 @@ auto visit_float(py::handle argument, const char* name, const Body& body) {
   }
   throw py::type_error(std::string(name) + " has dtype " + std::string(py::str(array.dtype())) +
                        "; it must be float32 or float64");
-}
-
-// Calls body(Index{}) with the integer type of a CSR index array.
-template <class Body>
-auto visit_index(py::handle indptr, const Body& body) {
-  const py::array array = array_of(indptr, "indptr");
-  if (py::isinstance<py::array_t<std::int32_t>>(array)) {
-    return body(std::int32_t{});
-  }
-  if (py::isinstance<py::array_t<std::int64_t>>(array)) {
-    return body(std::int64_t{});
-  }
-  throw py::type_error("indptr has dtype " + std::string(py::str(array.dtype())) +
-                       "; indptr and indices must be int32 or int64");
-}
-
-// Calls body(T{}, Index{}) with the types that a sparse matrix and the factors beside it have.
-template <class Body>
-auto visit_sparse(py::handle argument, const char* name, py::handle indptr, const Body& body) {
-  return visit_float(argument, name, [&](auto type) {
-    return visit_index(indptr, [&](auto index) { return body(type, index); });
-  });
 }
 
 }  // namespace ssnmf

@@ -7,7 +7,7 @@ namespace ssnmf {
 namespace {
 
 template <class T>
-Shrink<T> shrink_of(double step, double eps, double q, bool proximal, double floor) {
+Shrinkage<T> shrinkage_of(double step, double eps, double q, bool proximal, double floor) {
   if (!(step >= 0.0) || !(eps > 0.0) || !(q >= 0.0 && q <= 1.0)) {
     throw bad("step, eps or q", "is out of range");
   }
@@ -17,16 +17,15 @@ Shrink<T> shrink_of(double step, double eps, double q, bool proximal, double flo
 
 void bind_residual_step(py::handle indptr, py::handle indices, py::handle values, py::handle F,
                         py::handle G, py::handle residuals, py::handle out, Threads n_threads) {
-  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
+  visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    using Index = decltype(index);
-    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const CsrArgument<T> Z(indptr, indices, values);
     const auto f = const_rows<T>(F, "F");
     const auto g = const_rows<T>(G, "G");
     const auto to = writable_rows<T>(out, "out");
     const auto stored = writable_vector<T>(residuals, "residuals");
-    require_equal(stored.size, Z.entries(), "length of residuals and of indices");
-    require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
+    require_equal(stored.size, Z->entries(), "length of residuals and of indices");
+    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     require_same_shape(f, to, "out");
     const Extent sum{"out", out};
@@ -36,29 +35,28 @@ void bind_residual_step(py::handle indptr, py::handle indices, py::handle values
     require_apart(sum, given);
     require_apart(sum, {{"residuals", residuals}});
     const KernelCall call;
-    residual_step<T, Index>(Z, f, g, stored.data, to, n_threads);
+    residual_step<T>(*Z, f, g, stored.data, to, n_threads);
   });
 }
 
 void bind_mapped_residuals(py::handle indptr, py::handle indices, py::handle values, py::handle F,
                            py::handle G, double scale, double step, double eps, double q,
                            bool proximal, double floor, py::handle out, Threads n_threads) {
-  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
+  visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    using Index = decltype(index);
-    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const CsrArgument<T> Z(indptr, indices, values);
     const auto f = const_rows<T>(F, "F");
     const auto g = const_rows<T>(G, "G");
-    const auto shrink = shrink_of<T>(step, eps, q, proximal, floor);
-    require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
+    const auto shrinkage = shrinkage_of<T>(step, eps, q, proximal, floor);
+    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     const auto to = writable_vector<T>(out, "out");
-    require_equal(to.size, Z.entries(), "length of out and of indices");
+    require_equal(to.size, Z->entries(), "length of out and of indices");
     require_apart(
         {"out", out},
         {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
     const KernelCall call;
-    mapped_residuals<T, Index>(Z, f, g, static_cast<T>(scale), shrink, to.data, n_threads);
+    mapped_residuals<T>(*Z, f, g, static_cast<T>(scale), shrinkage, to.data, n_threads);
   });
 }
 
@@ -70,14 +68,14 @@ void bind_mapped_product(py::handle F, py::handle G, py::handle H, double step, 
     const auto g = const_rows<T>(G, "G");
     const auto h = const_rows<T>(H, "H");
     const auto to = writable_rows<T>(out, "out");
-    const auto shrink = shrink_of<T>(step, eps, q, proximal, floor);
+    const auto shrinkage = shrinkage_of<T>(step, eps, q, proximal, floor);
     require_equal(f.columns, g.columns, "columns of F and of G");
     require_equal(h.rows, g.rows, "rows of H and of G");
     require_equal(to.rows, f.rows, "rows of out and of F");
     require_equal(to.columns, h.columns, "columns of out and of H");
     require_apart({"out", out}, {{"F", F}, {"G", G}, {"H", H}});
     const KernelCall call;
-    add_mapped_product<T>(f, g, h, shrink, to, n_threads);
+    add_mapped_product<T>(f, g, h, shrinkage, to, n_threads);
   });
 }
 
@@ -91,37 +89,35 @@ Span<const double> ridge_of(py::handle ridge, Size columns) {
 
 void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                      py::handle ridge, py::handle F, Threads n_threads) {
-  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
+  visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    using Index = decltype(index);
-    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const CsrArgument<T> Z(indptr, indices, values);
     const auto g = const_rows<T>(G, "G");
     const auto f = writable_rows<T>(F, "F");
     const auto delta = ridge_of(ridge, g.columns);
-    require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
+    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     require_apart(
         {"F", F},
         {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"ridge", ridge}});
     const KernelCall call;
-    ridge_rows<T, Index>(Z, g, delta, f, n_threads);
+    ridge_rows<T>(*Z, g, delta, f, n_threads);
   });
 }
 
 void bind_structured_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                           py::handle ridge, double alpha, double eps, double q, py::handle X,
                           py::handle F, Threads n_threads) {
-  visit_sparse(G, "G", indptr, [&](auto type, auto index) {
+  visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    using Index = decltype(index);
-    const auto Z = const_csr<T, Index>(indptr, indices, values);
+    const CsrArgument<T> Z(indptr, indices, values);
     const auto g = const_rows<T>(G, "G");
     const auto x = writable_rows<T>(X, "X");
     const auto f = writable_rows<T>(F, "F");
     const auto delta = ridge_of(ridge, g.columns);
-    require_equal(x.rows, Z.rows, "rows of X and of the sparse matrix");
+    require_equal(x.rows, Z->rows, "rows of X and of the sparse matrix");
     require_equal(x.columns, g.rows, "columns of X and rows of G");
-    require_equal(f.rows, Z.rows, "rows of F and of the sparse matrix");
+    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
     require_equal(f.columns, g.columns, "columns of F and of G");
     const Extent dense{"X", X};
     const std::initializer_list<Extent> given{
@@ -130,7 +126,7 @@ void bind_structured_rows(py::handle indptr, py::handle indices, py::handle valu
     require_apart({"F", F}, given);
     require_apart({"F", F}, {dense});
     const KernelCall call;
-    structured_rows<T, Index>(Z, g, delta, {alpha, eps, q}, x, f, n_threads);
+    structured_rows<T>(*Z, g, delta, {alpha, eps, q}, x, f, n_threads);
   });
 }
 

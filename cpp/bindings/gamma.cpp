@@ -1,5 +1,9 @@
 #include "../kernels/gamma_posterior.hpp"
 
+#include <algorithm>
+#include <cmath>
+
+#include "../kernels/rank.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
 

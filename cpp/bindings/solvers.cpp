@@ -8,10 +8,9 @@
 namespace ssnmf {
 namespace {
 
-template <class T, class Index>
-Size run_nnls(const Rows<const T>& K, py::handle row_scale, const Csr<T, Index>& weights,
-              py::handle G, py::handle P, py::handle F, double tol, int max_sweeps,
-              Threads n_threads) {
+template <class T>
+Size run_nnls(const Rows<const T>& K, py::handle row_scale, const Csr<T>& weights, py::handle G,
+              py::handle P, py::handle F, double tol, int max_sweeps, Threads n_threads) {
   const auto g = const_rows<T>(G, "G");
   const auto p = const_rows<T>(P, "P");
   const auto f = writable_rows<T>(F, "F");
@@ -20,7 +19,7 @@ Size run_nnls(const Rows<const T>& K, py::handle row_scale, const Csr<T, Index>&
   const T* scale = optional_vector<T>(row_scale, "row_scale", f.rows).data;
   require_apart({"F", F}, {{"row_scale", row_scale}, {"G", G}, {"P", P}});
   const KernelCall call;
-  return nnls<T, Index>(K, scale, weights, g, p, f, tol, max_sweeps, n_threads);
+  return nnls<T>(K, scale, weights, g, p, f, tol, max_sweeps, n_threads);
 }
 
 Size bind_nnls(py::handle K, py::handle row_scale, py::handle indptr, py::handle indices,
@@ -38,38 +37,34 @@ Size bind_nnls(py::handle K, py::handle row_scale, py::handle indptr, py::handle
     require_apart({"F", F},
                   {{"K", K}, {"indptr", indptr}, {"indices", indices}, {"weights", weights}});
     if (indptr.is_none()) {
-      return run_nnls<T, std::int32_t>(k, row_scale, {}, G, P, F, tol, max_sweeps, n_threads);
+      return run_nnls<T>(k, row_scale, {}, G, P, F, tol, max_sweeps, n_threads);
     }
-    return visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto w = const_csr<T, Index>(indptr, indices, weights, "weights");
-      require_equal(w.rows, f.rows, "rows of the weights and of F");
-      return run_nnls<T, Index>(k, row_scale, w, G, P, F, tol, max_sweeps, n_threads);
-    });
+    const CsrArgument<T> w(indptr, indices, weights, "weights");
+    require_equal(w->rows, f.rows, "rows of the weights and of F");
+    return run_nnls<T>(k, row_scale, *w, G, P, F, tol, max_sweeps, n_threads);
   });
 }
 
 Size bind_kl_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                   py::handle N, py::handle F, double tol, int max_sweeps, Threads n_threads) {
-  return visit_sparse(F, "F", indptr, [&](auto type, auto index) {
+  return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
-    using Index = decltype(index);
-    const auto X = const_csr<T, Index>(indptr, indices, values);
+    const CsrArgument<T> X(indptr, indices, values);
     const auto g = const_rows<T>(G, "G");
     const auto n = const_rows<T>(N, "N");
     const auto f = writable_rows<T>(F, "F");
-    require_equal(f.rows, X.rows, "rows of F and of the sparse matrix");
+    require_equal(f.rows, X->rows, "rows of F and of the sparse matrix");
     require_equal(g.columns, f.columns, "columns of G and of F");
     require_equal(n.columns, f.columns, "columns of N and of F");
     if (n.rows != 1 && n.rows != f.rows) {
-      throw bad(
-          "N", "has " + std::to_string(n.rows) + " rows; needed is 1 or " + std::to_string(f.rows));
+      throw bad("N",
+                "has " + std::to_string(n.rows) + " rows; expected 1 or " + std::to_string(f.rows));
     }
     require_apart(
         {"F", F},
         {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"N", N}});
     const KernelCall call;
-    return kl_rows<T, Index>(X, g, n, f, tol, max_sweeps, n_threads);
+    return kl_rows<T>(*X, g, n, f, tol, max_sweeps, n_threads);
   });
 }
 
@@ -119,16 +114,13 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
                              {"allowed", allowed}});
     if (indptr.is_none()) {
       const KernelCall call;
-      coordinate_descent<T, std::int32_t>(k, {}, g, p, f, mask, sweeps, n_threads);
+      coordinate_descent<T>(k, {}, g, p, f, mask, sweeps, n_threads);
       return;
     }
-    visit_index(indptr, [&](auto index) {
-      using Index = decltype(index);
-      const auto w = const_csr<T, Index>(indptr, indices, weights, "weights");
-      require_equal(w.rows, f.rows, "rows of the weights and of F");
-      const KernelCall call;
-      coordinate_descent<T, Index>(k, w, g, p, f, mask, sweeps, n_threads);
-    });
+    const CsrArgument<T> w(indptr, indices, weights, "weights");
+    require_equal(w->rows, f.rows, "rows of the weights and of F");
+    const KernelCall call;
+    coordinate_descent<T>(k, *w, g, p, f, mask, sweeps, n_threads);
   });
 }
 

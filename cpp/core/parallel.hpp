@@ -39,10 +39,9 @@ class EvenBlocks {
 };
 
 // Rows of a sparse matrix cut into blocks of about equal work (entries, and one for each row).
-template <class Index>
 class EqualWorkBlocks {
  public:
-  EqualWorkBlocks(const Index* indptr, Size rows, Size work_per_block)
+  EqualWorkBlocks(const Size* indptr, Size rows, Size work_per_block)
       : indptr_(indptr), rows_(rows), step_(work_per_block) {}
 
   Size count() const { return (work_before(rows_) + step_ - 1) / step_; }
@@ -51,7 +50,7 @@ class EqualWorkBlocks {
   }
 
  private:
-  Size work_before(Size row) const { return static_cast<Size>(indptr_[row]) + row; }
+  Size work_before(Size row) const { return indptr_[row] + row; }
 
   // First row that has at least `work` before it.
   Size first_row(Size work) const {
@@ -68,7 +67,7 @@ class EqualWorkBlocks {
     return low;
   }
 
-  const Index* indptr_;
+  const Size* indptr_;
   Size rows_;
   Size step_;
 };

@@ -7,6 +7,8 @@ namespace ssnmf {
 
 // Sizes and products of sizes are 64-bit everywhere.
 using Size = std::int64_t;
+// Column indices of sparse matrices are half as long: they are as much to read as float32 values.
+using Index = std::int32_t;
 
 // Row-major matrix with contiguous rows: a factor, a pull, a Gram matrix.
 template <class T>
@@ -26,14 +28,14 @@ struct Span {
 };
 
 // Sparse matrix by rows; values == nullptr stands for ones.
-template <class T, class Index>
+template <class T>
 struct Csr {
-  const Index* indptr = nullptr;
+  const Size* indptr = nullptr;
   const Index* indices = nullptr;
   const T* values = nullptr;
   Size rows = 0;
 
-  Size entries() const { return static_cast<Size>(indptr[rows]); }
+  Size entries() const { return indptr[rows]; }
   T value(Size entry) const { return values == nullptr ? T(1) : values[entry]; }
 };
 

@@ -1,123 +1,20 @@
 // The structure of a sparse matrix: is it sound, and its transpose.
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
-#include "../core/parallel.hpp"
+#include "../core/views.hpp"
 
 namespace ssnmf {
-
-constexpr Size kInspectedPerBlock = 65536;
 
 // Ordered: a matrix is as bad as its worst row.
 enum Structure { kSorted = 0, kUnsorted = 1, kDuplicates = 2, kUnsound = 3 };
 
-// Rows that are not sorted are searched for duplicates: every column remembers the last row it was
-// seen in.
-template <class Index>
-class RowInspector {
- public:
-  int inspect(const Index* begin, const Index* end, Size columns) {
-    // Without a branch, so that the compiler takes several entries at once.
-    const Size count = static_cast<Size>(end - begin);
-    int outside = 0;
-    int descents = 0;
-    for (Size e = 0; e < count; ++e) {
-      outside |= static_cast<int>(begin[e] < 0) | static_cast<int>(begin[e] >= columns);
-    }
-    for (Size e = 1; e < count; ++e) {
-      descents |= static_cast<int>(begin[e] <= begin[e - 1]);
-    }
-    if (outside != 0) {
-      return kUnsound;
-    }
-    return descents == 0 ? kSorted : mark(begin, end, columns);
-  }
+// Given: any integers, `entries` of them in `indices` (std::int32_t or std::int64_t).
+template <class Given>
+int inspect_csr(const Size* indptr, const Given* indices, Size rows, Size columns, Size entries,
+                int threads);
 
- private:
-  int mark(const Index* begin, const Index* end, Size columns) {
-    last_row_.resize(static_cast<std::size_t>(columns), 0);
-    ++row_;
-    int repeats = 0;
-    for (const Index* column = begin; column != end; ++column) {
-      Index& last = last_row_[static_cast<std::size_t>(*column)];
-      repeats |= static_cast<int>(last == row_);
-      last = row_;
-    }
-    return repeats == 0 ? kUnsorted : kDuplicates;
-  }
-
-  Index row_ = 0;  // counts the rows that were not sorted
-  std::vector<Index> last_row_;
-};
-
-template <class Index>
-int inspect_csr(const Index* indptr, const Index* indices, Size rows, Size columns, Size entries,
-                int threads) {
-  for (Size i = 0; i < rows; ++i) {
-    if (indptr[i + 1] < indptr[i] || static_cast<Size>(indptr[i + 1]) > entries) {
-      return kUnsound;
-    }
-  }
-  const EqualWorkBlocks<Index> blocks(indptr, rows, kInspectedPerBlock);
-  std::vector<int> worst(static_cast<std::size_t>(blocks.count()), kSorted);
-  parallel_for(
-      blocks.count(), useful_threads(entries, threads), [] { return RowInspector<Index>{}; },
-      [&](RowInspector<Index>& inspector, Size block) {
-        int& state = worst[static_cast<std::size_t>(block)];
-        const Range range = blocks[block];
-        for (Size i = range.begin; i < range.end; ++i) {
-          state = std::max(
-              state, inspector.inspect(indices + indptr[i], indices + indptr[i + 1], columns));
-        }
-      });
-  return worst.empty() ? kSorted : *std::max_element(worst.begin(), worst.end());
-}
-
-// The transpose of Z, with sorted rows: each thread counts and then places a range of rows, so that
-// the entries of a column keep the order of the rows.
-template <class T, class Index>
-void transpose(const Csr<T, Index>& Z, Size columns, Index* indptr, Index* indices, T* values,
-               int threads) {
-  const Size parts = std::max(1, useful_threads(Z.entries(), threads));
-  const EqualWorkBlocks<Index> blocks(Z.indptr, Z.rows, (Z.entries() + Z.rows) / parts + 1);
-  const std::size_t width = static_cast<std::size_t>(columns);
-  std::vector<std::vector<Index>> places(static_cast<std::size_t>(blocks.count()));
-  const auto entries_of = [&](Size block) {
-    const Range rows = blocks[block];
-    return Range{static_cast<Size>(Z.indptr[rows.begin]), static_cast<Size>(Z.indptr[rows.end])};
-  };
-  parallel_for(blocks.count(), threads, [&](Size block) {
-    std::vector<Index>& counts = places[static_cast<std::size_t>(block)];
-    counts.assign(width, 0);
-    const Range range = entries_of(block);
-    for (Size e = range.begin; e < range.end; ++e) {
-      ++counts[static_cast<std::size_t>(Z.indices[e])];
-    }
-  });
-  Index place = 0;
-  for (std::size_t c = 0; c < width; ++c) {
-    indptr[c] = place;
-    for (std::vector<Index>& counts : places) {
-      const Index count = counts[c];
-      counts[c] = place;
-      place = static_cast<Index>(place + count);
-    }
-  }
-  indptr[width] = place;
-  parallel_for(blocks.count(), threads, [&](Size block) {
-    std::vector<Index>& next = places[static_cast<std::size_t>(block)];
-    const Range rows = blocks[block];
-    for (Size i = rows.begin; i < rows.end; ++i) {
-      end_if_interrupted(1 + static_cast<Size>(Z.indptr[i + 1] - Z.indptr[i]));
-      for (Index e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        const Index to = next[static_cast<std::size_t>(Z.indices[e])]++;
-        indices[to] = static_cast<Index>(i);
-        values[to] = Z.values[e];
-      }
-    }
-  });
-}
+// The transpose of Z, with sorted rows.
+template <class T>
+void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* values, int threads);
 
 }  // namespace ssnmf

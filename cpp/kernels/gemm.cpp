@@ -1,6 +1,9 @@
 #include "gemm.hpp"
 
 #include <cstddef>
+#include <string>
+
+#include "block_sizes.hpp"
 
 namespace ssnmf {
 namespace {
@@ -23,6 +26,11 @@ constexpr std::ptrdiff_t kKibibyte = 1024;
 
 void fix_block_sizes() {
   Eigen::setCpuCacheSizes(32 * kKibibyte, 512 * kKibibyte, 4096 * kKibibyte);
+}
+
+std::string eigen_version() {
+  return std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION);
 }
 
 template <class T>

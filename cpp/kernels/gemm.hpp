@@ -42,10 +42,6 @@ Block<T> corner(Matrix<T>& matrix, Size rows, Size columns) {
   return {matrix.data(), rows, columns, matrix.cols()};
 }
 
-// Eigen cuts products into blocks by the sizes of the caches, which it asks the processor for, and
-// sums in the order of the blocks.  After this call all machines of a level give the same bits.
-void fix_block_sizes();
-
 // out = a b
 template <class T>
 void product(const Block<const T>& a, const Block<const T>& b, const Block<T>& out);

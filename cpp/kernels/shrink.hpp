@@ -1,22 +1,20 @@
-// The step that draws missing entries towards zero (Kassab 2021, Algorithm 2): z <- z (1 - c w), or
-// its proximal form z <- z / (1 + c w), with w = (z^2 + eps)^(q/2 - 1).
+// How the map phi of completion_pass.hpp is applied to runs of entries.
 #pragma once
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
+#include "completion_pass.hpp"
+
 namespace ssnmf {
 
 constexpr Eigen::Index kShrunkAtOnce = 128;  // a whole number of registers of any level
 
 template <class T>
-struct Shrink {
-  T step;         // c
-  T eps;          // > 0
-  T q;            // 0 ... 1
-  bool proximal;  // else the explicit step, which overshoots once c w > 1
-  T floor;        // smaller entries become this; -inf for none
+class Shrink {
+ public:
+  explicit Shrink(const Shrinkage<T>& map) : map_(map) {}
 
   // The least number of entries in whole registers of any level.
   static constexpr Eigen::Index whole_registers(Eigen::Index size) {
@@ -46,23 +44,25 @@ struct Shrink {
   // (Expressions without branches, which Eigen takes a register at a time.)
   template <class Run>
   void shrink(Run z) const {
-    if (step != T(0)) {
-      if (q == T(1) && proximal) {
-        const auto root = (z.square() + eps).sqrt();
-        z = z * root / (root + step);
-      } else if (q == T(1)) {
-        z -= step * z / (z.square() + eps).sqrt();
+    if (map_.step != T(0)) {
+      if (map_.q == T(1) && map_.proximal) {
+        const auto root = (z.square() + map_.eps).sqrt();
+        z = z * root / (root + map_.step);
+      } else if (map_.q == T(1)) {
+        z -= map_.step * z / (z.square() + map_.eps).sqrt();
       } else {
-        const auto weight = ((T(0.5) * q - T(1)) * (z.square() + eps).log()).exp();
-        if (proximal) {
-          z = z / (T(1) + step * weight);
+        const auto weight = ((T(0.5) * map_.q - T(1)) * (z.square() + map_.eps).log()).exp();
+        if (map_.proximal) {
+          z = z / (T(1) + map_.step * weight);
         } else {
-          z -= step * z * weight;
+          z -= map_.step * z * weight;
         }
       }
     }
-    z = z.max(floor);
+    z = z.max(map_.floor);
   }
+
+  const Shrinkage<T> map_;
 };
 
 }  // namespace ssnmf

@@ -5,63 +5,12 @@
 // 6 n c^2 flops for n x c.
 #pragma once
 
-#include <Eigen/Core>
-#include <Eigen/QR>
-#include <algorithm>
-#include <vector>
-
-#include "../core/parallel.hpp"
-#include "gemm.hpp"
+#include "../core/views.hpp"
 
 namespace ssnmf {
 
-constexpr Size kQrRows = 1024;
-
-using Columns = Eigen::MatrixXd;
-
-// Splits `block` (n x c, n >= c) into an orthonormal Q, in its place, and R (c x c).
-inline Columns small_qr(Columns& block) {
-  const Eigen::HouseholderQR<Columns> qr(block);
-  const Columns R = qr.matrixQR().topRows(block.cols()).triangularView<Eigen::Upper>();
-  block.setIdentity();
-  block.applyOnTheLeft(qr.householderQ());
-  return R;
-}
-
 // The first `columns` columns of A (n x C, n >= columns) become Q; its other columns are left.
 template <class T>
-void tall_qr(const Rows<T>& A, Size columns, const Rows<T>& R, int threads) {
-  using Strided = Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>;
-  const Size count = std::max<Size>(1, A.rows / std::max(kQrRows, 4 * columns));
-  const auto rows = [&](Size b) {
-    const Size begin = A.rows * b / count;
-    return Strided(A.row(begin), A.rows * (b + 1) / count - begin, columns,
-                   Eigen::OuterStride<>(A.columns));
-  };
-  const int team = useful_threads(A.rows * columns * columns, threads);
-  Columns stacked(count * columns, columns);
-  parallel_for(count, team, [&](Size b) {
-    Columns block = rows(b).template cast<double>();
-    stacked.middleRows(b * columns, columns) = small_qr(block);
-    rows(b) = block.template cast<T>();
-  });
-  MatrixMap<T> r(R.data, columns, columns);
-  if (count == 1) {
-    r = stacked.cast<T>();
-    return;
-  }
-  r = small_qr(stacked).template cast<T>();
-  const Matrix<T> rotation = stacked.template cast<T>();
-  parallel_for(
-      count, team, [] { return Matrix<T>{}; },
-      [&](Matrix<T>& rotated, Size b) {
-        Strided block = rows(b);
-        rotated.resize(block.rows(), columns);
-        product<T>({block.data(), block.rows(), columns, A.columns},
-                   {rotation.row(b * columns).data(), columns, columns, columns},
-                   corner(rotated, block.rows(), columns));
-        block = rotated;
-      });
-}
+void tall_qr(const Rows<T>& A, Size columns, const Rows<T>& R, int threads);
 
 }  // namespace ssnmf

@@ -21,15 +21,23 @@ def structure(matrix: sp.csr_array, n_threads: int) -> int:
     return kernels.inspect_csr(indptr, indices, matrix.shape[1], n_threads)
 
 
+def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
+    """Return indptr, indices and values as the kernels take them without a copy of their own.
+
+    Pointers are int64.  Indices are int32, which makes an entry as short as can be: check_matrix
+    refuses matrices with more columns or rows than that.
+    """
+    indices = matrix.indices.astype(np.int32, copy=False)
+    return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
+
+
 def transposed(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
     """Return the transpose, a copy with sorted rows."""
     n_rows, n_columns = matrix.shape
-    indptr = np.empty(n_columns + 1, dtype=matrix.indptr.dtype)
-    indices = np.empty(matrix.nnz, dtype=matrix.indices.dtype)
+    indptr = np.empty(n_columns + 1, dtype=np.int64)
+    indices = np.empty(matrix.nnz, dtype=np.int32)
     values = np.empty(matrix.nnz, dtype=matrix.dtype)
-    kernels.transpose(
-        matrix.indptr, matrix.indices, matrix.data, indptr, indices, values, n_threads
-    )
+    kernels.transpose(*kernel_parts(matrix), indptr, indices, values, n_threads)
     return sp.csr_array((values, indices, indptr), shape=(n_columns, n_rows), copy=False)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import transposed
+from ._csr import kernel_parts, transposed
 from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
@@ -68,7 +68,7 @@ class SparseEntries:
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
-        self._csr: Csr = (matrix.indptr, matrix.indices, matrix.data)
+        self._csr: Csr = kernel_parts(matrix)
 
     def transposed(self, n_threads: int) -> SparseEntries:
         return SparseEntries(transposed(self.matrix, n_threads))

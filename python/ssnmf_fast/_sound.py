@@ -18,6 +18,7 @@ from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
 
+_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
 
@@ -74,6 +75,8 @@ def _checked(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
     """Return the sound matrix and, of a compressed one, the state of its lines."""
     if len(X.shape) != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {X.shape}.")
+    if max(X.shape) > _MOST:
+        raise ValueError(f"{name} has shape {X.shape}; expected at most {_MOST} rows and columns.")
     require_real(X.dtype, name)
     if X.format in _COMPRESSED:
         return _compressed(X, name, n_threads)

@@ -2,13 +2,17 @@
 // is seen, and what is expected by the definition.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "core/levels.hpp"
 #include "core/views.hpp"
+#include "kernels/operations.hpp"
 #include "kernels/rank.hpp"
 
 namespace ssnmf {
@@ -22,11 +26,12 @@ inline void check(bool condition, const char* what) {
   }
 }
 
-template <class T, class Index = std::int32_t>
+template <class T>
 struct Problem {
   Size p, q, rank;
   std::vector<T> F, G, Z, out;
-  std::vector<Index> indptr{0}, indices;
+  std::vector<Size> indptr{0};
+  std::vector<Index> indices;
   std::vector<T> values;
 
   Problem(Size rows, Size columns, Size width, unsigned seed)
@@ -51,11 +56,11 @@ struct Problem {
           values.push_back(Z[std::size_t(i * q + j)]);
         }
       }
-      indptr.push_back(Index(indices.size()));
+      indptr.push_back(Size(indices.size()));
     }
   }
 
-  Csr<T, Index> csr() const { return {indptr.data(), indices.data(), values.data(), p}; }
+  Csr<T> csr() const { return {indptr.data(), indices.data(), values.data(), p}; }
   Dense<T> dense() const { return {Z.data(), p, q, q, 1}; }
   Rows<const T> f() const { return {F.data(), p, rank}; }
   Rows<const T> g() const { return {G.data(), q, rank}; }
@@ -71,7 +76,7 @@ struct Problem {
         for (Size l = 0; l < rank; ++l) {
           model += double(f().row(i)[l]) * double(g().row(j)[l]);
         }
-        const double c = Op::coefficient(double(Z[std::size_t(i * q + j)]), model);
+        const double c = Op{}.coefficient(double(Z[std::size_t(i * q + j)]), model);
         for (Size k = 0; k < rank; ++k) {
           sums[std::size_t(k)] += c * double(g().row(j)[k]);
         }
@@ -90,14 +95,14 @@ struct Problem {
 // The exit status of a test program: 77 where the processor lacks the instructions.
 inline int run_tests(void (*tests)()) {
 #if defined(__AVX512F__)
-  const bool usable = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  const char* level = "v4";
 #elif defined(__AVX2__)
-  const bool usable = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const char* level = "v3";
 #else
-  const bool usable = true;
+  const char* level = "base";
 #endif
-  if (!usable) {
+  const std::vector<std::string> usable = levels();
+  if (std::find(usable.begin(), usable.end(), level) == usable.end()) {
     std::printf("skipped: this processor lacks the instructions\n");
     return 77;
   }

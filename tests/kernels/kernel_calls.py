@@ -131,7 +131,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             ("out_indptr", "out_indices", "out_values"),
             {
                 **_csr(),
-                "out_indptr": np.zeros(5, np.int32),
+                "out_indptr": np.zeros(5, np.int64),
                 "out_indices": np.zeros(4, np.int32),
                 "out_values": np.ones(4),
             },

@@ -216,8 +216,8 @@ def test_transpose(kernels, shape, dtype, index):
     Z = sp.random_array(shape, density=0.4, format="csr", rng=0).astype(dtype)
     for n_threads in (1, 3, 8):
         out = (
-            np.empty(shape[1] + 1, index),
-            np.empty(Z.nnz, index),
+            np.empty(shape[1] + 1, np.int64),
+            np.empty(Z.nnz, np.int32),
             np.empty(Z.nnz, dtype),
         )
         kernels.transpose(Z.indptr.astype(index), Z.indices.astype(index), Z.data, *out, n_threads)

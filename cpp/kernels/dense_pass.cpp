@@ -1,19 +1,18 @@
-// Passes over a dense matrix Z (p x q, any strides) and the factors F (p x R) and G (q x R).
-//
-// Z is read by tiles that stay in the L2 cache; nothing of size p x q is written.  NaN entries are
-// missing and count nothing; with `mask` the other entries are read as ones.  The operations are
-// those of sparse_pass.hpp.  Cost: 2R (Product) or 4R flops for an entry.
-#pragma once
-
+// Z is read by tiles that stay in the L2 cache.
 #include <Eigen/Core>
 #include <cmath>
+#include <functional>
+#include <type_traits>
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "entry_losses.hpp"
 #include "gemm.hpp"
 #include "operations.hpp"
+#include "passes.hpp"
 
 namespace ssnmf {
+namespace {
 
 constexpr Size kTileRows = 64;
 constexpr Size kTileColumns = 256;
@@ -91,21 +90,23 @@ void model_tile(const Tile<T>& tile, const Rows<const T>& F, const Rows<const T>
   }
 }
 
-// What a pass does with the values of a tile, given the models.
-template <class T>
-using TileOperation = void (*)(T* values, const T* model, Size size);
-
+// Turns the values of a tile into coefficients, given the models.
 template <class Op, class T>
-void apply(T* values, const T* model, Size size) {
+void apply(const Op& op, T* values, const T* model, Size size) {
   for (Size e = 0; e < size; ++e) {
-    values[e] = Op::coefficient(values[e], model[e]);
+    values[e] = op.coefficient(values[e], model[e]);
   }
 }
 
-// One block of rows; operation == nullptr stands for the product with the values as they are.
+// What turns a tile of coefficients out of values; nullptr: nothing is to be done.
 template <class T>
-void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const Rows<const T>& F,
-                 const Rows<const T>& G, Range rows, const Target<T>& to, TileWorkspace<T>& work) {
+using TileOperation = std::function<void(T* values, const T* model, Size size)>;
+
+// One block of rows.
+template <class T>
+void dense_block(const Dense<T>& Z, bool mask, const TileOperation<T>& operation,
+                 const Rows<const T>& F, const Rows<const T>& G, Range rows, const Target<T>& to,
+                 TileWorkspace<T>& work) {
   const Size height = rows.end - rows.begin;
   work.sum.setZero(height, G.columns);
   const EvenBlocks tiles(Z.columns, kTileColumns);
@@ -147,42 +148,66 @@ void dense_block(const Dense<T>& Z, bool mask, TileOperation<T> operation, const
   }
 }
 
-template <class Op, class T>
-void dense_pass(const Dense<T>& Z, bool mask, const Rows<const T>& F, const Rows<const T>& G,
-                const Target<T>& to, int threads) {
-  const TileOperation<T> operation = Op::needs_model ? &apply<Op, T> : nullptr;
+template <class T>
+TileOperation<T> tile_operation(Operation operation) {
+  return visit_operation(operation, [](const auto& op) -> TileOperation<T> {
+    if constexpr (!std::decay_t<decltype(op)>::needs_model) {
+      return nullptr;
+    } else {
+      return [op](T* values, const T* model, Size size) { apply(op, values, model, size); };
+    }
+  });
+}
+
+}  // namespace
+
+template <class T>
+void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,
+                const Rows<const T>& G, const Target<T>& to, int threads) {
+  const TileOperation<T> on_tile = tile_operation<T>(operation);
   const EvenBlocks blocks(Z.rows, kTileRows);
   const auto workspace = [] { return TileWorkspace<T>{}; };
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   parallel_for(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
-    dense_block(Z, mask, operation, F, G, blocks[block], to, work);
+    dense_block(Z, mask, on_tile, F, G, blocks[block], to, work);
   });
 }
 
-// Sum of the loss over the entries that are not NaN.
-template <class Loss, class T>
-double dense_loss(const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G, int threads) {
+template <class T>
+double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                  int threads) {
   const EvenBlocks blocks(Z.rows, kTileRows);
   const EvenBlocks tiles(Z.columns, kTileColumns);
   const auto workspace = [] { return TileWorkspace<T>{}; };
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
-  return ordered_sum(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
-    double sum = 0.0;
-    for (Size t = 0; t < tiles.count(); ++t) {
-      const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
-      read_tile(
-          Z, tile, [](T z) { return Loss::missing_is_zero && std::isnan(z) ? T(0) : z; },
-          work.values);
-      end_if_interrupted(tile.size() * G.columns);
-      model_tile(tile, F, G, work.model);
-      for (Size e = 0; e < tile.size(); e += kLossRun) {
-        const Size count = std::min<Size>(kLossRun, tile.size() - e);
-        sum += Loss::of(work.values.data() + e, work.model.data() + e,
-                        static_cast<const T*>(nullptr), count);
+  return visit_loss(loss, [&](const auto& chosen) {
+    const bool missing_is_zero = std::decay_t<decltype(chosen)>::missing_is_zero;
+    return ordered_sum(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
+      double sum = 0.0;
+      for (Size t = 0; t < tiles.count(); ++t) {
+        const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
+        read_tile(
+            Z, tile, [=](T z) { return missing_is_zero && std::isnan(z) ? T(0) : z; }, work.values);
+        end_if_interrupted(tile.size() * G.columns);
+        model_tile(tile, F, G, work.model);
+        for (Size e = 0; e < tile.size(); e += kLossRun) {
+          const Size count = std::min<Size>(kLossRun, tile.size() - e);
+          sum += chosen.of(work.values.data() + e, work.model.data() + e,
+                           static_cast<const T*>(nullptr), count);
+        }
       }
-    }
-    return sum;
+      return sum;
+    });
   });
 }
+
+#define SSNMF_INSTANTIATE(T)                                                          \
+  template void dense_pass<T>(Operation, const Dense<T>&, bool, const Rows<const T>&, \
+                              const Rows<const T>&, const Target<T>&, int);           \
+  template double dense_loss<T>(EntryLoss, const Dense<T>&, const Rows<const T>&,     \
+                                const Rows<const T>&, int);
+SSNMF_INSTANTIATE(float)
+SSNMF_INSTANTIATE(double)
+#undef SSNMF_INSTANTIATE
 
 }  // namespace ssnmf

@@ -1,0 +1,55 @@
+#include <omp.h>
+#include <pybind11/numpy.h>
+
+#include <string>
+
+#include "../core/numbers.hpp"
+#include "../kernels/block_sizes.hpp"
+#include "../kernels/rank.hpp"
+#include "kernel_call.hpp"
+#include "registry.hpp"
+
+namespace ssnmf {
+namespace {
+
+namespace py = pybind11;
+
+double bind_tiny(const py::object& dtype) {
+  return py::dtype::from_args(dtype).itemsize() == 4 ? static_cast<double>(tiny<float>())
+                                                     : tiny<double>();
+}
+
+py::dict build_info(const Build& build) {
+  py::dict info;
+  info["level"] = build.level;
+  info["compiler"] = build.compiler;
+  info["flags"] = build.flags;
+  info["eigen"] = eigen_version();
+  info["openmp"] = std::to_string(_OPENMP);
+  return info;
+}
+
+}  // namespace
+
+void define_kernels(py::module_& module, const Build& build) {
+  py::register_local_exception_translator(&raise_interrupted);
+  module.doc() =
+      "Kernels for one instruction-set level; see ssnmf_fast._reference for what each does.";
+  module.attr("LEVEL") = build.level;
+  fix_block_sizes();
+  module.def("tiny", &bind_tiny, py::arg("dtype"), "Floor of divisors and positive entries.");
+  module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
+             "Number of columns in which factors of this rank are stored.");
+  // OpenMP runs nothing here; it is what users, joblib and threadpoolctl set limits on.
+  module.def("max_threads", &omp_get_max_threads, "Number of threads OpenMP would start.");
+  module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
+  register_csr(module);
+  register_passes(module);
+  register_factors(module);
+  register_solvers(module);
+  register_completion(module);
+  register_tall_qr(module);
+  register_gamma(module);
+}
+
+}  // namespace ssnmf

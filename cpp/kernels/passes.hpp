@@ -1,0 +1,53 @@
+// Passes over a matrix Z (p x q) and the factors F (p x R) and G (q x R).
+//
+// For every entry z_ij an operation gives a coefficient c_ij, and row i of the result is
+// sum_j c_ij g_j:
+//   kProduct   c = z                  Z G                         (Frobenius P, Kullback-Leibler N)
+//   kRatio     c = z / (f_i . g_j)    (Z ./ (F G^T)) G            (Kullback-Leibler P)
+//   kSampled   c = z * (f_i . g_j)    (Z .* (F G^T)) G            (Frobenius N on a pattern)
+// Cost: 2R flops (kProduct) or 4R flops for an entry; Z is read once and nothing of its size is
+// written.  The result must not overlap F or G.
+#pragma once
+
+#include "../core/views.hpp"
+
+namespace ssnmf {
+
+enum class Operation { kProduct, kRatio, kSampled };
+
+// F.data may be null for kProduct.
+template <class T>
+void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                 const Rows<const T>& G, const Target<T>& to, int threads);
+
+// The pass for the factor of the columns, without a transposed copy of Z, whose rows are sorted:
+//   out_j += scale * sum_i c_ij g_i,   F and out: q x R,   G: p x R.
+// bounds: the first column of each range that a thread works on, and the number of columns; the
+// same bits for any ranges.
+template <class T>
+void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                  const Rows<const T>& G, const Span<const Size>& bounds, T scale,
+                  const Rows<T>& out, int threads);
+
+// NaN entries are missing and count nothing; with `mask` the other entries are read as ones.
+template <class T>
+void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,
+                const Rows<const T>& G, const Target<T>& to, int threads);
+
+// What an entry x of the data with the model z and the weight w adds to a sum:
+//   kKullbackLeibler   x log(x/z) - x, with 0 log 0 = 0
+//   kUnreached         the same where z = 0; updates keep it so, and this part is constant
+//   kFrobenius         w (x - z)^2
+enum class EntryLoss { kKullbackLeibler, kUnreached, kFrobenius };
+
+// Over the stored entries; weights == nullptr stands for ones.
+template <class T>
+double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
+                   const Rows<const T>& G, int threads);
+
+// Over the entries that are not NaN.
+template <class T>
+double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
+                  int threads);
+
+}  // namespace ssnmf
