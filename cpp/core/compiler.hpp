@@ -1,7 +1,12 @@
 // What the language has no words for, by the compiler.
 #pragma once
 
-#if defined(__GNUC__)
+// Under sanitizers, for which inlined code takes minutes to compile, calls stay calls.
+#if defined(SSNMF_FAST_SANITIZED)
+#define SSNMF_INLINE inline
+#define SSNMF_FLATTEN
+#define SSNMF_APART
+#elif defined(__GNUC__)
 // Inlined by force.
 #define SSNMF_INLINE [[gnu::always_inline]] inline
 // Everything that the function calls is inlined into it.
