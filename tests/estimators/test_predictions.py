@@ -222,3 +222,18 @@ def test_single_missing_entries_have_no_say(digits):
     assert np.array_equal(a.thresholds_, b.thresholds_)
     np.testing.assert_allclose(a.class_prior_, np.nanmean(single, axis=0))
     assert np.array_equal(b.class_prior_, a.class_prior_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sf.SSNMFClassifier(4, **QUICK),
+        sf.MarginNMF(4, random_state=0, max_iter=5),
+        sf.ConstrainedNMF(4, random_state=0, max_iter=5),
+        sf.SupervisedBayesianNMF(4, random_state=0, max_iter=5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_data_without_anything_predict_how_frequent_the_classes_are(model):
+    X, y = np.zeros((20, 3)), np.arange(20) % 4 > 0
+    np.testing.assert_allclose(model.fit(X, y).predict_proba(X)[:, 1], 0.75, atol=0.05)

@@ -47,8 +47,16 @@ def misaligned():
         ({"out": np.ones((2, 8), np.float32)}, TypeError, "out has dtype float32"),
         ({"values": np.ones(3)}, ValueError, "values has length 3"),
         ({"values": np.ones(2, np.float32)}, TypeError, "values has dtype float32"),
-        ({"indices": np.array([0, 1 << 31])}, ValueError, "2147483648, which is more than 2147483647"),
-        ({"indices": np.array([0.0, 1])}, TypeError, "indices has dtype float64; .* int32 or int64"),
+        (
+            {"indices": np.array([0, 1 << 31])},
+            ValueError,
+            "2147483648, which is more than 2147483647",
+        ),
+        (
+            {"indices": np.array([0.0, 1])},
+            TypeError,
+            "indices has dtype float64; .* int32 or int64",
+        ),
         ({"indptr": np.array([0, 1, 3], np.int32)}, ValueError, "must start at 0 and end at"),
         ({"indptr": np.array([0, 1, 1], np.int32)}, ValueError, "must start at 0 and end at"),
         ({"indptr": np.array([0.0, 1, 2])}, TypeError, "int32 or int64"),

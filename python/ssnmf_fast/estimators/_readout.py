@@ -103,8 +103,11 @@ def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Arra
 
 
 def context_of(X: Any, directions: Array | None) -> Context:
-    """Return the context of samples without missing entries."""
-    if directions is None:
+    """Return the context of samples without missing entries.
+
+    Where data have no direction at all, as zeros have, the readout sees the topics only.
+    """
+    if directions is None or not len(directions):
         return Context()
     rows = unit_rows(X)
     return Context(rows, unit_rows(np.asarray(rows @ directions.T)))
