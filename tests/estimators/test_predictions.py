@@ -227,10 +227,10 @@ def test_single_missing_entries_have_no_say(digits):
 @pytest.mark.parametrize(
     "model",
     [
-        sf.SSNMFClassifier(4, **QUICK),
-        sf.MarginNMF(4, random_state=0, max_iter=5),
-        sf.ConstrainedNMF(4, random_state=0, max_iter=5),
-        sf.SupervisedBayesianNMF(4, random_state=0, max_iter=5),
+        sf.SSNMFClassifier(n_components=4, **QUICK),
+        sf.MarginNMF(n_components=4, **QUICK),
+        sf.ConstrainedNMF(n_components=4, **QUICK),
+        sf.SupervisedBayesianNMF(n_components=4, **QUICK),
     ],
     ids=lambda model: type(model).__name__,
 )
