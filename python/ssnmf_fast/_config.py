@@ -16,13 +16,16 @@ from ._version import __version__
 def config() -> dict[str, Any]:
     """Return versions, compiler, instruction-set levels and threads as a dictionary."""
     built = dict(_dispatch.kernels.build_info())
+    missing = _dispatch.missing_level()
+    hint = f" (built without {missing}, the best of this processor: install it here, or build with "
     return {
         "ssnmf_fast": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "platform": platform.platform(),
-        "level in use": _dispatch.level,
+        "level in use": _dispatch.level
+        + (f"{hint}SSNMF_FAST_LEVELS=all)" if missing is not None else ""),
         "levels available": ", ".join([*_dispatch.available_levels(), "reference"]),
         "compiler": built["compiler"],
         "flags": built["flags"],

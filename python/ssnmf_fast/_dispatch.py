@@ -21,6 +21,14 @@ def available_levels() -> list[str]:
     return [level for level in _ORDER if level in usable and level in built]
 
 
+def missing_level() -> str | None:
+    """Return the best level of this processor if this build lacks it, else None."""
+    from . import _cpu
+
+    best = [level for level in _ORDER if level in _cpu.levels()][-1]
+    return None if best in _cpu.built_levels() else best
+
+
 def _load(level: str) -> Any:
     name = "._reference" if level == "reference" else f"._kernels_{level}"
     return importlib.import_module(name, __package__)
