@@ -32,6 +32,37 @@ SSNMF_INLINE void prefetch_row(const Csr<T>& Z, Size entry, Size entries, const 
   }
 }
 
+// How a pass comes to the row of G that an entry of Z names: here the row of its column.  A pass
+// over entries that name rows of several factors has another class with the same three functions.
+template <class T>
+class ColumnRows {
+ public:
+  ColumnRows(const Csr<T>& Z, const Rows<const T>& G) : Z_(Z), G_(G), entries_(Z.entries()) {}
+
+  Size rank() const { return G_.columns; }
+
+  // Row `entry`, from column k on.  R is the rank where the compiler knows it, else 0.
+  template <int R, int Width>
+  RowMap<T, Width> row(Size entry, Size k = 0) const {
+    return RowMap<T, Width>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>() + k);
+  }
+
+  template <int R>
+  SSNMF_INLINE void prefetch(Size entry) const {
+    prefetch_row(Z_, entry, entries_, Rows<const T>{G_.data, G_.rows, width<R>()});
+  }
+
+ private:
+  template <int R>
+  Size width() const {
+    return R > 0 ? R : G_.columns;
+  }
+
+  Csr<T> Z_;
+  Rows<const T> G_;
+  Size entries_;
+};
+
 // f . g for a rank known to the compiler.
 template <int R, class T>
 T dot(const T* f, const T* g) {

@@ -37,17 +37,15 @@ struct RowWorkspace {
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
 // the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
 // expressions, at up to twice the time.)
-template <class Op, int R, class T>
-SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Rows<const T>& G,
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
-  const Size entries = Z.entries();
-  const Rows<const T> fixed{G.data, G.rows, R};
   for (Size entry = first; entry < last; ++entry) {
-    prefetch_row(Z, entry, entries, fixed);
-    const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
+    gather.template prefetch<R>(entry);
+    const auto& g = gather.template row<R, R>(entry);
     T model = T(0);
     if constexpr (Op::needs_model) {
-      model = dot<R>(f, g.data());
+      model = RowMap<T, R>(f).dot(g);
     }
     sum += op.coefficient(Z.value(entry), model) * g;
   }
@@ -55,16 +53,16 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const R
 
 // One row of the result, in parts.  (Not inlined: beside it the sum of a short row would no longer
 // stay in registers.)
-template <class Op, int R, class T>
+template <class Op, int R, class T, class Gather>
 SSNMF_FLATTEN SSNMF_APART void long_fixed_row(const Op& op, const Csr<T>& Z, const T* f,
-                                              const Rows<const T>& G, Size row, const Target<T>& to,
+                                              const Gather& gather, Size row, const Target<T>& to,
                                               RowWorkspace<T>& work) {
   const Size last = Z.indptr[row + 1];
   work.begin_long_row();
   for (Size begin = Z.indptr[row]; begin < last; begin += kEntriesPerSum) {
     Eigen::Matrix<T, 1, R> sum;
     sum.setZero();
-    add_entries<Op, R>(op, Z, f, G, begin, std::min(begin + kEntriesPerSum, last), sum);
+    add_entries<Op, R>(op, Z, f, gather, begin, std::min(begin + kEntriesPerSum, last), sum);
     Eigen::Map<Eigen::Matrix<T, 1, R>>(work.sum.data()) = sum;
     work.add_part(work.sum.data());
   }
@@ -72,18 +70,18 @@ SSNMF_FLATTEN SSNMF_APART void long_fixed_row(const Op& op, const Csr<T>& Z, con
 }
 
 // One row of the result, for a rank that fits in registers.
-template <class Op, int R, class T>
-SSNMF_FLATTEN void fixed_row(const Op& op, const Csr<T>& Z, const T* f, const Rows<const T>& G,
+template <class Op, int R, class T, class Gather>
+SSNMF_FLATTEN void fixed_row(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                              Size row, const Target<T>& to, RowWorkspace<T>& work) {
   const Size first = Z.indptr[row];
   const Size last = Z.indptr[row + 1];
   if (last - first > kEntriesPerSum) {
-    long_fixed_row<Op, R>(op, Z, f, G, row, to, work);
+    long_fixed_row<Op, R>(op, Z, f, gather, row, to, work);
     return;
   }
   Eigen::Matrix<T, 1, R> sum;
   sum.setZero();
-  add_entries<Op, R>(op, Z, f, G, first, last, sum);
+  add_entries<Op, R>(op, Z, f, gather, first, last, sum);
   Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
   if (to.accumulate) {
     out += to.scale * sum;
@@ -93,29 +91,39 @@ SSNMF_FLATTEN void fixed_row(const Op& op, const Csr<T>& Z, const T* f, const Ro
 }
 
 // sum[k..k+Width) += sum over the chunk of c_e g_e[k..k+Width), held in registers.
-template <int Width, class T>
-void add_columns(const T* coefficients, const Index* indices, Size count, const Rows<const T>& G,
-                 Size k, T* sum) {
+template <int Width, class T, class Gather>
+void add_columns(const T* coefficients, const Gather& gather, Size first, Size count, Size k,
+                 T* sum) {
   Eigen::Matrix<T, 1, Width> part = RowMap<T, Width>(sum + k);
   for (Size e = 0; e < count; ++e) {
-    part += coefficients[e] * RowMap<T, Width>(G.row(static_cast<Size>(indices[e])) + k);
+    part += coefficients[e] * gather.template row<0, Width>(first + e, k);
   }
   Eigen::Map<Eigen::Matrix<T, 1, Width>>(sum + k) = part;
 }
 
+// f . g of an entry, for any multiple of Width.
+template <int Width, class T, class Gather>
+T gathered_dot(const T* f, const Gather& gather, Size entry) {
+  Eigen::Matrix<T, 1, Width> sum;
+  sum.setZero();
+  for (Size k = 0; k < gather.rank(); k += Width) {
+    sum += RowMap<T, Width>(f + k).cwiseProduct(gather.template row<0, Width>(entry, k));
+  }
+  return sum.sum();
+}
+
 // One row of the result for a large rank: a whole accumulator would spill, so that a chunk's
 // coefficients come first, and the sum follows by column blocks.
-template <class Op, class T>
-SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const Rows<const T>& G,
+template <class Op, class T, class Gather>
+SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                                Size row, const Target<T>& to, RowWorkspace<T>& work) {
-  const Size rank = G.columns;
+  const Size rank = gather.rank();
   std::vector<T>& sum = work.sum;
   std::fill(sum.begin(), sum.end(), T(0));
   Size summed = 0;
   T coefficients[kMostEntriesPerChunk];
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
-  const Size entries = Z.entries();
   const Size first = Z.indptr[row];
   const Size last = Z.indptr[row + 1];
   const bool long_row = last - first > kEntriesPerSum;
@@ -124,21 +132,20 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
   }
   for (Size begin = first; begin < last; begin += chunk) {
     const Size count = std::min(chunk, last - begin);
-    const Index* indices = Z.indices + begin;
     for (Size e = 0; e < count; ++e) {
-      prefetch_row(Z, begin + e, entries, G);
+      gather.template prefetch<0>(begin + e);
       T model = T(0);
       if constexpr (Op::needs_model) {
-        model = long_dot<kRankBlock>(f, G.row(static_cast<Size>(indices[e])), rank);
+        model = gathered_dot<kRankBlock>(f, gather, begin + e);
       }
       coefficients[e] = op.coefficient(Z.value(begin + e), model);
     }
     Size k = 0;
     for (; k + 2 * kRankBlock <= rank; k += 2 * kRankBlock) {
-      add_columns<2 * kRankBlock>(coefficients, indices, count, G, k, sum.data());
+      add_columns<2 * kRankBlock>(coefficients, gather, begin, count, k, sum.data());
     }
     for (; k < rank; k += kRankBlock) {
-      add_columns<kRankBlock>(coefficients, indices, count, G, k, sum.data());
+      add_columns<kRankBlock>(coefficients, gather, begin, count, k, sum.data());
     }
     summed += count;
     if (long_row && summed >= kEntriesPerSum) {
@@ -158,22 +165,40 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
 }
 
 // Row i of the result.
-template <class Op, class T>
-using RowPass = void (*)(const Op& op, const Csr<T>& Z, const T* f, const Rows<const T>& G,
-                         Size row, const Target<T>& to, RowWorkspace<T>& work);
+template <class Op, class T, class Gather>
+using RowPass = void (*)(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather, Size row,
+                         const Target<T>& to, RowWorkspace<T>& work);
 
-template <class Op, class T>
-RowPass<Op, T> choose_row_pass(Size rank) {
-  RowPass<Op, T> chosen = nullptr;
+template <class Op, class T, class Gather>
+RowPass<Op, T, Gather> choose_row_pass(Size rank) {
+  RowPass<Op, T, Gather> chosen = nullptr;
   visit_rank<T>(rank, [&chosen](auto fixed) {
     constexpr int R = decltype(fixed)::value;
     if constexpr (R > 0) {
-      chosen = &fixed_row<Op, R, T>;
+      chosen = &fixed_row<Op, R, T, Gather>;
     } else {
-      chosen = &blocked_row<Op, T>;
+      chosen = &blocked_row<Op, T, Gather>;
     }
   });
   return chosen;
+}
+
+template <class T, class Gather>
+void gathered_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                   const Gather& gather, const Target<T>& to, int threads) {
+  const Size rank = gather.rank();
+  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  const int team = useful_threads((Z.entries() + Z.rows) * rank, threads);
+  const auto workspace = [rank] { return RowWorkspace<T>(rank); };
+  visit_operation(operation, [&](const auto& op) {
+    const auto row_pass = choose_row_pass<std::decay_t<decltype(op)>, T, Gather>(rank);
+    parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
+      const Range range = blocks[block];
+      for (Size row = range.begin; row < range.end; ++row) {
+        row_pass(op, Z, F.data == nullptr ? nullptr : F.row(row), gather, row, to, work);
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -181,18 +206,7 @@ RowPass<Op, T> choose_row_pass(Size rank) {
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                  const Rows<const T>& G, const Target<T>& to, int threads) {
-  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
-  visit_operation(operation, [&](const auto& op) {
-    const auto row_pass = choose_row_pass<std::decay_t<decltype(op)>, T>(G.columns);
-    parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
-      const Range range = blocks[block];
-      for (Size row = range.begin; row < range.end; ++row) {
-        row_pass(op, Z, F.data == nullptr ? nullptr : F.row(row), G, row, to, work);
-      }
-    });
-  });
+  gathered_pass(operation, Z, F, ColumnRows<T>(Z, G), to, threads);
 }
 
 #define SSNMF_INSTANTIATE(T)                                                   \
