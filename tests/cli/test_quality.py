@@ -18,9 +18,9 @@ from sklearn.svm import LinearSVC
 import ssnmf_fast as sf
 from ssnmf_fast.cli import _judged, main
 from ssnmf_fast.cli._judged import LARGEST, MODEL, SVC, Judged, simple_guesses
-from ssnmf_fast.cli._labels import read_labels
 from ssnmf_fast.cli._learning_curve import _covering, _order
 from ssnmf_fast.cli._quality import accuracy, f_score, quality_measures, shortfalls
+from ssnmf_fast.cli._sample_labels import read_labels
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
+from ssnmf_fast._labels import ClassLabels, Indicators
 from ssnmf_fast.estimators._dual_coefficients import dual_coefficients, root_mean_square_length
-from ssnmf_fast.estimators._targets import ClassLabels, Indicators
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,12 @@ import scipy.sparse as sp
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._folder import results_folder
-from ._labels import SampleLabels, read_labels
 from ._learning_curve import learning_curve
 from ._models import Model, check_labels, chosen
 from ._outputs import FILES, METRICS_NAME, write_all
 from ._predictions import Ids
 from ._read import read_lines, read_matrix, read_table
+from ._sample_labels import SampleLabels, read_labels
 from ._source import Source, source
 from ._text import Vectorizer, fit_vectorizer, ids_of, text_column, texts_of
 

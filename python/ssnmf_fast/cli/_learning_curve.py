@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._judged import REGRESSION, SVC, features, simple_guesses, targets
-from ._labels import SampleLabels
 from ._models import Model
 from ._quality import Score, accuracy, f_score
+from ._sample_labels import SampleLabels
 
 Array = npt.NDArray[Any]
 

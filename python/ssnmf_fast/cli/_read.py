@@ -13,7 +13,6 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from .._missing import is_missing
 from .._sound import sound
 from ._delimited import delimited_rows
 from ._errors import UsageError
@@ -107,11 +106,6 @@ def read_lines(path: Path, encoding: str) -> list[str]:
         raise UsageError(f"{path}: no such file")
     with reporting(path), open_text(path, encoding) as file:
         return [line.strip() for line in file]
-
-
-def clean_labels(values: list[Any]) -> list[str | None]:
-    """Return labels as text, None where there is none."""
-    return [None if is_missing(v) else str(v).strip() or None for v in values]
 
 
 def _read_npz(path: Path) -> Any:

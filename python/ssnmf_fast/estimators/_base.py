@@ -8,7 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from .._csr_file import CsrFile
 from .._factorize import Factorization, factorize
@@ -22,6 +27,16 @@ from ._all_or_nothing import AllOrNothing
 Array = npt.NDArray[Any]
 
 _DTYPES = [np.float64, np.float32]
+
+
+def require(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
 
 
 class FactorizationBase(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._targets import ClassLabels, Indicators, is_indicator
+from .._labels import ClassLabels, Indicators, is_indicator
 
 Array = npt.NDArray[Any]
 

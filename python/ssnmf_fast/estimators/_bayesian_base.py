@@ -10,13 +10,13 @@ from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._labels import ClassLabels
 from .._quiet import IDLE, is_quiet
 from .._topics import Topics, make_topics
 from .._validation import check_real
 from .._variational import Groups, fit_variational, infer
 from .._warn import warn_user
 from ._base import FactorizationBase
-from ._targets import ClassLabels
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._labels import ClassLabels
+from ._base import require
 from ._bayesian_base import BayesianBase
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
-from ._targets import ClassLabels, require
 
 Array = npt.NDArray[Any]
 

@@ -8,15 +8,16 @@ from typing import Any
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._labels import ClassLabels, Indicators, labels_of
 from .._warn import warn_user
+from ._base import require
 from ._batches import batch_classes, running_prior
 from ._class_topics import FitOptions
 from ._classifier_training import Learned, Wishes, learn
 from ._component_scores import ComponentScores
-from ._label_weights import check_classes, labels_for_training
 from ._predicting import READOUT_ATTRIBUTES
 from ._supervised import SupervisedBase
-from ._targets import ClassLabels, Indicators, labels_of, require
+from ._training_labels import check_classes, labels_for_training
 
 Array = npt.NDArray[Any]
 

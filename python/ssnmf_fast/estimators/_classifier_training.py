@@ -15,10 +15,10 @@ from .._random import generator
 from .._validation import check_integer, check_option, check_real
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
-from ._known_labels import Labels
 from ._label_guided import SUPPORTS, Choice, Problem, train
 from ._predicting import directions_of, filled, shares_of_classes
 from ._readout import Context, Readout, ReadoutOptions, context_of, probabilities
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -83,7 +83,7 @@ class Wishes:
         found = [check_real(given.get(name, 1.0), f"class_weight[{name!r}]") for name in names]
         return replace(self, class_weight=dict(enumerate(found)))
 
-    def choices(self, labels: Labels) -> list[Choice]:
+    def choices(self, labels: TrainingLabels) -> list[Choice]:
         """Return what to try; the first is the rule for too few labels."""
         k = labels.members.shape[1]
         ranks = [self.n_components or per_class * k for per_class in _PER_CLASS]
@@ -105,7 +105,7 @@ class Wishes:
             found.append(Choice(weight, rank, self._rounds(labels), readout))
         return found
 
-    def _rounds(self, labels: Labels) -> int:
+    def _rounds(self, labels: TrainingLabels) -> int:
         if labels.several or labels.known.all() or self.readout != "logistic":
             return 0
         if self.rounds is not None:
@@ -144,7 +144,7 @@ class Learned:
     directions: Array | None
     thresholds: Array
     validation: Validation
-    labels: Labels
+    labels: TrainingLabels
     supervision_weight: float
     class_shares: Array
 
@@ -152,7 +152,7 @@ class Learned:
 def learn(
     X: Any,
     X_weights: Any,
-    labels: Labels,
+    labels: TrainingLabels,
     wishes: Wishes,
     options: FitOptions,
     init: Any,
@@ -184,7 +184,7 @@ def learn(
     )
 
 
-def choose_thresholds(labels: Labels, validation: Validation, readout: Readout) -> Array:
+def choose_thresholds(labels: TrainingLabels, validation: Validation, readout: Readout) -> Array:
     """Return the probability above which each label is predicted, (k,).
 
     The best for F of each label by validation, drawn to the best for all labels together where the

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from .._collapse import collapse
 from .._csr_file import CsrFile
 from .._factorize import factorize
+from .._labels import ClassLabels
 from .._terms import LOSSES, Loss
 from .._validation import check_matrix, check_option
 from ._guided import GuidedBase
-from ._targets import ClassLabels
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from ._base import FactorizationBase
+from ._base import FactorizationBase, require
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
-from ._targets import require
 
 Array = npt.NDArray[Any]
 

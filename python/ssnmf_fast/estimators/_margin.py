@@ -10,11 +10,12 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._labels import labels_of
 from .._preserve import factorize_preserving
 from .._validation import check_option, check_real
+from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
-from ._targets import labels_of, require
 
 Array = npt.NDArray[Any]
 FEATURES = ("inner-product", "representation")

@@ -11,11 +11,10 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._labels import ClassLabels, Indicators
 from .._topics import class_means
 from .._validation import check_option
 from ._class_topics import row_sums
-from ._known_labels import Labels
-from ._label_weights import labels_for_training
 from ._readout import (
     Context,
     Readout,
@@ -26,7 +25,7 @@ from ._readout import (
     probabilities,
     topic_shares,
 )
-from ._targets import ClassLabels, Indicators
+from ._training_labels import TrainingLabels, labels_for_training
 
 Array = npt.NDArray[Any]
 
@@ -108,7 +107,7 @@ class ReadoutPredictions:
         for name in READOUT_ATTRIBUTES:
             self.__dict__.pop(name, None)
 
-    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: Labels) -> None:
+    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: TrainingLabels) -> None:
         """Fit a readout over the learned dictionary; S represents the samples without labels."""
         rows = labels.known
         enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
@@ -285,7 +284,7 @@ def scored(
     return float(metric(truth, predicted[labelled], sample_weight=sample_weight))
 
 
-def shares_of_classes(shares: Array, labels: Labels) -> Array:
+def shares_of_classes(shares: Array, labels: TrainingLabels) -> Array:
     """Return the mean share of every component in the labelled samples of each class, (r, k).
 
     `shares` are those of the labelled samples.

@@ -9,11 +9,11 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from .._labels import RealTargets
 from .._validation import check_option
-from ._label_weights import labels_for_training
 from ._refit import refitted
 from ._supervised import SupervisedBase
-from ._targets import RealTargets
+from ._training_labels import labels_for_training
 
 Array = npt.NDArray[Any]
 

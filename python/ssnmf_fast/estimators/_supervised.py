@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import FactorizationBase
+from .._labels import Targets
+from ._base import FactorizationBase, require
 from ._predicting import scored
 from ._target_weights import combined_weights
-from ._targets import Targets, require
 
 Array = npt.NDArray[Any]
 

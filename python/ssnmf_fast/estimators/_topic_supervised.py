@@ -10,11 +10,11 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._factorize import factorize
+from .._labels import LabelLists
 from .._topics import Topics
 from .._validation import check_integer, check_real
 from ._guided import GuidedBase
 from ._row_weights import with_row_weights
-from ._topic_lists import TopicLists
 
 Array = npt.NDArray[Any]
 
@@ -149,7 +149,7 @@ class TopicSupervisedNMF(GuidedBase):
 
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
         self._check_readout()
-        lists = TopicLists(y, self.topic_names, self.unlabelled)
+        lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
         result = factorize(
@@ -164,7 +164,7 @@ class TopicSupervisedNMF(GuidedBase):
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        lists = TopicLists(y, self.topic_names_.tolist(), self.unlabelled)
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabelled)
         if self.multilabel_:
             return lists.allowed[lists.labelled].toarray().astype(np.int64), lists.labelled
         single = lists.allowed[lists.labelled].argmax(axis=1)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import unmasked
-from ._labels import read_labels
 from ._matrices import as_array, read_matrix
+from ._memberships import read_labels
 
 Array = npt.NDArray[Any]
 
@@ -144,7 +144,7 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
             f"labels has one class only, {known.classes.tolist()[0]!r}; needed are labelled "
             "samples of at least two."
         )
-    sums = known.one_hot().T @ representation[np.flatnonzero(known.labelled)]
+    sums = known.matrix(np.float64).T @ representation
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])
     return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, known.classes)

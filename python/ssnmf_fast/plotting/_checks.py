@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._labels import labels_of
 from .._topics import Topics
 from .._validation import unmasked
 
@@ -103,6 +104,16 @@ def check_samples(S: Any, y: Any) -> Array:
     if count != len(table):
         raise ValueError(f"y has {count} rows and S has {len(table)}; needed is one per sample.")
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
+
+
+def check_labels(y: Any, unlabelled: Any) -> tuple[sp.csr_array, list[str]]:
+    """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
+    labels = labels_of(y, unlabelled)
+    if not labels.labelled.any():
+        raise ValueError("y has no labelled sample; give labels of some samples.")
+    matrix = labels.matrix(np.float64)
+    indicators = sp.csr_array(matrix if sp.issparse(matrix) else np.nan_to_num(matrix))
+    return indicators, [str(label) for label in labels.classes.tolist()]
 
 
 def _floats(values: Any, name: str) -> Array:

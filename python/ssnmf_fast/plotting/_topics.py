@@ -11,6 +11,7 @@ from .._topics import amounts, class_means
 from .._validation import check_option
 from ..metrics import hoyer_sparsity
 from ._checks import (
+    check_labels,
     check_names,
     check_samples,
     check_table,
@@ -18,7 +19,6 @@ from ._checks import (
     shares,
     topic_names,
 )
-from ._labels import read_labels
 from ._style import add_title, name_axes
 from ._tables import draw_table, table_axes
 
@@ -150,8 +150,8 @@ def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, A
         return table, range(table.shape[1])
     if X is not None:
         S = check_samples(model.transform(X), y)
-        labels = read_labels(y, unlabelled)
-        return class_means(amounts(model, S), labels.indicators), labels.names
+        indicators, classes = check_labels(y, unlabelled)
+        return class_means(amounts(model, S), indicators), classes
     names, matrix = model._class_shares()
     if matrix is None:
         raise ValueError(
@@ -237,7 +237,8 @@ def label_map(
     """
     check_option(share, "share", tuple(_MEANINGS))
     table = check_samples(S, y)
-    sums, labels = read_labels(y, unlabelled).sums(table)
+    indicators, labels = check_labels(y, unlabelled)
+    sums = np.asarray((indicators.T @ table).T)
     if label_names is not None:
         labels = check_names(label_names, "label_names", len(labels), "label")
     names = topic_names(topics, table.shape[1])

@@ -1,24 +1,24 @@
-"""What a user says of the topics of documents: lists of topics, one topic each, or a 0/1 matrix."""
+"""Several labels for each sample, as lists; also as one label each, or as a matrix of 0 and 1."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import column_or_1d
 
-from .._missing import is_missing
-from ._targets import ClassLabels, Indicators
+from ._absent import is_missing
+from ._classes import ClassLabels
+from ._indicators import Indicators, names_array
 
 Array = npt.NDArray[Any]
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
-class TopicLists:
+class LabelLists:
     """Topics that documents may have.
 
     `names` holds the named topics, `allowed` the pairs (document, topic) as a boolean sparse
@@ -29,13 +29,11 @@ class TopicLists:
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
         self.names: Array
         y = y if hasattr(y, "__iter__") else np.asarray(y)
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
         self.several = True  # may a document have several topics?
         self._given = None if names is None else _checked_names(list(names))
         if sp.issparse(y) or _is_matrix(y):
             self._read_matrix(y)
-        elif any(isinstance(entry, _LISTS) for entry in y):
+        elif getattr(y, "ndim", 1) == 1 and any(isinstance(entry, _LISTS) for entry in y):
             self._read_lists(list(y))
         else:
             self._read_single(y, marker)
@@ -104,11 +102,7 @@ class TopicLists:
                 f"y names the topic {unknown[0]!r}, which is none of topic_names "
                 f"{self.names.tolist()}."
             )
-        lengths = [len(names) for names in lists]
-        columns = [place[name] for names in lists for name in names]
-        pairs = (np.repeat(rows, lengths).astype(np.int64), np.array(columns, dtype=np.int64))
-        shape = (n_documents, len(self.names))
-        self.allowed = sp.csr_array((np.ones(len(columns)), pairs), shape=shape) != 0
+        self.allowed = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def targets(self) -> ClassLabels | Indicators:
         """Return the topics as classes or, where a document may have several, as indicators."""
@@ -135,6 +129,18 @@ class TopicLists:
         return T
 
 
+def indicator_matrix(
+    lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
+) -> sp.csr_array:
+    """Return how often each label is in the list of a sample, (n, k).
+
+    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
+    """
+    columns = [position[name] for names in lists for name in names]
+    pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
+    return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
+
+
 def _is_matrix(y: Any) -> bool:
     """Whether y is an array or data frame with two dimensions, more than one column wide."""
     shape = getattr(y, "shape", None)
@@ -156,9 +162,4 @@ def _checked_names(names: list[Any]) -> Array:
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"topic_names holds {repeated!r} twice.")
-    as_is = np.array(names)
-    if as_is.ndim == 1 and as_is.tolist() == names:
-        return as_is
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return names_array(names)
