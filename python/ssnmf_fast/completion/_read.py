@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._csr import DUPLICATES, listed, sample
 from .._quiet import EMPTY_LINES, is_quiet
 from .._sound import inspected_csr, sound, sound_csr
 from .._validation import as_array, check_integer, check_matrix, unmasked
+from .._warn import warn_user
 
 Array = npt.NDArray[Any]
 
@@ -142,9 +142,8 @@ def _warn_of_empty_lines(matrix: sp.csr_array) -> None:
     rows = int(np.count_nonzero(np.diff(matrix.indptr) == 0))
     columns = matrix.shape[1] - len(np.unique(matrix.indices))
     if (rows or columns) and not is_quiet(EMPTY_LINES):
-        warnings.warn(
+        warn_user(
             f"{rows} rows and {columns} columns of M have no observed entry; nothing is known of "
             "them, and they are completed by fill_value.",
             UserWarning,
-            stacklevel=4,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from .._labels import ClassLabels
+from .._saved import COUNT, POSITIVE, Saved
 from ._base import require
 from ._bayesian_base import BayesianBase
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
@@ -112,18 +113,15 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
     ((2, 2), 4)
     """
 
-    _fitted_attributes = (
-        *BayesianBase._fitted_attributes,
-        *READOUT_ATTRIBUTES,
-        "class_prior_",
-        "multilabel_",
-        "classes_",
-        "n_labelled_",
-        "label_rates_",
-        "new_sample_rate_",
-        "a_lambda_",
-        "b_lambda_",
-    )
+    _saved: ClassVar = {
+        **BayesianBase._saved,
+        **READOUT_ATTRIBUTES,
+        "n_labelled_": COUNT,
+        "label_rates_": Saved("rk", "positive"),
+        "new_sample_rate_": POSITIVE,
+        "a_lambda_": POSITIVE,
+        "b_lambda_": POSITIVE,
+    }
     _model_parameters = (*BayesianBase._model_parameters, "a_lambda", "b_lambda")
 
     def __init__(
@@ -170,62 +168,13 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         tags.classifier_tags.poor_score = True
         return tags
 
-    score = ReadoutPredictions.score  # that of ClassifierMixin counts unlabelled samples
-
-    def fit(self, X: Any, y: Any) -> SupervisedBayesianNMF:
-        """Learn the posteriors from samples and their labels.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, without NaN.
-        y : array_like, shape (n,)
-            Class labels (integers, strings or objects); see `unlabelled`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, labels or parameters; the message says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        UserWarning
-            If half of the components or more explain nothing, or are copies of others.
-        """
-        X = self._checked(X, reset=True)
-        labels = self._read_labels(X, y)
-        self._learn_posterior(X, labels)
-        self._keep_predictions(X, None, labels)
-        return self
-
-    def fit_transform(self, X: Any, y: Any) -> Array:
-        """Fit, then represent the same samples over the learned dictionary.
-
-        The same as ``fit(X, y).transform(X)``: the labels have no say in it.  The posterior of the
-        fit itself, in which they do, is `representation_`.  Parameters as in :meth:`fit`.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-        """
-        X = self._checked(X, reset=True)
-        labels = self._read_labels(X, y)
-        self._learn_posterior(X, labels)
-        self._keep_predictions(X, None, labels)
-        return self._represent(X)
-
-    def _read_labels(self, X: Any, y: Any) -> ClassLabels:
+    def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()
         require(self, X, y)
         labels = ClassLabels(y, self.unlabelled)
         labels.check_fit()
-        return labels
+        self._learn_posterior(X, labels)
+        self._keep_predictions(X, None, labels)
 
     def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
         k = len(labels.classes)

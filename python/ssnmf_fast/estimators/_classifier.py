@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+import scipy.sparse as sp
 
-from .._labels import ClassLabels, Indicators, labels_of
+from .._labels import Indicators, labels_of
+from .._saved import COUNT, Saved
+from .._sound import sound_csr
 from .._warn import warn_user
 from ._base import require
-from ._batches import batch_classes, running_prior
+from ._class_batches import ClassBatches
 from ._class_topics import FitOptions
-from ._classifier_training import Learned, Wishes, learn
-from ._component_scores import ComponentScores
+from ._classifier_training import Wishes, learn
 from ._predicting import READOUT_ATTRIBUTES
-from ._supervised import SupervisedBase
 from ._training_labels import check_classes, labels_for_training
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ _OPTIONS = (
 )
 
 
-class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
+class SSNMFClassifier(ClassBatches):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, made for few labels.
 
     Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
@@ -83,6 +83,8 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
         multiple labels of 0 and 1.  "auto" is None, or for multiple labels "balanced" where
         validation finds that better.
+    forget_factor : float
+        As in :class:`NMF`.
 
     Attributes
     ----------
@@ -154,22 +156,19 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     ['sport' 'politics']
     """
 
-    _fitted_attributes = (
-        *SupervisedBase._fitted_attributes,
-        *READOUT_ATTRIBUTES,
-        "refitted_label_components_",
-        "classes_",
-        "class_prior_",
-        "multilabel_",
-        "n_labelled_",
-        "supervision_weight_",
-        "self_training_",
-        "validation_scores_",
-        "validation_accuracy_",
-        "validation_interval_",
-        "validation_folds_",
-        "validation_proba_",
-    )
+    _saved: ClassVar = {
+        **ClassBatches._saved,
+        **READOUT_ATTRIBUTES,
+        "refitted_label_components_": Saved("rk", optional=True),
+        "n_labelled_": COUNT,
+        "supervision_weight_": Saved(optional=True),
+        "self_training_": Saved("", optional=True),
+        "validation_scores_": Saved(optional=True),
+        "validation_accuracy_": Saved(optional=True),
+        "validation_interval_": Saved(optional=True),
+        "validation_folds_": Saved(optional=True),
+        "validation_proba_": Saved(optional=True),
+    }
 
     def __init__(
         self,
@@ -191,6 +190,7 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         readout: str = "logistic",
         self_training: int | str = "auto",
         class_weight: Any = "auto",
+        forget_factor: float = 0.8,
     ) -> None:
         super().__init__(
             n_components=n_components,
@@ -206,6 +206,7 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
             callback=callback,
             verbose=verbose,
             readout=readout,
+            forget_factor=forget_factor,
         )
         self.unlabelled = unlabelled
         self.threshold = threshold
@@ -219,12 +220,10 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         tags.classifier_tags.multi_label = True
         return tags
 
-    score = ComponentScores.score  # that of ClassifierMixin counts unlabelled samples
-
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         X_weights: Any = None,
         y_weights: Any = None,
@@ -234,12 +233,10 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
+        X, X_weights
+            As in :meth:`NMF.fit`.
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them; unlabelled samples are allowed.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
         y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the labels of the samples (n,), or of the entries of the n x k
             indicator matrix.  A label that weighs 0 is as good as none.
@@ -250,59 +247,56 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         -------
         self
 
-        Raises
-        ------
-        ValueError
-            For bad data, labels or parameters; the message says how to mend them.
-
         Warns
         -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         UserWarning
             If the accuracy to expect lies below that of always predicting the largest class, with
             its whole interval.
         """
-        self._fit_labels(self._checked(X, reset=True), y, X_weights, y_weights, sample_weight)
+        given = {"X_weights": X_weights, "y_weights": y_weights, "sample_weight": sample_weight}
+        self._learn(self._checked(X, reset=True), y, **given)
         return self
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
-        self._fit_labels(X, y, X_weights, y_weights, None)
-
-    def _fit_labels(
-        self, X: Any, y: Any, X_weights: Any, y_weights: Any, sample_weight: Any
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        y_weights: Any = None,
+        sample_weight: Any = None,
     ) -> None:
+        X = sound_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
         require(self, X, y)
         wishes = Wishes.checked(self)
-        targets, facts = self._targets_of_fit(y)
-        wishes = wishes.named(targets.classes, facts["multilabel_"])
+        targets = labels_of(y, self.unlabelled)
+        targets.check_fit()
+        several = isinstance(targets, Indicators)
         labels = labels_for_training(targets, y_weights, sample_weight)
-        facts |= {"class_prior_": labels.prior(), "n_labelled_": int(labels.known.sum())}
         check_classes(labels)
-        options = FitOptions(**{name: getattr(self, name) for name in _OPTIONS})
-        learned = learn(X, X_weights, labels, wishes, options, self.init, self.random_state)
-        self._keep_learned(X, X_weights, learned, facts)
-
-    def _keep_learned(
-        self, X: Any, X_weights: Any, learned: Learned, facts: dict[str, Any]
-    ) -> None:
-        """Set the attributes of a fit."""
-        fit, labels, validation = learned.fit, learned.labels, learned.validation
-        self._keep(fit, facts)
-        self._drop_readout()
-        self.class_shares_ = learned.class_shares
-        self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
+        learned = learn(
+            X,
+            X_weights,
+            labels,
+            wishes.named(targets.classes, several),
+            FitOptions(**self._arguments(_OPTIONS)),
+            self.init,
+            self.random_state,
+        )
+        self._keep(
+            learned.fit,
+            **learned.attributes(),
+            multilabel_=several,
+            classes_=targets.classes,
+            class_prior_=labels.prior(),
+            n_labelled_=int(labels.known.sum()),
+        )
+        self._drop_predictions()
         if self.readout == "logistic":
             self._keep_readout(learned.readout, learned.directions, learned.thresholds)
         elif self.readout == "refit":
-            self._refit_components(self._represent(X, X_weights), labels)
-        self.supervision_weight_ = learned.supervision_weight
-        self.self_training_ = learned.choice.rounds
-        self.validation_scores_ = validation.scores
-        self.validation_accuracy_ = validation.accuracy(labels)
-        self.validation_interval_ = validation.interval(labels)
-        self.validation_folds_ = validation.folds_of_all(labels)
-        self.validation_proba_ = validation.probabilities(labels, learned.readout)
+            self._refit_components(self._represent(X, X_weights), learned.labels)
+        self.class_shares_ = learned.class_shares
         self._warn_if_poor()
 
     def _warn_if_poor(self) -> None:
@@ -314,75 +308,6 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
                 "look whether X tells the classes apart.",
                 UserWarning,
             )
-
-    def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        targets = labels_of(y, self.unlabelled)
-        targets.check_fit()
-        facts = {
-            "multilabel_": isinstance(targets, Indicators),
-            "classes_": targets.classes,
-        }
-        return targets, facts
-
-    def _targets_of_batch(
-        self, y: Any, **known: Any
-    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        several, classes = batch_classes(self, y, known["classes"])
-        targets: ClassLabels | Indicators
-        if several:
-            targets = Indicators(y, n_labels=len(classes))
-        else:
-            targets = ClassLabels(y, self.unlabelled, known_classes=classes)
-        facts = {"multilabel_": several, "classes_": classes, **running_prior(self, targets)}
-        return targets, facts
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        *,
-        X_weights: Any = None,
-        y_weights: Any = None,
-        past_weight: float = 0.8,
-    ) -> SSNMFClassifier:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
-        y : array_like, shape (n,) or (n, k)
-            Their labels; all of them may be unlabelled.
-        classes : array_like, optional
-            All classes that any batch will hold; needed in the first call, unless y is an indicator
-            matrix.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
-        past_weight : float
-            Share of their weight that earlier batches keep, between 0 and 1; see
-            :meth:`NMF.partial_fit`, which also says what becomes of the attributes.
-
-        Returns
-        -------
-        self
-        """
-        self._learn_batch(X, y, X_weights, y_weights, past_weight, classes=classes)
-        self._drop_readout()  # it belongs to the dictionary of an earlier fit
-        self.__dict__.pop("refitted_label_components_", None)
-        return self
-
-    def _batch_arguments(self, facts: dict[str, Any]) -> dict[str, Any]:
-        given = super()._batch_arguments(facts)
-        if given["n_components"] == "auto":
-            given["n_components"] = len(facts["classes_"])
-        if given["supervision_weight"] == "auto":
-            given["supervision_weight"] = "balanced"
-        if isinstance(given["init"], str) and given["init"] in ("auto", "labels"):
-            given["init"] = "random"
-        return given
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

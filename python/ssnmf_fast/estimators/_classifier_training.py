@@ -148,6 +148,19 @@ class Learned:
     supervision_weight: float
     class_shares: Array
 
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that say what was chosen, and why."""
+        labels, validation = self.labels, self.validation
+        return {
+            "supervision_weight_": self.supervision_weight,
+            "self_training_": self.choice.rounds,
+            "validation_scores_": validation.scores,
+            "validation_accuracy_": validation.accuracy(labels),
+            "validation_interval_": validation.interval(labels),
+            "validation_folds_": validation.folds_of_all(labels),
+            "validation_proba_": validation.probabilities(labels, self.readout),
+        }
+
 
 def learn(
     X: Any,

@@ -31,6 +31,11 @@ class ComponentScores(ReadoutPredictions):
         B = refitted(S[rows], labels.members[rows], labels.entry_weights[rows], self.supervision)
         self.refitted_label_components_ = B
 
+    def _drop_predictions(self) -> None:
+        """Remove what an earlier fit predicted with."""
+        self._drop_readout()
+        self.__dict__.pop("refitted_label_components_", None)
+
     @property
     def _by_regression(self) -> bool:
         check_is_fitted(self)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._csr import listed
 from .._quiet import EMPTY_LINES, quiet
+from .._saved import COUNT, PLAIN, Saved
 from .._validation import readable
 from .._warn import warn_user
 from ..completion import complete
@@ -102,17 +103,17 @@ class LowRankImputer(
     True
     """
 
-    _fitted_attributes: ClassVar[tuple[str, ...]] = (
-        "components_",
-        "rank_",
-        "gamma_",
-        "ridge_",
-        "centers_",
-        "scales_",
-        "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    _saved: ClassVar = {
+        "components_": Saved("rm", "finite"),
+        "rank_": COUNT,
+        "gamma_": PLAIN,
+        "ridge_": Saved("r"),
+        "centers_": Saved("m"),
+        "scales_": Saved("m"),
+        "n_iter_": COUNT,
+        "n_features_in_": COUNT,
+        "feature_names_in_": Saved("m", optional=True),
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._factorize import factorize
 from .._labels import LabelLists
+from .._saved import COUNT, Saved
 from .._topics import Topics
 from .._validation import check_integer, check_real
+from ._base import require
 from ._guided import GuidedBase
 from ._row_weights import with_row_weights
 
@@ -105,7 +107,7 @@ class TopicSupervisedNMF(GuidedBase):
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 
-    _fitted_attributes = (*GuidedBase._fitted_attributes, "topic_names_", "n_labelled_")
+    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labelled_": COUNT}
     _model_parameters = tuple(
         name for name in GuidedBase._model_parameters if name != "n_components"
     )
@@ -147,7 +149,8 @@ class TopicSupervisedNMF(GuidedBase):
         self.topic_names = topic_names
         self.unlabelled = unlabelled
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
         self._check_readout()
         lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
@@ -159,8 +162,7 @@ class TopicSupervisedNMF(GuidedBase):
             S_support=lists.support(rank, bool(self.free_in_labelled)),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
-        facts = {"topic_names_": lists.names, "n_labelled_": int(lists.labelled.sum())}
-        self._keep(result, facts)
+        self._keep(result, topic_names_=lists.names, n_labelled_=int(lists.labelled.sum()))
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
