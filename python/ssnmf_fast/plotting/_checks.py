@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,12 @@ def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
     if len(listed) != count:
         raise ValueError(f"{name} holds {len(listed)} names; needed is one for each {of}: {count}.")
     return listed
+
+
+def read_named(given: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return what `read` makes of each value of a dict, by name, or of the one thing given."""
+    named = given if isinstance(given, Mapping) else {"": given}
+    return {str(name): read(one) for name, one in named.items()}
 
 
 def topic_names(topics: Any, count: int) -> list[str]:

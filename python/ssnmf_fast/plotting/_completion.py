@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +11,16 @@ import numpy.typing as npt
 from .._validation import unmasked
 from ..report._maps import GREY, draw_map, edges
 from ..report._pictures import ACCENT, INK
-from ._style import COLOURS, add_title, axes_or_new, label_axes, logarithmic, name_axes
+from ._checks import read_named
+from ._style import (
+    COLOURS,
+    add_title,
+    axes_or_new,
+    label_axes,
+    logarithmic,
+    name_axes,
+    write_beside,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -199,10 +208,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     >>> drawn.axes[0].get_xlabel()
     'iteration'
     """
-    if isinstance(history_or_completion, Mapping):
-        named = {str(name): _history(one) for name, one in history_or_completion.items()}
-    else:
-        named = {"": _history(history_or_completion)}
+    named = read_named(history_or_completion, _history)
     if not any(named.values()):
         raise ValueError("There is no history to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
@@ -227,17 +233,7 @@ def _rates(values: Any, name: str) -> Array:
 
 def _mark_rank(axes: Any, rank: int, count: int) -> None:
     axes.axvline(rank + 0.5, color=GREY, linestyle="--", linewidth=1)
-    left = rank > count / 2  # the text stays inside
-    axes.annotate(
-        f"rank {rank}",
-        (rank + 0.5, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4 if left else 4, -4),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="top",
-        color=INK,
-    )
+    write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
 
 
 def _history(value: Any) -> list[Any]:

@@ -74,6 +74,23 @@ def logarithmic(axes: Any) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
 
 
+def write_beside(
+    axes: Any, text: str, x: float, *, left: bool, top: bool = True, colour: str = INK
+) -> None:
+    """Write to one side of a place on the horizontal axis, at the upper or lower border."""
+    axes.annotate(
+        text,
+        (x, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if left else 5, -4 if top else 4),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="top" if top else "bottom",
+        color=colour,
+        fontsize=9,
+    )
+
+
 def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name the curves, within the axes or, if there are many, beside them."""
     beside = len(names) > _ENTRIES_INSIDE
