@@ -12,7 +12,7 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
-from ssnmf_fast.report._missing import MissingPackageError
+from ssnmf_fast.report._optional import MissingPackageError
 from ssnmf_fast.report._pictures import ACCENT, INK
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -15,7 +15,7 @@ import pytest
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
 from ssnmf_fast._topics import Topics, make_topics
-from ssnmf_fast.report._missing import MissingPackageError
+from ssnmf_fast.report._optional import MissingPackageError
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402

@@ -243,3 +243,13 @@ def test_bad_targets_are_refused(targets, message, small):
     with pytest.raises(ValueError, match=message):
         model.fit(X, targets(y))
     assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("readout", ["refit", "joint"])
+@pytest.mark.parametrize(
+    "parameter", [{"self_training": 2}, {"class_weight": "balanced"}, {"class_weight": {0: 2.0}}]
+)
+def test_parameters_of_the_logistic_readout_are_refused_for_others(parameter, readout, small):
+    (name,) = parameter
+    with pytest.raises(ValueError, match=f"{name}=.* belongs to readout='logistic'"):
+        _model(readout=readout, **parameter).fit(*small)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._replacement import Replacement
-from ..report._missing import MissingPackageError
+from ..report._optional import MissingPackageError
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..report import Measure, Picture
-from ..report._missing import MissingPackageError
+from ..report._optional import MissingPackageError
 from ._findings import Findings, facts
 from ._fitted import Fitted
 from ._folder import Results

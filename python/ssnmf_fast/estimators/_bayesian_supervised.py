@@ -35,9 +35,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         sparse and keeps S from being so (section 3.4): by default it is 1.
     a_lambda : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
-        components.  It steers up to about twice the number of samples of a class; beyond, the prior
-        has the say and the classes are forgotten.  It is never learned: "auto" takes the mean
-        number of labelled samples of a class.
+        components.  It has an effect up to about twice the number of samples of a class; above that
+        the prior dominates and class information is lost.  It is never learned: "auto" takes the
+        mean number of labelled samples of a class.
     b_lambda : float or "auto"
         Scale of that prior, 1e-9 to 1e9.  Like S and the rates, it is the same in any units of X.
     count_scale : float or "auto"

@@ -48,7 +48,8 @@ class SSNMFClassifier(ClassBatches):
     n_components : int or "auto"
         Rank r, at least 1.  "auto" takes 1 or 3 components for each class.
     reconstruction, supervision : {"kullback-leibler", "frobenius"}
-        Losses of X and of Y: the I-divergence, or squared error.
+        Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
+        of Y.
     supervision_weight : float, "balanced" or "auto"
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
         ratio of the two losses at the start; "auto" takes infinity if there are as many components
@@ -58,7 +59,7 @@ class SSNMFClassifier(ClassBatches):
     init : {"auto", "labels", "random", "nndsvda", "random-acol"} or tuple of arrays
         Start.  "labels" takes the means of the classes for A; so does "auto" if there are as many
         components as classes, else "random".  A tuple holds S (n, r), A (r, m) and, optionally,
-        B (r, k); of it only A is used with an infinite weight.
+        B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
     unlabelled : "auto", None or a label
@@ -78,11 +79,12 @@ class SSNMFClassifier(ClassBatches):
         Rounds in which the surer half of the predictions for unlabelled samples (four fifths with 4
         labels a class and more) become labels of weight 0.1; in the first one their nearest
         neighbours are asked as well.  "auto": 2, or 0 where validation finds that better, or where
-        rank and weight are both given.  Multiple labels: always 0.
+        rank and weight are both given.  Multiple labels: always 0.  A number above 0 is refused for
+        other readouts than "logistic".
     class_weight : "auto", None, "balanced" or dict
         Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
-        multiple labels of 0 and 1.  "auto" is None, or for multiple labels "balanced" where
-        validation finds that better.
+        multiple labels the weights of 0 and 1.  Other readouts refuse it.  "auto" is None, or for
+        multiple labels "balanced" where validation finds that better.
     forget_factor : float
         As in :class:`NMF`.
 

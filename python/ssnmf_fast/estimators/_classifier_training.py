@@ -56,6 +56,7 @@ class Wishes:
             rounds = check_option(rounds, "self_training", ("auto",))
         else:
             rounds = check_integer(rounds, "self_training", 0)
+        _refuse_unused(model)
         _check_threshold(model.threshold)
         _check_init(model.init)
         automatic = isinstance(model.class_weight, str) and model.class_weight == "auto"
@@ -117,6 +118,22 @@ class Wishes:
         """Whether anything is to be chosen by validation."""
         open_choice = self.n_components is None or self.supervision_weight is None
         return open_choice and self.readout == "logistic"
+
+
+def _refuse_unused(model: Any) -> None:
+    """Raise ValueError for parameters of the logistic readout beside another one."""
+    if model.readout == "logistic":
+        return
+    rounds, weights = model.self_training, model.class_weight
+    for name, used in (
+        ("self_training", not isinstance(rounds, str) and rounds > 0),
+        ("class_weight", isinstance(weights, dict) or weights == "balanced"),
+    ):
+        if used:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} belongs to readout='logistic'; it has no effect "
+                f"with readout={model.readout!r}. Leave it at 'auto'."
+            )
 
 
 def _check_threshold(threshold: Any) -> None:

@@ -42,7 +42,8 @@ class MarginNMF(GuidedBase):
         about twice as much.
     C : float
         Penalty of the machines on margin violations, above 0, for samples of mean squared length 1:
-        the machines see labelled samples that are scaled so, all alike.
+        the machines see labelled samples that are scaled so, all alike.  Not used where `alpha` is
+        given.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.

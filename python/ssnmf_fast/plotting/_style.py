@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report._missing import PLOT_HINT, MissingPackageError
+from ..report._optional import PLOT_HINT, MissingPackageError
 from ..report._pictures import ACCENT, INK, figure
 
 if TYPE_CHECKING:

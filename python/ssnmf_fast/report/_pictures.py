@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._missing import PLOT_HINT, MissingPackageError
+from ._optional import PLOT_HINT, MissingPackageError
 
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
