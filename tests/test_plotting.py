@@ -12,8 +12,8 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
-from ssnmf_fast.report._optional import MissingPackageError
-from ssnmf_fast.report._pictures import ACCENT, INK
+from ssnmf_fast._optional import MissingPackageError
+from ssnmf_fast.plotting._style import ACCENT, INK
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import LogNorm, to_rgba  # noqa: E402

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssnmf_fast import plotting
-from ssnmf_fast.report._pictures import ACCENT
+from ssnmf_fast.plotting._style import ACCENT
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgba  # noqa: E402

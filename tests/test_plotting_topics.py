@@ -14,8 +14,8 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
+from ssnmf_fast._optional import MissingPackageError
 from ssnmf_fast._topics import Topics, make_topics
-from ssnmf_fast.report._optional import MissingPackageError
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .._optional import MissingPackageError
 from ..report import Measure, Picture
-from ..report._optional import MissingPackageError
 from ._findings import Findings, facts
 from ._fitted import Fitted
 from ._folder import Results

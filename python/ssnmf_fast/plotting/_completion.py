@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import unmasked
-from ..report._maps import GREY, draw_map, edges
-from ..report._pictures import ACCENT, INK
 from ._checks import read_named
+from ._maps import draw_map, edges
 from ._style import (
+    ACCENT,
     COLOURS,
+    GREY,
+    INK,
     add_title,
     axes_or_new,
     label_axes,

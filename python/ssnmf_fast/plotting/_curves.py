@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_option
-from ..report._maps import GREY
 from ._checks import check_finite
-from ._style import add_legend, add_title, axes_or_new, curve_look, label_axes
+from ._style import GREY, add_legend, add_title, axes_or_new, curve_look, label_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..report._maps import GREY
 from ._checks import check_finite, read_named
 from ._style import (
+    GREY,
     add_legend,
     add_title,
     axes_or_new,

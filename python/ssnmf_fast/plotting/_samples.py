@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_integer
-from ..report._maps import GREY
-from ..report._pictures import INK
 from ._checks import (
     check_labels,
     check_names,
@@ -18,7 +16,7 @@ from ._checks import (
     shares,
     topic_names,
 )
-from ._style import FRAME, add_title, axes_or_new, blues, name_axes, plain, text_width
+from ._style import FRAME, GREY, INK, add_title, axes_or_new, blues, name_axes, plain, text_width
 from ._tables import Room, add_bar, darkest_share, name_columns, name_height, room_in
 
 if TYPE_CHECKING:

@@ -7,17 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report._optional import PLOT_HINT, MissingPackageError
-from ..report._pictures import ACCENT, INK, figure
+from .._optional import PLOT_HINT, MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+INK = "#1f2933"
+ACCENT = "#2b6cb0"
+GREY = "#7b8794"
+FRAME = "#cbd2d9"
 COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
-FRAME = "#cbd2d9"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+
+
+def figure(width: float, height: float) -> Any:
+    """Return an empty figure of the given size in inches.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(drawn)
+    return drawn
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:

@@ -10,9 +10,7 @@ import numpy as np
 
 from .._topics import Topic, Topics
 from .._validation import check_integer
-from ..report._maps import GREY
-from ..report._pictures import ACCENT, INK, figure
-from ._style import fitted, text_width
+from ._style import ACCENT, GREY, INK, figure, fitted, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from .._topics import amounts, class_means
 from .._validation import check_option
-from ..metrics import hoyer_sparsity
 from ._checks import (
     check_labels,
     check_names,
@@ -263,6 +262,8 @@ def _shared(sums: Array, share: str) -> Array:
 
 def _written(values: Array) -> str:
     """Hoyer's sparsity as text; there is none of a single number, nor of zeros."""
+    from ..metrics import hoyer_sparsity
+
     if values.size == 1 or not values.any():
         return "-"
     return f"{hoyer_sparsity(values):.2f}"
