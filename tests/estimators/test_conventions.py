@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -209,8 +206,3 @@ def test_bad_data_is_refused(kind, digits):
         _fitted(kind, X, y).transform(bad)
     with pytest.raises(ValueError, match="must be one of"):
         _fitted(kind, X, y, reconstruction="itakura-saito")
-
-
-def test_package_does_not_import_scikit_learn():
-    code = "import sys, ssnmf_fast; sys.exit('sklearn' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +10,6 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
-from ssnmf_fast._optional import MissingPackageError
 from ssnmf_fast.plotting._style import ACCENT, INK
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -33,30 +30,6 @@ def state(iteration: int, change: float, residual: float) -> SimpleNamespace:
 def drawn_bytes(drawn: Figure, path: Path) -> bytes:
     drawn.savefig(path)
     return path.read_bytes()
-
-
-def test_import_is_lazy_and_needs_no_matplotlib() -> None:
-    code = (
-        "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.plotting' not in sys.modules; "
-        "assert 'plotting' in dir(sf); assert sf.plotting.class_map; "
-        "from ssnmf_fast import plotting; assert plotting is sf.plotting; "
-        "assert not {'matplotlib', 'sklearn', 'pandas'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    calls = [
-        lambda: plotting.recovery_grid(errors(), RATES, RATES),
-        lambda: plotting.singular_values([1.0]),
-        lambda: plotting.convergence([state(1, 0.1, 0.1)]),
-    ]
-    for call in calls:
-        with pytest.raises(MissingPackageError, match=r"ssnmf-fast\[plot\]"):
-            call()
 
 
 class TestRecoveryGrid:
