@@ -67,7 +67,7 @@ def save(model: Any, path: Names) -> None:
     model : Factorization, Completion or fitted estimator
         What to save; the observed entries of a completion are left out.
     path : str or path-like
-        The file, by custom with the ending .npz; it is replaced as a whole or not at all.
+        The file, usually with the ending .npz; it is replaced as a whole or not at all.
 
     Raises
     ------

@@ -174,5 +174,11 @@ def test_damaged_files_are_refused(
         out = str(tmp_path / "predictions.csv")
         assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
         assert "is not a vectorizer of `ssnmf-fast fit`" in error_line(capsys)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "out" / "metrics.json").write_text(deep, encoding="utf-8")
+    assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
+    assert "metrics.json is not of `ssnmf-fast fit`: lists or objects too deep" in error_line(
+        capsys
+    )
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
     assert "no regular expression" in error_line(capsys)

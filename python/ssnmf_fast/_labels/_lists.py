@@ -21,7 +21,7 @@ _LISTS = (list, tuple, set, frozenset, np.ndarray)
 class LabelLists:
     """Topics that documents may have.
 
-    `names` holds the named topics, `allowed` the pairs (document, topic) as a boolean sparse
+    `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
     matrix, and `labelled` marks the documents of which anything is said.  `several` says whether
     they were given as lists or as a matrix, so that a document may have several.
     """
@@ -37,7 +37,7 @@ class LabelLists:
             self._read_lists(list(y))
         else:
             self._read_single(y, marker)
-        self.labelled = self.allowed.sum(axis=1) > 0
+        self.labelled = self.members.sum(axis=1) > 0
         if not self.labelled.any():
             raise ValueError(
                 "y names no topic for any document. Name the topics of some, or use NMF to fit "
@@ -64,7 +64,7 @@ class LabelLists:
                 f"y[{row}, {column}] is NaN beside other entries of its row; needed is 0 or 1 for "
                 "every topic, or a whole row of NaN for an unlabelled document."
             )
-        self.allowed = sp.csr_array(matrix != 0)
+        self.members = sp.csr_array(matrix != 0)
 
     def _read_single(self, y: Any, marker: Any) -> None:
         self.several = False
@@ -102,16 +102,16 @@ class LabelLists:
                 f"y names the topic {unknown[0]!r}, which is none of topic_names "
                 f"{self.names.tolist()}."
             )
-        self.allowed = indicator_matrix(lists, place, rows, n_documents) != 0
+        self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def targets(self) -> ClassLabels | Indicators:
         """Return the topics as classes or, where a document may have several, as indicators."""
         if not self.several:
-            codes = np.asarray(self.allowed.argmax(axis=1)).ravel()
+            codes = np.asarray(self.members.argmax(axis=1)).ravel()
             return ClassLabels(
                 np.where(self.labelled, codes, -1), -1, known_classes=np.arange(len(self.names))
             )
-        matrix = self.allowed.toarray().astype(np.float64)
+        matrix = self.members.toarray().astype(np.float64)
         matrix[~self.labelled] = np.nan
         return Indicators(matrix)
 
@@ -121,9 +121,9 @@ class LabelLists:
         Topics beyond the named ones are free: unlabelled documents may have them, and labelled
         ones if asked for.
         """
-        n, k = self.allowed.shape
+        n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
-        T[self.labelled, :k] = self.allowed[self.labelled].toarray()
+        T[self.labelled, :k] = self.members[self.labelled].toarray()
         if not free_in_labelled:
             T[self.labelled, k:] = 0
         return T

@@ -71,7 +71,7 @@ class FactorizationBase(
         "random_state",
         "n_threads",
     )
-    # Those of the fit loop have no part in learning from batches.
+    # Parameters of the fit loop; learning from batches does not use them.
     _loop_parameters: ClassVar[tuple[str, ...]] = (
         "solver",
         "max_iter",
@@ -120,8 +120,7 @@ class FactorizationBase(
         X : array_like or scipy.sparse, shape (n, m)
             Nonnegative samples; NaN in a dense X means missing.
         y : array_like, shape (n,) or (n, k), optional
-            What is known of the samples, as the class describes it; a model without labels ignores
-            it.
+            Labels or targets, as the class describes them; models without labels ignore them.
         X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the loss of every entry of X.
 
@@ -145,7 +144,7 @@ class FactorizationBase(
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
-        Labels have no say in the result.  The factor of the fit itself, in which they do, is
+        The labels do not affect the result.  The factor of the fit itself, which they do affect, is
         `representation_`.
 
         Parameters

@@ -51,7 +51,7 @@ class BayesianNMF(BayesianBase):
     random_state : None, int, Generator or RandomState
         Seed of the start; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
         after every check of the bound; ``objective`` is minus the bound.  Returning True stops the

@@ -54,8 +54,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
     count_scale_, active_components_
         As in :class:`BayesianNMF`.
     representation_ : ndarray, shape (n, r)
-        Posterior expectations of S, in which the labels had a say.
+        Posterior expectations of S, which the labels affect.
     representation_rates_ : ndarray, shape (k or k + 1, r)
         Rates of the posteriors of S, float64, by class; the last row is of unlabelled samples.
     representation_groups_ : ndarray of int32, shape (n,)

@@ -50,7 +50,7 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
         Returns
         -------
         self
-            See :meth:`NMF.partial_fit` for what becomes of the attributes.
+            The attributes are set as by :meth:`NMF.partial_fit`.
         """
         X = self._batch(X)
         require(self, X, y)

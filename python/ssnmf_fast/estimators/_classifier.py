@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from .._labels import Indicators, labels_of
 from .._saved import COUNT, Saved
 from .._sound import sound_csr
-from .._warn import warn_user
 from ._base import require
 from ._class_batches import ClassBatches
 from ._class_topics import FitOptions
@@ -21,25 +20,14 @@ from ._training_labels import check_classes, labels_for_training
 
 Array = npt.NDArray[Any]
 
-_OPTIONS = (
-    "reconstruction",
-    "supervision",
-    "solver",
-    "max_iter",
-    "tol",
-    "n_threads",
-    "callback",
-    "verbose",
-)
-
 
 class SSNMFClassifier(ClassBatches):
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, made for few labels.
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
     indicator matrix of the labels and unlabelled samples are zero rows of L [1]_.  With an infinite
-    weight, labelled samples may have the components of their classes only [2]_.  What predicts
-    (`readout`) is fitted to samples represented without their labels, as new ones are.
+    weight, labelled samples may use only the components of their classes [2]_.  Predictions come
+    from a readout that is fitted to samples represented without their labels, as new ones are.
 
     Without arguments the settings are chosen by validation on the labelled samples.
 
@@ -71,14 +59,14 @@ class SSNMFClassifier(ClassBatches):
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
     readout : {"logistic", "refit", "joint"}
-        What predicts.  "logistic": logistic regression on the topics that a sample shows without
-        labels, on its leading singular directions and on its features; the weight of the latter is
-        chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
+        How predictions are made.  "logistic": logistic regression on the topics of a sample (found
+        without labels), its leading singular directions and its features; the weight of the latter
+        is chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
         "joint", the papers' rule: S B with the B of the factorisation.
     self_training : int or "auto"
-        Rounds in which the surer half of the predictions for unlabelled samples (four fifths with 4
-        labels a class and more) become labels of weight 0.1; in the first one their nearest
-        neighbours are asked as well.  "auto": 2, or 0 where validation finds that better, or where
+        Number of rounds.  In each, the most certain half of the predictions for unlabelled samples
+        (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
+        uses their nearest neighbours.  "auto": 2, or 0 where validation finds that better, or where
         rank and weight are both given.  Multiple labels: always 0.  A number above 0 is refused for
         other readouts than "logistic".
     class_weight : "auto", None, "balanced" or dict
@@ -106,23 +94,23 @@ class SSNMFClassifier(ClassBatches):
     class_shares_ : ndarray, shape (r, k)
         Mean share of each component in the labelled samples of a class, seen without their labels.
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the labels had a say.
+        Factor S of the fit, which the labels affect.
     supervision_weight_ : float
         Weight (lambda) of the fit.
     self_training_ : int
         Rounds of self-training.
     validation_scores_ : dict of str to float
-        Score of everything that validation tried: accuracy, for multiple labels the mean of micro
-        and macro F.  Empty without validation: for fewer than 3 labelled samples a class on
-        average, or where nothing was to be chosen.
+        Score of every choice that validation tried: accuracy, for multiple labels the mean of micro
+        and macro F.  Empty without validation: for fewer than 3 labelled samples per class on
+        average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
-        Accuracy to expect of new samples, and its 95 % interval (Wilson's, its upper end raised for
-        the labels that validation hides: the fit has them all); NaN without validation and for
+        Expected accuracy on new samples, and its 95 % interval (Wilson's; its upper end is raised,
+        since the fit uses the labels that validation hides); NaN without validation and for
         multiple labels.
     validation_folds_ : ndarray of int, shape (n,)
-        In which part of the validation the label of a sample was hidden; -1 for never.
+        Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
-        Calibrated probabilities that were predicted for it then; 0 for all others.
+        Calibrated probabilities predicted in that fold; 0 for all other samples.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -241,7 +229,7 @@ class SSNMFClassifier(ClassBatches):
             Labels, as the class describes them; unlabelled samples are allowed.
         y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the labels of the samples (n,), or of the entries of the n x k
-            indicator matrix.  A label that weighs 0 is as good as none.
+            indicator matrix.  A label with weight 0 counts as no label.
         sample_weight : array_like, shape (n,), optional
             Nonnegative weights of the labels, multiplied with `y_weights`.
 
@@ -252,8 +240,8 @@ class SSNMFClassifier(ClassBatches):
         Warns
         -----
         UserWarning
-            If the accuracy to expect lies below that of always predicting the largest class, with
-            its whole interval.
+            If the whole interval of the expected accuracy lies below the accuracy of always
+            predicting the largest class.
         """
         given = {"X_weights": X_weights, "y_weights": y_weights, "sample_weight": sample_weight}
         self._learn(self._checked(X, reset=True), y, **given)
@@ -281,7 +269,7 @@ class SSNMFClassifier(ClassBatches):
             X_weights,
             labels,
             wishes.named(targets.classes, several),
-            FitOptions(**self._arguments(_OPTIONS)),
+            FitOptions.of(self),
             self.init,
             self.random_state,
         )
@@ -299,17 +287,7 @@ class SSNMFClassifier(ClassBatches):
         elif self.readout == "refit":
             self._refit_components(self._represent(X, X_weights), learned.labels)
         self.class_shares_ = learned.class_shares
-        self._warn_if_poor()
-
-    def _warn_if_poor(self) -> None:
-        accuracy, largest = self.validation_accuracy_, float(self.class_prior_.max())
-        if self.validation_interval_[1] < largest:
-            warn_user(
-                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
-                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
-                "look whether X tells the classes apart.",
-                UserWarning,
-            )
+        learned.warn_if_poor()
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

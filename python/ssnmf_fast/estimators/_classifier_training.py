@@ -13,6 +13,7 @@ from .._factorize import Factorization
 from .._initialise import INITS
 from .._random import generator
 from .._validation import check_integer, check_option, check_real
+from .._warn import warn_user
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._label_guided import SUPPORTS, Choice, Problem, train
@@ -177,6 +178,18 @@ class Learned:
             "validation_folds_": validation.folds_of_all(labels),
             "validation_proba_": validation.probabilities(labels, self.readout),
         }
+
+    def warn_if_poor(self) -> None:
+        """Warn if always predicting the largest class would be better, as validation has it."""
+        labels, validation = self.labels, self.validation
+        accuracy, largest = validation.accuracy(labels), float(labels.prior().max())
+        if validation.interval(labels)[1] < largest:
+            warn_user(
+                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
+                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
+                "look whether X tells the classes apart.",
+                UserWarning,
+            )
 
 
 def learn(

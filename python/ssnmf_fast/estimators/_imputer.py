@@ -42,21 +42,22 @@ class LowRankImputer(
     method : str
         As in :func:`ssnmf_fast.complete`.
     p : float, optional
-        Exponent of the Schatten function, as there.
+        Exponent of the Schatten function, as in :func:`ssnmf_fast.complete`.
     gamma_min : float, "validate" or None
-        Shrinkage that stays, as there; None is for data of exactly low rank.
+        Shrinkage that remains, as in :func:`ssnmf_fast.complete`; None is for data of exactly low
+        rank.
     biases : bool
         Whether the model has means of rows and columns; needs `gamma_min`.
     standardize : bool
         Whether the model is fitted to columns divided by their standard deviation.
     max_iter : int, optional
-        Largest number of iterations, as there.
+        Largest number of iterations.
     tol : float, optional
-        Stopping rule, as there.
+        Stopping rule.
     random_state : None, int, Generator or RandomState
         Seed; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     verbose : int
         1 shows progress on standard error.
 

@@ -41,9 +41,8 @@ class MarginNMF(GuidedBase):
         the number of classes more).  "balanced" takes the ratio of the two losses at the start,
         about twice as much.
     C : float
-        Penalty of the machines on margin violations, above 0, for samples of mean squared length 1:
-        the machines see labelled samples that are scaled so, all alike.  Not used where `alpha` is
-        given.
+        Penalty of the machines on margin violations, above 0.  The labelled samples are scaled, by
+        one number, to a mean squared length of 1.  Not used where `alpha` is given.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
@@ -57,15 +56,16 @@ class MarginNMF(GuidedBase):
         What marks an unlabelled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Dictionary A.
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the labels had a say.
+        Factor S of the fit, which the labels affect.
     supervision_weight_ : float
         Weight (lambda) of the fit.
     classes_ : ndarray, shape (k,)
@@ -176,7 +176,7 @@ class MarginNMF(GuidedBase):
         X, X_weights
             As in :meth:`NMF.fit`; X is complete.
         y : array_like, shape (n,) or (n, k)
-            Labels, as the class describes them; not needed beside `alpha`, which goes first.
+            Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
             Nonnegative coefficients of the combinations to preserve, one in each column, in place
             of those of support vector machines: for example of a perceptron.

@@ -34,7 +34,7 @@ class NMF(BatchLearner):
     random_state : None, int, Generator or RandomState
         Seed of the start; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
         check of the objective; returning True stops the fit.
@@ -146,9 +146,9 @@ class NMF(BatchLearner):
 
         Notes
         -----
-        Follows a fit, or goes on with the dictionary of one.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` have no part in it.  Losses, `n_components` and the weight of the
-        supervision stay the same for all batches: a change of them is refused.
+        After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
+        `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
+        supervision must stay the same for all batches: a change is refused.
         """
         self._learn_batch(self._batch(X), None, X_weights, None, past_weight)
         return self

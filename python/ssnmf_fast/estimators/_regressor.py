@@ -44,8 +44,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
     readout : {"refit", "joint"}
-        What predicts: S B with B fitted to the labelled samples as they are represented without
-        their targets, as new samples are; or, the papers' rule, with the B of the factorisation.
+        How predictions are made: "refit": S B with B fitted to the labelled samples, represented
+        without their targets as new samples are; "joint", the papers' rule: with the B of the
+        factorisation.
     forget_factor : float
         As in :class:`NMF`.
 
@@ -58,7 +59,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     refitted_label_components_ : ndarray, shape (r, k)
         B as fitted to label-blind representations; with the readout "refit".
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the targets had a say.
+        Factor S of the fit, which the targets affect.
     n_targets_ : int
         Number of targets k; 0 where `y` had one dimension.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -183,7 +184,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         Returns
         -------
         self
-            See :meth:`NMF.partial_fit` for what becomes of the attributes.
+            The attributes are set as by :meth:`NMF.partial_fit`.
         """
         X = self._batch(X)
         require(self, X, y)

@@ -51,8 +51,9 @@ class TopicSupervisedNMF(GuidedBase):
         What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
@@ -168,8 +169,8 @@ class TopicSupervisedNMF(GuidedBase):
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabelled)
         if self.multilabel_:
-            return lists.allowed[lists.labelled].toarray().astype(np.int64), lists.labelled
-        single = lists.allowed[lists.labelled].argmax(axis=1)
+            return lists.members[lists.labelled].toarray().astype(np.int64), lists.labelled
+        single = lists.members[lists.labelled].argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labelled
 
     def _labelled_weight(self, labelled: Array) -> float:
