@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ from .._warn import warn_user
 from ._all_or_nothing import AllOrNothing
 
 Array = npt.NDArray[Any]
+
+Self = TypeVar("Self", bound="FactorizationBase")
 
 _DTYPES = [np.float64, np.float32]
 
@@ -112,7 +114,7 @@ class FactorizationBase(
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
 
-    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> Any:
+    def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
         """Learn a dictionary.
 
         Parameters

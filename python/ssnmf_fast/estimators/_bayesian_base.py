@@ -17,7 +17,7 @@ from .._topics import Topics, make_topics
 from .._validation import check_real
 from .._variational import Groups, fit_variational, infer
 from .._warn import warn_user
-from ._base import FactorizationBase
+from ._base import FactorizationBase, Self
 
 Array = npt.NDArray[Any]
 
@@ -72,7 +72,7 @@ class BayesianBase(FactorizationBase):
             )
         return super()._checked(X, reset=reset)
 
-    def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]
+    def fit(self: Self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Learn the posteriors.
 
         Parameters

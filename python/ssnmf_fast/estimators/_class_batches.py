@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from .._labels import ClassLabels, Indicators, is_indicator
-from ._base import require
+from ._base import Self, require
 from ._component_scores import ComponentScores
 from ._supervised import SupervisedBase
 
@@ -20,7 +20,7 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
     """A classifier that may learn from one batch of samples after the other."""
 
     def partial_fit(
-        self,
+        self: Self,
         X: Any,
         y: Any,
         classes: Any = None,
@@ -28,7 +28,7 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
         X_weights: Any = None,
         y_weights: Any = None,
         past_weight: float | None = None,
-    ) -> Any:
+    ) -> Self:
         """Learn from one batch of samples, and from earlier batches through what was kept of them.
 
         Parameters
