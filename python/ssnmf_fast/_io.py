@@ -92,7 +92,7 @@ def save(model: Any, path: Names) -> None:
     """
     kind, name = type(model), type(model).__name__
     if kind not in _RESULTS and kind is not _estimators().get(name):
-        raise TypeError(f"A {name} cannot be saved; needed is one of {_names()}, fitted.")
+        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
     values = {key: getattr(model, key) for key in _table(kind) if hasattr(model, key)}
     if kind not in _RESULTS and "components_" not in values:
         raise ValueError(f"This {name} is not fitted; call fit before save.")

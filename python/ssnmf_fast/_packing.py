@@ -49,7 +49,7 @@ def _packed(value: Any, key: str) -> Any:
     if isinstance(value, SCALARS):
         return value
     raise TypeError(
-        f"{key} holds {value!r} ({type(value).__name__}), which cannot be saved; needed is text or "
+        f"{key} holds {value!r} ({type(value).__name__}), which cannot be saved; expected text or "
         "numbers. Convert the class labels to str and fit again."
     )
 

@@ -82,7 +82,7 @@ class TestDefault:
         said = "the accuracy cannot be estimated from so few labels, 8 of 4 classes"
         assert said in capsys.readouterr().out
         assert said in found["remarks"][0]
-        assert "needed are about 12, 3 a class on average" in found["remarks"][0]
+        assert "expected about 12, 3 a class on average" in found["remarks"][0]
         assert "accuracy" not in found["measures"]
         assert found["judged_by"] is None
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -152,7 +152,7 @@ def test_batches_are_never_modified_and_may_change_dtype(digits):
     ("first", "second", "error", "message"),
     [
         ({}, None, ValueError, "classes must be passed on the first call"),
-        ({"classes": [1]}, None, ValueError, "needed are two classes or more"),
+        ({"classes": [1]}, None, ValueError, "expected two classes or more"),
         ({"classes": [0, 1]}, {"y": [0, 5]}, ValueError, r"5, which is none of the classes \[0, 1"),
         ({"classes": [0, 1]}, {"y": ["a", "b"]}, ValueError, "which is none of the classes"),
         ({"classes": [0, 1]}, {"classes": [0, 2]}, ValueError, "differ from those of the first"),

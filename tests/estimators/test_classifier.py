@@ -187,7 +187,7 @@ def test_weights_of_labels_join_with_the_mask(small):
         components = clone(model).fit(X, hidden, y_weights=form).components_
         np.testing.assert_allclose(components, expected, rtol=1e-5, atol=1e-8)
     assert (ones == 1).all()
-    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); needed is \(120,\)"):
+    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); expected \(120,\)"):
         _model().fit(X, hidden, y_weights=np.ones(5))
     with pytest.raises(ValueError, match=r"y_weights has shape \(120, 2\)"):
         _model().fit(X, hidden, y_weights=np.ones((120, 2)))

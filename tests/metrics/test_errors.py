@@ -62,7 +62,7 @@ def changed(value: float) -> np.ndarray:
         (GOOD[0], LABELS, ValueError, "S must have two dimensions"),
         (GOOD[:, :0], LABELS, ValueError, "S has shape .* at least one row"),
         (GOOD.astype(str), LABELS, TypeError, "S has dtype <U"),
-        (GOOD, LABELS[:3], ValueError, "holds 3 labels; needed is one for each of the 4"),
+        (GOOD, LABELS[:3], ValueError, "holds 3 labels; expected one for each of the 4"),
         (GOOD, [None] * 4, ValueError, "has no labelled sample"),
         (GOOD, [0.5, 1, 0, 1], ValueError, "holds 0.5; labels must be text or whole numbers"),
         (GOOD, [0, np.inf, 0, 1], ValueError, "holds inf"),
@@ -86,7 +86,7 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (
             lambda m: m.clustering_score(GOOD, np.ones((3, 2))),
             ValueError,
-            r"truth has shape \(3, 2\); needed is \(4, 2\)",
+            r"truth has shape \(3, 2\); expected \(4, 2\)",
         ),
         (lambda m: m.clustering_score(GOOD, np.ones((4, 1))), ValueError, r"truth\.ravel\(\)"),
         (lambda m: m.match_topics(GOOD, np.zeros((4, 2))), ValueError, "truth has no member"),
@@ -121,7 +121,7 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (
             lambda m: m.topic_coherence(GOOD, np.ones((2, 3))),
             ValueError,
-            r"components has shape \(2, 3\); needed is \(2, 2\)",
+            r"components has shape \(2, 3\); expected \(2, 2\)",
         ),
         (
             lambda m: m.topic_coherence(GOOD, [[1.0, 1.0], [1.0, 0.0]]),

@@ -115,7 +115,7 @@ class TestRecoveryGrid:
     @pytest.mark.parametrize(
         ("values", "zeros", "nonzeros", "more", "message"),
         [
-            (np.ones((2, 3)), [0.1, 0.2], [0.1, 0.2, 0.3], {}, r"\(2, 3\); needed is \(3, 2\)"),
+            (np.ones((2, 3)), [0.1, 0.2], [0.1, 0.2, 0.3], {}, r"\(2, 3\); expected \(3, 2\)"),
             (np.ones(3), [0.1], [0.1, 0.2, 0.3], {}, r"shape \(3,\)"),
             (-np.ones((1, 1)), [0.1], [0.1], {}, "at least 0"),
             (np.ones((1, 1)), [[0.1]], [0.1], {}, "zero_rates must be a vector"),
@@ -220,5 +220,5 @@ class TestConvergence:
             with pytest.raises(ValueError, match="no history"):
                 plotting.convergence(empty)
         for wrong in (3, "text", [1.0, 2.0], {"a": 1}):
-            with pytest.raises(TypeError, match="needed is a Completion"):
+            with pytest.raises(TypeError, match="expected a Completion"):
                 plotting.convergence(wrong)

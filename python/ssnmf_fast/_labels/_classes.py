@@ -48,7 +48,7 @@ class ClassLabels:
             raise no_labels()
         if len(self.classes) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes.tolist()[0]!r}; needed are labelled samples "
+                f"y has one class only, {self.classes.tolist()[0]!r}; expected labelled samples "
                 "of at least two classes. Label some of another class, or use NMF."
             )
 

@@ -27,7 +27,7 @@ class Indicators:
         matrix = sound_csr(y, "y").astype(np.float64) if sp.issparse(y) else target_numbers(y, "y")
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
             wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
-            raise ValueError(f"y has shape {matrix.shape}; needed is {wanted}.")
+            raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
         read = self._read_sparse if sp.issparse(matrix) else self._read_dense
         read(matrix)
         names = getattr(y, "columns", None)  # of a data frame
@@ -120,7 +120,7 @@ def _whole_rows(n_marked: Array, n_columns: int) -> Array:
     if np.any((n_marked > 0) & (n_marked < n_columns)):
         row = int(np.flatnonzero((n_marked > 0) & (n_marked < n_columns))[0])
         raise ValueError(
-            f"y[{row}] holds -1 in some columns only; needed is a whole row of -1 for an "
+            f"y[{row}] holds -1 in some columns only; expected a whole row of -1 for an "
             "unlabelled sample. Mark single missing entries of a dense y by NaN."
         )
     return np.asarray(n_marked == n_columns)

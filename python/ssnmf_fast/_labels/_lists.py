@@ -49,7 +49,7 @@ class LabelLists:
         k = len(indicators.classes)
         if self._given is not None and len(self._given) != k:
             raise ValueError(
-                f"topic_names holds {len(self._given)} names; needed is one for each of the {k} "
+                f"topic_names holds {len(self._given)} names; expected one for each of the {k} "
                 "columns of y."
             )
         columns = getattr(y, "columns", None)  # of a data frame
@@ -61,7 +61,7 @@ class LabelLists:
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
             raise ValueError(
-                f"y[{row}, {column}] is NaN beside other entries of its row; needed is 0 or 1 for "
+                f"y[{row}, {column}] is NaN beside other entries of its row; expected 0 or 1 for "
                 "every topic, or a whole row of NaN for an unlabelled document."
             )
         self.members = sp.csr_array(matrix != 0)
@@ -81,7 +81,7 @@ class LabelLists:
                 if is_missing(entry):
                     continue
                 raise ValueError(
-                    f"y[{i}] is {entry!r} beside lists of topics; needed is a list of topics, or "
+                    f"y[{i}] is {entry!r} beside lists of topics; expected a list of topics, or "
                     "an empty one or None for an unlabelled document."
                 )
             rows.append(i)

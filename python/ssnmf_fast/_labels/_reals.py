@@ -21,10 +21,10 @@ class RealTargets:
     def __init__(self, y: Any, n_targets: int | None = None) -> None:
         values = target_numbers(sound_csr(y, "y").toarray() if sp.issparse(y) else y, "y")
         if values.ndim not in (1, 2) or values.size == 0:
-            raise ValueError(f"y has shape {values.shape}; needed is (samples,) or (samples, k).")
+            raise ValueError(f"y has shape {values.shape}; expected (samples,) or (samples, k).")
         self.n_targets = 0 if values.ndim == 1 else values.shape[1]
         if n_targets is not None and max(n_targets, 1) != max(self.n_targets, 1):
-            raise ValueError(f"y has shape {values.shape}; needed are {max(n_targets, 1)} targets.")
+            raise ValueError(f"y has shape {values.shape}; expected {max(n_targets, 1)} targets.")
         if np.isinf(values).any():
             raise ValueError("y contains infinity; give finite targets, or NaN for unlabelled.")
         self._values = values.reshape(len(values), -1)

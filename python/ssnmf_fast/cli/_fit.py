@@ -105,7 +105,7 @@ def _read_numbers(given: Source, options: Any) -> _Data:
     terms = read_lines(Path(options.features), options.encoding)
     if len(terms) != X.shape[1]:
         raise UsageError(
-            f"{options.features} has {len(terms)} lines; needed is one for each of the "
+            f"{options.features} has {len(terms)} lines; expected one for each of the "
             f"{X.shape[1]} features of {given}"
         )
     return _Data(X, labels, terms)
@@ -123,7 +123,7 @@ def _labels_file(options: Any, n_samples: int) -> SampleLabels:
     lines = read_lines(Path(options.labels), options.encoding)
     if len(lines) != n_samples:
         raise UsageError(
-            f"{options.labels} has {len(lines)} lines; needed is one for each of the {n_samples} "
+            f"{options.labels} has {len(lines)} lines; expected one for each of the {n_samples} "
             "samples, empty for an unlabelled one"
         )
     return read_labels(lines, options.label_separator)

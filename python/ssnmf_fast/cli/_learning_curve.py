@@ -97,7 +97,7 @@ def _tested(fitted: Fitted, labels: SampleLabels, options: Any) -> Array:
     if len(chosen) < _LEAST_TESTED:
         raise UsageError(
             f"--learning-curve needs more labels: of {labels.known.sum()} only {len(chosen)} can "
-            f"be held out to judge the fits, and needed are {_LEAST_TESTED}"
+            f"be held out to judge the fits; expected at least {_LEAST_TESTED}"
         )
     found = np.zeros(len(hidden), dtype=bool)
     found[chosen] = True

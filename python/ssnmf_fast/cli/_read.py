@@ -96,7 +96,7 @@ def load_matrix(source: Source) -> Any:
             X = _read_npz(path)
         X = sound(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
-        raise UsageError(f"{path} has shape {X.shape}; needed are samples x features, not empty")
+        raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X
 
 
@@ -117,7 +117,7 @@ def _read_npz(path: Path) -> Any:
             if len(names) == 1:
                 return archive[names[0]]
             raise UsageError(
-                f"{path} holds several arrays ({', '.join(names)}); needed is a single one, one "
+                f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
                 f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
             )
     return sp.load_npz(_raw(path))
@@ -140,5 +140,5 @@ def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
         except RecursionError as error:
             raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
         if not isinstance(row, dict):
-            raise UsageError(f"{source}, line {number}: needed is a JSON object, {{...}}")
+            raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}")
         yield row

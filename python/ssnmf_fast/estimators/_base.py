@@ -240,7 +240,7 @@ class FactorizationBase(
         S: Array = check_array(readable(X, "X", allow_nan=False), dtype=_DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has shape {S.shape}; needed is one column for each of the "
+                f"X has shape {S.shape}; expected one column for each of the "
                 f"{self._n_features_out} components, as transform returns."
             )
         return S

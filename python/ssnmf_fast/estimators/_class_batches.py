@@ -87,7 +87,7 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
         )
     classes = np.unique(classes)
     if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; needed are two classes or more.")
+        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
     return False, classes
 
 

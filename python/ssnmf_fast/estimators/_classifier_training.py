@@ -149,7 +149,7 @@ def _check_init(init: Any) -> None:
     if not isinstance(init, (tuple, list)):
         check_option(init, "init", ("labels", *INITS))
     elif len(init) not in (2, 3):
-        raise ValueError(f"init holds {len(init)} arrays; needed are S, A and, optionally, B.")
+        raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
 
 
 @dataclass(frozen=True)

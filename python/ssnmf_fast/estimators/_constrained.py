@@ -174,7 +174,7 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
     S = np.asarray(init[0])
     if S.ndim != 2 or len(S) != len(groups):
         raise ValueError(
-            f"init[0] (S) has shape {S.shape}; needed is a row for each of {len(groups)} samples."
+            f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} samples."
         )
     sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
     np.add.at(sums, groups, S)

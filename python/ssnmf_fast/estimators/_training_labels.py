@@ -87,7 +87,7 @@ def labels_for_training(
         rows = as_array(given_rows, "sample_weight").astype(np.float64)
         if rows.shape != members.shape[:1]:
             raise ValueError(
-                f"sample_weight has shape {rows.shape}; expected is {members.shape[:1]}, one "
+                f"sample_weight has shape {rows.shape}; expected {members.shape[:1]}, one "
                 "weight for each sample."
             )
         given = given * rows[:, None]
@@ -111,7 +111,7 @@ def check_classes(labels: TrainingLabels) -> None:
     """Raise ValueError unless labels of two classes count."""
     if not labels.several and (labels.counts > 0).sum() < 2:
         raise ValueError(
-            "The labels of one class only have a weight above 0; needed are two classes. Give "
+            "The labels of one class only have a weight above 0; expected two classes. Give "
             "labelled samples of another class a weight above 0."
         )
 

@@ -101,20 +101,20 @@ def _judged(y_true: Any, y_pred: Any, unlabelled: Any) -> tuple[ClassLabels, Arr
     labels = read_labels(y_true, "y_true", None, unlabelled)
     if len(labels.labelled) != len(predictions):
         raise ValueError(
-            f"y_true holds {len(labels.labelled)} labels and y_pred {len(predictions)}; needed is "
+            f"y_true holds {len(labels.labelled)} labels and y_pred {len(predictions)}; expected "
             "one prediction for each sample."
         )
     absent = missing(predictions) & labels.labelled
     if absent.any():
         raise ValueError(
-            f"y_pred[{int(np.flatnonzero(absent)[0])}] is missing (None or NaN); needed is a "
+            f"y_pred[{int(np.flatnonzero(absent)[0])}] is missing (None or NaN); expected a "
             "prediction for every labelled sample."
         )
     predicted = plain_labels(predictions[labels.labelled], "y_pred")
     if is_text(predicted) != is_text(labels.known):
         raise TypeError(
             f"y_true has labels of dtype {labels.known.dtype} and y_pred of dtype "
-            f"{predicted.dtype}; needed is the same kind. Convert one of them, for example with "
+            f"{predicted.dtype}; expected the same kind. Convert one of them, for example with "
             "astype(str)."
         )
     return labels, np.asarray(predicted == labels.known)

@@ -21,7 +21,7 @@ def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) 
     vector = label_vector(labels, name)
     if n_samples is not None and len(vector) != n_samples:
         raise ValueError(
-            f"{name} holds {len(vector)} labels; needed is one for each of the {n_samples} samples."
+            f"{name} holds {len(vector)} labels; expected one for each of the {n_samples} samples."
         )
     found = ClassLabels(vector, unlabelled, name=name)
     if not len(found.known):
@@ -66,7 +66,7 @@ def read_memberships(truth: Any, n_samples: int, unlabelled: Any) -> Memberships
     matrix = read_matrix(truth, "truth", "samples", "classes")
     if matrix.shape[1] == 1:
         raise ValueError(
-            "truth has one column; needed is a column for each class, or a vector of labels "
+            "truth has one column; expected a column for each class, or a vector of labels "
             "(truth.ravel())."
         )
     check_shape(matrix, (n_samples, matrix.shape[1]), "truth", "one row for each row of S")

@@ -100,7 +100,7 @@ def recovery_grid(
     grid = np.asarray(unmasked(values, "values", allow_nan=True), dtype=np.float64)
     if grid.shape != (len(nonzeros), len(zeros)):
         raise ValueError(
-            f"values has shape {grid.shape}; needed is {(len(nonzeros), len(zeros))}, a row for "
+            f"values has shape {grid.shape}; expected {(len(nonzeros), len(zeros))}, a row for "
             "each of nonzero_rates and a column for each of zero_rates."
         )
     if (grid < 0).any():
@@ -245,7 +245,7 @@ def _history(value: Any) -> list[Any]:
         hasattr(state, name) for state in states for name in wanted
     ):
         raise TypeError(
-            "needed is a Completion, its history, or a dict of name to one of these; got "
+            "expected a Completion, its history, or a dict of name to one of these; got "
             f"{type(value).__name__}."
         )
     return list(states)

@@ -109,7 +109,7 @@ def _pairs(fit: Any) -> Array:
         )
     pairs = check_finite(values, "objective")
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"fits has pairs of shape {pairs.shape}; needed is (k, 2).")
+        raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
     return pairs
 
 

@@ -103,7 +103,7 @@ def representation_map(
     check_integer(max_rows, "max_rows", 1)
     if np.ndim(y) > 1:
         raise ValueError(
-            f"y has shape {np.shape(y)}; needed is one class for each sample. For several labels "
+            f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
         )
     part = shares(check_samples(S, y), axis=1)

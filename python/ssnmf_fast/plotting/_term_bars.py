@@ -156,7 +156,7 @@ def _check_topics(topics: Any) -> None:
             f"{type(topics).__name__}."
         )
     if not len(topics):
-        raise ValueError("topics is empty; needed is at least one topic.")
+        raise ValueError("topics is empty; expected at least one topic.")
     for topic in topics:
         weights = np.asarray(topic.weights, dtype=np.float64)
         if not (np.isfinite(weights) & (weights >= 0)).all():
