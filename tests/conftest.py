@@ -13,7 +13,7 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-for folder in ("cli", "core", "estimators", "kernels"):
+for folder in ("cli", "core", "estimators", "io", "kernels", "metrics"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array
 
 import ssnmf_fast as sf
+from ssnmf_fast._labels import ClassLabels, Indicators
 from ssnmf_fast.estimators._dual_coefficients import dual_coefficients
-from ssnmf_fast.estimators._targets import ClassLabels, Indicators
 
 ALPHA, MANY = "NMF-alpha", "NMF-alpha, 50 machines"
 NMF, STARTS = "NMF", "NMF, chosen start"

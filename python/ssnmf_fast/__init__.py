@@ -6,6 +6,7 @@ imported only when one of them is first used.  Measures of topics and prediction
 :mod:`ssnmf_fast.metrics` and pictures in :mod:`ssnmf_fast.plotting`, imported on first use as well.
 """
 
+# ruff: noqa: F403, F405
 from __future__ import annotations
 
 import importlib
@@ -24,19 +25,7 @@ from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
     from . import metrics, plotting
-    from .estimators import (
-        NMF,
-        BayesianNMF,
-        ConstrainedNMF,
-        LowRankImputer,
-        MarginNMF,
-        RankChoice,
-        SSNMFClassifier,
-        SSNMFRegressor,
-        SupervisedBayesianNMF,
-        TopicSupervisedNMF,
-        choose_rank,
-    )
+    from .estimators import *  # their names are listed there
 
 __all__ = [
     "NMF",

@@ -214,7 +214,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     if "shape" in arrays:
         shape = arrays["shape"].read(0, arrays["shape"].length)
         if len(shape) != 2 or shape.dtype.kind not in "iu":
-            raise ValueError(f"{path} has the shape {shape.tolist()}; needed are two integers.")
+            raise ValueError(f"{path} has the shape {shape.tolist()}; expected two integers.")
         n_rows, n_columns = (int(size) for size in shape)
     elif n_features is not None:
         n_rows, n_columns = len(indptr) - 1, check_integer(n_features, "n_features", 1)
@@ -222,7 +222,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
         raise ValueError(f"{path} has no shape.npy: give n_features, the number of columns.")
     _check_structure(path, arrays, indptr, n_rows)
     if 0 in (n_rows, n_columns):
-        raise ValueError(f"{path} has shape {(n_rows, n_columns)}; needed is at least one entry.")
+        raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
     return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory)
 
 
@@ -232,11 +232,11 @@ def _check_structure(
     indices, data = arrays["indices"], arrays["data"]
     if indptr.dtype.kind != "i" or indices.dtype not in (np.int32, np.int64):
         raise TypeError(
-            f"{path}: indptr and indices have dtypes {indptr.dtype} and {indices.dtype}; needed "
-            "are int32 or int64."
+            f"{path}: indptr and indices have dtypes {indptr.dtype} and {indices.dtype}; "
+            "expected int32 or int64."
         )
     if data.dtype.kind not in "biuf" or not data.dtype.isnative:
-        raise TypeError(f"{path}: data has dtype {data.dtype}; needed is a real numeric dtype.")
+        raise TypeError(f"{path}: data has dtype {data.dtype}; expected a real numeric dtype.")
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{path}: indptr must have {n_rows + 1} values that rise from 0.")
     if not indptr[-1] == indices.length == data.length:
@@ -288,5 +288,5 @@ def _stored(path: Path, offset: int) -> StoredArray:
         except (ValueError, KeyError) as error:
             raise ValueError(f"{path} holds no array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
-            raise ValueError(f"{path} holds an array of shape {shape}; needed is one dimension.")
+            raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
         return StoredArray(path, file.tell(), dtype, shape[0], _state(file))

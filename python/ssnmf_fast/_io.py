@@ -2,14 +2,13 @@
 
 A file holds arrays, and under the name "header" a JSON text (bytes of UTF-8) with the name of the
 class, its parameters, the attributes that are not numeric arrays, and the version of the format.
-Loading creates classes of the registry only, sets attributes that the class lists only, and runs no
-code from the file.
+Loading creates results and estimators of this package only, sets no attributes but those that the
+class declares in `_saved`, and runs no code from the file.
 """
 
 from __future__ import annotations
 
 import errno
-import importlib
 import json
 import os
 from pathlib import Path
@@ -19,17 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ._factorize import Factorization
-from ._io_checks import (
-    COMPLETION_SHAPES,
-    ESTIMATOR_SHAPES,
-    FACTORIZATION_SHAPES,
-    IMPUTER_SHAPES,
-    check_numbers,
-    check_parts,
-)
+from ._packing import SCALARS, packed, unpacked
 from ._replacement import Replacement
+from ._saved import COUNT, NUMBER, PLAIN, Saved, Table, check_parts
 from ._version import __version__
-from .completion import Completion, CompletionState
+from .completion import Completion
 from .completion._result import state_of
 
 Array = npt.NDArray[Any]
@@ -38,66 +31,32 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 
-_FACTORIZATION = ("S", "A", "B", "objective", "n_iter", "converged", "supervision_weight")
-_COMPLETION = (
-    "left",
-    "right",
-    "offset",
-    "singular_values",
-    "rank",
-    "scale",
-    "gamma",
-    "history",
-    "n_iter",
-    "converged",
-    "lower",
-)
-_RESULTS: dict[Any, tuple[str, ...]] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
+_FACTORIZATION = {
+    "S": Saved("nr"),
+    "A": Saved("rm"),
+    "B": Saved("rk"),
+    "objective": PLAIN,
+    "n_iter": COUNT,
+    "converged": COUNT,
+    "supervision_weight": PLAIN,
+}
+_COMPLETION = {
+    "left": Saved("nc", "finite"),
+    "right": Saved("cm", "finite"),
+    "offset": NUMBER,
+    "singular_values": Saved("r"),
+    "rank": COUNT,
+    "scale": NUMBER,
+    "gamma": NUMBER,
+    "history": PLAIN,
+    "n_iter": COUNT,
+    "converged": COUNT,
+    "lower": NUMBER,
+}
+_RESULTS: dict[Any, Table] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
 _UNSAVED = ("callback",)
-# What a fitted estimator may lack: after partial_fit, without a readout, in files of version 0.1.
-_OPTIONAL = (
-    "feature_names_in_",
-    "representation_",
-    "refitted_label_components_",
-    "class_prior_",
-    "multilabel_",
-    "classes_",
-    "supervision_weight_",
-    "self_training_",
-    "readout_coef_",
-    "readout_intercept_",
-    "readout_directions_",
-    "readout_row_scale_",
-    "readout_slope_",
-    "readout_offset_",
-    "thresholds_",
-    "class_shares_",
-    "validation_scores_",
-    "validation_accuracy_",
-    "validation_interval_",
-    "validation_folds_",
-    "validation_proba_",
-)
-_ADDED = {"count_scale_": 1.0}  # attributes that older files lack, and what they were then
-_SCALARS = (str, bool, int, float, type(None))
 _MISFITS = (TypeError, ValueError, RecursionError)
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
-
-# Name of a class -> module that holds it.  An estimator lists what is kept in its class attribute
-# `_fitted_attributes`.
-REGISTRY = {
-    "BayesianNMF": "estimators",
-    "Completion": "completion",
-    "ConstrainedNMF": "estimators",
-    "Factorization": "_factorize",
-    "LowRankImputer": "estimators",
-    "MarginNMF": "estimators",
-    "NMF": "estimators",
-    "SSNMFClassifier": "estimators",
-    "SSNMFRegressor": "estimators",
-    "SupervisedBayesianNMF": "estimators",
-    "TopicSupervisedNMF": "estimators",
-}
 
 
 def save(model: Any, path: Names) -> None:
@@ -108,7 +67,7 @@ def save(model: Any, path: Names) -> None:
     model : Factorization, Completion or fitted estimator
         What to save; the observed entries of a completion are left out.
     path : str or path-like
-        The file, by custom with the ending .npz; it is replaced as a whole or not at all.
+        The file, usually with the ending .npz; it is replaced as a whole or not at all.
 
     Raises
     ------
@@ -131,15 +90,13 @@ def save(model: Any, path: Names) -> None:
     >>> bool((sf.load("model.npz").A == model.A).all())
     True
     """
-    name = type(model).__name__
-    if name not in REGISTRY or type(model) is not _class(name):
-        raise TypeError(
-            f"A {name} cannot be saved; needed is one of {', '.join(REGISTRY)}, fitted."
-        )
-    values = {key: getattr(model, key) for key in _attributes(type(model)) if hasattr(model, key)}
-    if type(model) not in _RESULTS and "components_" not in values:
+    kind, name = type(model), type(model).__name__
+    if kind not in _RESULTS and kind is not _estimators().get(name):
+        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
+    values = {key: getattr(model, key) for key in _table(kind) if hasattr(model, key)}
+    if kind not in _RESULTS and "components_" not in values:
         raise ValueError(f"This {name} is not fitted; call fit before save.")
-    arrays, plain = _split(values)
+    arrays, plain = packed(values)
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -198,22 +155,31 @@ def load(path: Names) -> Any:
             f"{path} has format version {version}; this version of ssnmf_fast reads up to "
             f"{FORMAT_VERSION}. Update ssnmf_fast."
         )
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise _damaged(path, f"it holds a {name!r}, not one of {', '.join(REGISTRY)}")
+    kind = next((one for one in _RESULTS if one.__name__ == name), None)
+    kind = kind or (_estimators().get(name) if isinstance(name, str) else None)
+    if kind is None:
+        raise _damaged(path, f"it holds a {name!r}, not one of {_names()}")
     try:
-        values = {key: _unpacked(value) for key, value in values.items()}
-        values |= {key.removeprefix("array/"): array for key, array in arrays.items()}
-        return _build(_class(name), parameters, values)
+        arrays = {key.removeprefix("array/"): array for key, array in arrays.items()}
+        return _build(kind, parameters, unpacked(values, arrays))
     except (ArithmeticError, AttributeError, LookupError, *_MISFITS) as error:
         raise _damaged(path, f"its contents do not fit together: {error}") from error
 
 
-def _class(name: str) -> Any:
-    return getattr(importlib.import_module(f".{REGISTRY[name]}", __package__), name)
+def _estimators() -> dict[str, Any]:
+    """Return the estimators that can be saved, by name: those that declare what is saved."""
+    from . import estimators  # which import scikit-learn
+
+    every = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {name: one for name, one in every.items() if hasattr(one, "_saved")}
 
 
-def _attributes(kind: Any) -> tuple[str, ...]:
-    return _RESULTS[kind] if kind in _RESULTS else tuple(kind._fitted_attributes)
+def _names() -> str:
+    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_estimators()]))
+
+
+def _table(kind: Any) -> Any:
+    return _RESULTS.get(kind) or kind._saved
 
 
 def _damaged(path: Path, why: str) -> ValueError:
@@ -223,65 +189,15 @@ def _damaged(path: Path, why: str) -> ValueError:
     )
 
 
-# ------------------------------------------------------------------------------------- packing
-
-
 def _parameters(model: Any) -> dict[str, Any]:
     if type(model) in _RESULTS:
         return {}
     result = {}
     for key, value in model.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
-        if key not in _UNSAVED and isinstance(value, _SCALARS):
+        if key not in _UNSAVED and isinstance(value, SCALARS):
             result[key] = value
     return result
-
-
-def _split(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return numeric arrays, and all else in a form for JSON."""
-    arrays, plain = {}, {}
-    for key, value in values.items():
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-            arrays[key] = value
-        else:
-            plain[key] = _packed(value, key)
-    return arrays, plain
-
-
-def _packed(value: Any, key: str) -> Any:
-    if isinstance(value, np.ndarray):
-        labels = [_packed(entry, key) for entry in value.tolist()]
-        return {"kind": "O" if value.dtype.kind == "O" else "U", "values": labels}
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, CompletionState):
-        return [value.iteration, value.change, value.residual, value.gamma, value.rank]
-    if isinstance(value, dict):
-        return {"kind": "dict", "values": {str(name): _packed(v, key) for name, v in value.items()}}
-    if isinstance(value, (list, tuple)):
-        return [_packed(entry, key) for entry in value]
-    if isinstance(value, _SCALARS):
-        return value
-    raise TypeError(
-        f"{key} holds {value!r} ({type(value).__name__}), which cannot be saved; needed is text or "
-        "numbers. Convert the class labels to str and fit again."
-    )
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict):
-        labels = value["values"]
-        if value["kind"] == "dict":
-            if not all(isinstance(entry, _SCALARS) for entry in labels.values()):
-                raise ValueError("scores are not numbers")
-            return dict(labels)
-        if not isinstance(labels, list) or not all(isinstance(v, _SCALARS) for v in labels):
-            raise ValueError("labels are neither text nor numbers")
-        return np.array(labels, dtype=object if value["kind"] == "O" else str)
-    return value
-
-
-# -------------------------------------------------------------------------------------- files
 
 
 def _write(path: Path, arrays: dict[str, Any]) -> None:
@@ -301,29 +217,22 @@ def _read(path: Path) -> dict[str, Array]:
             raise _damaged(path, f"it cannot be read as .npz ({error})") from error
 
 
-# ------------------------------------------------------------------------------------ building
-
-
 def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
-    unknown = set(values) - set(_attributes(kind))
+    table = _table(kind)
+    unknown = set(values) - set(table)
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
+    values = {key: one.default for key, one in table.items() if one.default is not None} | values
+    check_parts(values, table)
     if kind is Completion:
-        check_parts(values, COMPLETION_SHAPES)
-        check_numbers(values, ("offset", "scale", "gamma", "lower"))
-        states = [state_of(parts) for parts in values.pop("history")]
-        return Completion(history=states, **values)
-    for name in ("objective", "objective_"):
-        if name in _attributes(kind):
-            values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
+        return Completion(history=[state_of(one) for one in values.pop("history")], **values)
+    for name in {"objective", "objective_"} & set(table):
+        values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
     if kind is Factorization:
-        check_parts(values, FACTORIZATION_SHAPES)
         return Factorization(**values)
-    if not all(isinstance(value, _SCALARS) for value in parameters.values()):
+    if not all(isinstance(value, SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
-    check_parts(values, IMPUTER_SHAPES if "ridge_" in _attributes(kind) else ESTIMATOR_SHAPES)
-    values = {key: _ADDED[key] for key in _ADDED if key in _attributes(kind)} | values
-    missing = set(_attributes(kind)) - set(values) - set(_OPTIONAL)
+    missing = {key for key, one in table.items() if not one.optional} - set(values)
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")
     model = kind(**parameters)

@@ -38,7 +38,7 @@ def terms(
     check_option(supervision, "supervision", LOSSES)
     X = check_data(X, threads)
     if 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
+        raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
     losses = reconstruction, supervision
     x = exponent_of(X, "X")
     X = scaled(X, -x)
@@ -50,7 +50,7 @@ def terms(
     Y = check_matrix(Y, "Y", dtype=X.dtype)
     if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
         raise ValueError(
-            f"Y has shape {Y.shape} and X has shape {X.shape}; needed is one row of Y for each "
+            f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
             "sample of X, and at least one column."
         )
     if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:

@@ -193,7 +193,7 @@ def learn_batch(
     init: Any,
     random_state: Any,
     n_threads: int | None,
-    past_weight: float,
+    forget_factor: float,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
@@ -202,9 +202,9 @@ def learn_batch(
     if isinstance(X, CsrFile):
         raise TypeError("partial_fit takes batches in memory; fit takes a matrix on disk.")
     rank = check_integer(n_components, "n_components", 1)
-    keep = check_real(past_weight, "past_weight")
+    keep = check_real(forget_factor, "forget_factor")
     if keep > 1:
-        raise ValueError(f"past_weight must be at most 1; got {past_weight!r}.")
+        raise ValueError(f"forget_factor must be at most 1; got {forget_factor!r}.")
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:

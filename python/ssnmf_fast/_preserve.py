@@ -78,7 +78,7 @@ def _mixing(alpha: Any, X: Any) -> sp.csr_array:
     checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
     if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
         raise ValueError(
-            f"alpha has shape {checked.shape} and X has shape {X.shape}; needed is one row of "
+            f"alpha has shape {checked.shape} and X has shape {X.shape}; expected one row of "
             "alpha for each sample of X, and at least one column."
         )
     return sp.csr_array(checked.T)

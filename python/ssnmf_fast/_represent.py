@@ -85,7 +85,7 @@ def represent(
     A = check_factor(A, "A", wanted, X.dtype, "components x features of X", limited=False)
     rank = A.shape[0]
     if rank < 1:
-        raise ValueError("A has no rows; needed is at least one component.")
+        raise ValueError("A has no rows; expected at least one component.")
     size = exponent_of(X, "X")
     term = build_term(scaled(X, -size), X_weights, cast(Loss, loss), "X")
     exponents = _exponents(A)

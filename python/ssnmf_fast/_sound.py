@@ -56,7 +56,7 @@ def require_real(dtype: Any, name: str) -> None:
     """Raise TypeError unless a dtype is one of real numbers or bool."""
     if dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} has dtype {dtype}; needed is a real numeric dtype (float32, float64, integers "
+            f"{name} has dtype {dtype}; expected a real numeric dtype (float32, float64, integers "
             f"or bool). Convert it first, for example with {name}.astype(float)."
         )
 
@@ -98,7 +98,7 @@ def _compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
             _refuse(name, f"blocks of {height} x {breadth} do not fill the shape {X.shape}")
         lines, width = lines // height, width // breadth
     if len(indptr) != lines + 1:
-        _refuse(name, f"indptr has {len(indptr)} values; needed are {lines + 1}")
+        _refuse(name, f"indptr has {len(indptr)} values; expected {lines + 1}")
     if len(data) != len(indices):
         _refuse(name, f"it has {len(data)} values, but {len(indices)} indices")
     state = kernels.inspect_csr(indptr, indices, width, n_threads)
@@ -112,7 +112,7 @@ def _compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
 def _fault(indptr: Array, indices: Array, width: int) -> str:
     """Say what is wrong with the lines of a compressed matrix."""
     if indptr[0] != 0:
-        return f"indptr begins with {indptr[0]}; needed is 0"
+        return f"indptr begins with {indptr[0]}; expected 0"
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
     if len(falls):
         return f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}"
@@ -123,7 +123,7 @@ def _fault(indptr: Array, indices: Array, width: int) -> str:
 
 def _outside(index: Array, size: int, part: str) -> str:
     place = int(np.flatnonzero((index < 0) | (index >= size))[0])
-    return f"{part}[{place}] is {index[place]}; needed are 0 to {size - 1}"
+    return f"{part}[{place}] is {index[place]}; expected 0 to {size - 1}"
 
 
 def _coordinate(data: Array, rows: Array, columns: Array, shape: Any, name: str) -> sp.coo_array:
@@ -144,7 +144,7 @@ Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 def _from_coordinates(X: Any, name: str) -> Parts:
     coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)
     if len(coordinates) != 2:
-        _refuse(name, f"it has {len(coordinates)} vectors of coordinates; needed are 2")
+        _refuse(name, f"it has {len(coordinates)} vectors of coordinates; expected 2")
     rows, columns = (_integers(index, name, "coords") for index in coordinates)
     return _numbers(X.data, name, 1), rows, columns
 
@@ -200,7 +200,7 @@ def _numbers(values: Any, name: str, dimensions: int) -> Array:
     array = np.asarray(values)
     require_real(array.dtype, name)
     if array.ndim != dimensions:
-        _refuse(name, f"data has {array.ndim} dimensions; needed are {dimensions}")
+        _refuse(name, f"data has {array.ndim} dimensions; expected {dimensions}")
     return np.ascontiguousarray(native(array))
 
 
@@ -208,9 +208,9 @@ def _integers(values: Any, name: str, part: str) -> Array:
     """Return indices as int32, or int64 where they may need it."""
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
-        _refuse(name, f"{part} has dtype {array.dtype}; needed are integers")
+        _refuse(name, f"{part} has dtype {array.dtype}; expected integers")
     if array.ndim != 1:
-        _refuse(name, f"{part} has {array.ndim} dimensions; needed is 1")
+        _refuse(name, f"{part} has {array.ndim} dimensions; expected 1")
     small = np.can_cast(array.dtype, np.int32) or not array.size
     return np.ascontiguousarray(native(array), dtype=np.int32 if small else np.int64)
 

@@ -232,7 +232,7 @@ def _names(feature_names: Any, n_features: int) -> list[str]:
     names = [str(name) for name in feature_names]
     if len(names) != n_features:
         raise ValueError(
-            f"feature_names holds {len(names)} names; needed is one for each of the {n_features} "
+            f"feature_names holds {len(names)} names; expected one for each of the {n_features} "
             "features."
         )
     return names

@@ -208,7 +208,7 @@ def _position(matrix: Any, test: Any) -> str:
 def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
     """Raise ValueError unless the shapes agree."""
     if tuple(array.shape) != shape:
-        raise ValueError(f"{name} has shape {tuple(array.shape)}; needed is {shape}, {of}.")
+        raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")
 
 
 def check_factor(
@@ -244,7 +244,7 @@ def check_vector(values: Any, name: str, length: int, dtype: Any) -> Array:
     vector = as_array(unmasked(values, name, allow_nan=False), name)
     require_real(vector.dtype, name)
     if vector.shape != (length,):
-        raise ValueError(f"{name} has shape {vector.shape}; needed is ({length},).")
+        raise ValueError(f"{name} has shape {vector.shape}; expected ({length},).")
     vector = vector.astype(dtype)
     if not np.all(np.isfinite(vector)):
         raise ValueError(f"{name} contains NaN or infinity; weights must be finite and >= 0.")
@@ -259,5 +259,5 @@ def check_support(support: Any, shape: tuple[int, int], dtype: Any) -> Array:
     array = check_factor(support, "S_support", shape, dtype, "samples x components")
     if not np.all((array == 0) | (array == 1)):
         value = array[(array != 0) & (array != 1)][0]
-        raise ValueError(f"S_support holds {value:g}; needed is 0 or 1, whether S may be positive.")
+        raise ValueError(f"S_support holds {value:g}; expected 0 or 1, whether S may be positive.")
     return array

@@ -280,7 +280,7 @@ class TestErrors:
             ("a.csv", "text,kind\n,a\n,b\n", "no terms are left"),
             ("a.csv", "text,kind\n\x00\xff,a\n".encode("latin-1"), "not UTF-8"),
             ("a.jsonl", '{"text": 1}\nnonsense\n', "line 2: not JSON"),
-            ("a.jsonl", "[1]\n", "needed is a JSON object"),
+            ("a.jsonl", "[1]\n", "expected a JSON object"),
             ("a.csv.gz", b"not gzip", "cannot be read"),
             ("a.xlsx", "x", "unknown kind of file '.xlsx'"),
         ],
@@ -314,7 +314,7 @@ class TestErrors:
         assert "cannot be read" in error_line(capsys)
         labels.write_text("a\nb\n", encoding="utf-8")
         assert main(["fit", str(X), "--labels", str(labels), *out]) == 2
-        assert "has 2 lines; needed is one for each of the 12 samples" in error_line(capsys)
+        assert "has 2 lines; expected one for each of the 12 samples" in error_line(capsys)
 
     def test_bad_models(
         self,

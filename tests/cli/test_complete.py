@@ -250,7 +250,7 @@ class TestErrors:
             ("a.csv", "", "has no ratings"),
             ("a.csv", "user,item,rating\n", "has no ratings"),
             ("a.jsonl", "\n", "has no ratings"),
-            ("a.csv", "user,item\na,b\n", "has the columns user, item; needed are three"),
+            ("a.csv", "user,item\na,b\n", "has the columns user, item; expected three"),
             ("a.csv", "1,2,3\n4,5,6\n", "the first line, 1,2,3, looks like a rating"),
             ("a.csv", "time,user,score\n1,a,3\n", "cannot tell users, items and ratings apart"),
             ("a.csv", "user,item,rating\na,b,1\n\na,c,good\n", "line 4: the rating in column"),
@@ -313,7 +313,7 @@ class TestErrors:
         self, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert complete(table, tmp_path / "x.csv") == 2
-        assert "needed is a folder" in error_line(capsys)
+        assert "expected a folder" in error_line(capsys)
         (tmp_path / "taken").write_text("x")
         assert complete(table, tmp_path / "taken") == 2
         assert "is a file; --out needs a folder" in error_line(capsys)
@@ -321,7 +321,7 @@ class TestErrors:
         np.save(matrix, low_rank()[1])
         for out in (tmp_path, tmp_path / "x.txt"):
             assert complete(matrix, out) == 2
-            assert "needed is a file (.npy, .npz, .csv)" in error_line(capsys)
+            assert "expected a file (.npy, .npz, .csv)" in error_line(capsys)
         assert complete(matrix, matrix) == 2
         assert "would replace" in error_line(capsys)
         assert complete(matrix, tmp_path / "taken" / "x.npy") == 2

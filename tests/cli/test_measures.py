@@ -13,7 +13,7 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast._topics import make_topics
-from ssnmf_fast.cli import _labels, _measures
+from ssnmf_fast.cli import _measures, _sample_labels
 from ssnmf_fast.cli._examples import examples, excerpt
 from ssnmf_fast.cli._fitted import Fitted
 from ssnmf_fast.cli._shares import data_topics
@@ -23,16 +23,16 @@ from ssnmf_fast.cli._text import TOKENS, fit_vectorizer, load_vectorizer
 class TestLabels:
     def test_reading(self) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
-        labels = _labels.read_labels(values, ";")
+        labels = _sample_labels.read_labels(values, ";")
         assert labels.lists() == [["a", "b"], [], [], [], ["b", "c"], [], ["3"]]
         assert labels.several
         assert labels.names == ["3", "a", "b", "c"]
-        assert not _labels.read_labels(["a; b"], None).several
+        assert not _sample_labels.read_labels(["a; b"], None).several
 
     def test_every_label_stays_seen(self) -> None:
         rng = np.random.default_rng(0)
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]
-        labels = _labels.read_labels([*lists, ["rare", "a"], []], None)
+        labels = _sample_labels.read_labels([*lists, ["rare", "a"], []], None)
         for share in (0.2, 1.0):
             hidden = labels.hold_out(share, seed=3)
             assert labels.without(hidden).names == labels.names
@@ -43,7 +43,7 @@ class TestLabels:
 def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> Fitted:
     """Return what the measures read of a fit whose transform is S."""
     model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    return Fitted(model, S, _labels.read_labels(labels, None), held_out, None, 0.0, [])
+    return Fitted(model, S, _sample_labels.read_labels(labels, None), held_out, None, 0.0, [])
 
 
 class TestMeasures:
@@ -81,7 +81,7 @@ def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> Fitted:
             A, terms, n_terms, np.array(["a", "b"]), np.eye(S.shape[1], 2)
         ),
     )
-    known = _labels.read_labels(labels, None)
+    known = _sample_labels.read_labels(labels, None)
     return Fitted(model, S, known, held_out, None, 0.0, [], **more)
 
 

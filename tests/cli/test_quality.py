@@ -18,9 +18,9 @@ from sklearn.svm import LinearSVC
 import ssnmf_fast as sf
 from ssnmf_fast.cli import _judged, main
 from ssnmf_fast.cli._judged import LARGEST, MODEL, SVC, Judged, simple_guesses
-from ssnmf_fast.cli._labels import read_labels
 from ssnmf_fast.cli._learning_curve import _covering, _order
 from ssnmf_fast.cli._quality import accuracy, f_score, quality_measures, shortfalls
+from ssnmf_fast.cli._sample_labels import read_labels
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class TestDefault:
         said = "the accuracy cannot be estimated from so few labels, 8 of 4 classes"
         assert said in capsys.readouterr().out
         assert said in found["remarks"][0]
-        assert "needed are about 12, 3 a class on average" in found["remarks"][0]
+        assert "expected about 12, 3 a class on average" in found["remarks"][0]
         assert "accuracy" not in found["measures"]
         assert found["judged_by"] is None
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -125,7 +125,7 @@ class TestPredictOut:
         [
             ("p.xlsx", "unknown ending '.xlsx'; known are .csv, .tsv, .json, .jsonl"),
             ("p", "unknown ending ''"),
-            (".", "is a folder; needed is a file"),
+            (".", "is a folder; expected a file"),
             ("posts.csv", "would replace"),
         ],
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from outputs import error_line
 
 from ssnmf_fast.cli import main
 from ssnmf_fast.cli._entities import unescaped
@@ -141,7 +142,7 @@ class TestTerms:
         capsys: pytest.CaptureFixture[str],
     ) -> None:
         assert fit(table, tmp_path / "out", *more) == 2
-        assert message in capsys.readouterr().err
+        assert message in error_line(capsys)
 
 
 def test_files_of_version_1(table: Path, tmp_path: Path) -> None:
@@ -172,6 +173,12 @@ def test_damaged_files_are_refused(
         path.write_text(text, encoding="utf-8")
         out = str(tmp_path / "predictions.csv")
         assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
-        assert "is not a vectorizer of `ssnmf-fast fit`" in capsys.readouterr().err
+        assert "is not a vectorizer of `ssnmf-fast fit`" in error_line(capsys)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "out" / "metrics.json").write_text(deep, encoding="utf-8")
+    assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
+    assert "metrics.json is not of `ssnmf-fast fit`: lists or objects too deep" in error_line(
+        capsys
+    )
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
-    assert "no regular expression" in capsys.readouterr().err
+    assert "no regular expression" in error_line(capsys)

@@ -332,10 +332,11 @@ def test_no_dense_array():
     values = np.einsum("ek,ek->e", left[rows], right[columns])
     for method in ("auto", "sirls", "structured-sirls", "irls"):
         tracemalloc.start()
-        with pytest.warns(UserWarning, match="have no observed entry"):
+        with pytest.warns(UserWarning, match="have no observed entry") as caught:
             sf.complete((rows, columns, values), shape=(n, n), method=method, rank=2, max_iter=2)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
+        assert caught[0].filename == __file__
         assert peak < 100e6  # the whole matrix has 3.2 GB
 
 

@@ -134,14 +134,14 @@ def with_first(values, first):
         (
             lambda X: {"indices": with_first(X.indices, -1)},
             ValueError,
-            r"indices\[0\] is -?\d+; needed are 0 to 89",
+            r"indices\[0\] is -?\d+; expected 0 to 89",
         ),
         (
             lambda X: {"indices": X.indices + M},
             ValueError,
-            r"indices\[0\] is -?\d+; needed are 0 to 89",
+            r"indices\[0\] is -?\d+; expected 0 to 89",
         ),
-        (lambda X: {"indices": X.indices.astype(np.int16)}, TypeError, "needed are int32 or int64"),
+        (lambda X: {"indices": X.indices.astype(np.int16)}, TypeError, "expected int32 or int64"),
         (lambda X: {"indptr": X.indptr[::-1].copy()}, ValueError, "that rise from 0"),
         (lambda X: {"indptr": X.indptr + 1}, ValueError, "that rise from 0"),
         (lambda X: {"data": X.data[:-1]}, ValueError, "indices and .* values"),
@@ -149,7 +149,7 @@ def with_first(values, first):
         (lambda X: {"data": with_first(X.data, np.nan)}, ValueError, "contains NaN"),
         (lambda X: {"data": with_first(X.data, np.inf)}, ValueError, "contains infinity"),
         (lambda X: {"data": X.data.astype(complex)}, TypeError, "real numeric dtype"),
-        (lambda X: {"data": X.data.reshape(-1, 1)}, ValueError, "needed is one dimension"),
+        (lambda X: {"data": X.data.reshape(-1, 1)}, ValueError, "expected one dimension"),
     ],
 )
 def test_files_that_are_no_matrix(matrix, tmp_path, change, error, message):
@@ -204,9 +204,9 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("part", "value", "message"),
     [
-        ("indices", 10**6, r"indices\[\d+\] is 1000000; needed are 0 to 89"),
-        ("indices", M, r"indices\[\d+\] is 90; needed are 0 to 89"),
-        ("indices", -1, r"indices\[\d+\] is -1; needed are 0 to 89"),
+        ("indices", 10**6, r"indices\[\d+\] is 1000000; expected 0 to 89"),
+        ("indices", M, r"indices\[\d+\] is 90; expected 0 to 89"),
+        ("indices", -1, r"indices\[\d+\] is -1; expected 0 to 89"),
         ("indices", 0, "are not sorted, or repeat"),
         ("data", np.nan, "X contains NaN"),
         ("data", -1.0, "Negative values"),
@@ -241,5 +241,5 @@ def test_shape_of_a_file_must_be_two_integers(matrix, tmp_path):
     path = saved(matrix, tmp_path, "directory")
     for shape in ([N], [N, M, 1], [N + 0.5, M]):
         np.save(tmp_path / "shape.npy", shape)
-        with pytest.raises(ValueError, match="needed are two integers"):
+        with pytest.raises(ValueError, match="expected two integers"):
             sf.open_csr(path)

@@ -203,9 +203,9 @@ def test_support_holds_and_the_objective_never_rises(dtype, loss, solver, init, 
 
 def test_bad_support_is_refused():
     X = np.ones((5, 4))
-    with pytest.raises(ValueError, match=r"S_support has shape \(5, 3\); needed is \(5, 2\)"):
+    with pytest.raises(ValueError, match=r"S_support has shape \(5, 3\); expected \(5, 2\)"):
         sf.factorize(X, n_components=2, S_support=np.ones((5, 3)))
-    with pytest.raises(ValueError, match=r"S_support holds 0\.5; needed is 0 or 1"):
+    with pytest.raises(ValueError, match=r"S_support holds 0\.5; expected 0 or 1"):
         sf.factorize(X, n_components=2, S_support=np.full((5, 2), 0.5))
     fit = sf.factorize(X, n_components=2, S_support=np.zeros((5, 2)), max_iter=3)
     assert not fit.S.any()

@@ -234,9 +234,9 @@ def test_products_with_a_low_rank_plus_sparse_matrix():
         V, U = np.linspace(0, 1, 8 * k).reshape(8, k), np.linspace(0, 1, 12 * k).reshape(12, k)
         np.testing.assert_allclose(X.times(V), dense @ V)
         np.testing.assert_allclose(X.transposed_times(U), dense.T @ U)
-    with pytest.raises(ValueError, match=r"V has shape \(12, 2\); needed is \(8, 2\)"):
+    with pytest.raises(ValueError, match=r"V has shape \(12, 2\); expected \(8, 2\)"):
         X.times(left)
-    with pytest.raises(ValueError, match=r"U has shape \(8, 2\); needed is \(12, 2\)"):
+    with pytest.raises(ValueError, match=r"U has shape \(8, 2\); expected \(12, 2\)"):
         X.transposed_times(right.T)
 
 

@@ -7,11 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from ssnmf_fast._missing import unlabelled_samples
-from ssnmf_fast.cli._read import clean_labels
-from ssnmf_fast.estimators._targets import ClassLabels
-from ssnmf_fast.metrics._labels import read_labels as of_metrics
-from ssnmf_fast.plotting._labels import read_labels as of_pictures
+from ssnmf_fast._labels import ClassLabels, unlabelled_samples
+from ssnmf_fast.cli._sample_labels import read_labels as of_files
+from ssnmf_fast.metrics._memberships import read_labels as of_metrics
+from ssnmf_fast.plotting._checks import check_labels as of_pictures
 
 NAN = float("nan")
 
@@ -36,7 +35,7 @@ def test_all_readers_agree(labels, marker, absent):
     labelled = ~np.array(absent, dtype=bool)
     assert np.array_equal(ClassLabels(labels, marker).labelled, labelled)
     assert np.array_equal(of_metrics(labels, "y", None, marker).labelled, labelled)
-    indicators = of_pictures(labels, marker).indicators
+    indicators = of_pictures(labels, marker)[0]
     assert np.array_equal(indicators.sum(axis=1) > 0, labelled)
 
 
@@ -54,10 +53,30 @@ def test_minus_one_and_one_are_classes_with_a_warning(labels):
 
 def test_of_a_file():
     pandas = pytest.importorskip("pandas")
-    assert clean_labels([None, NAN, pandas.NA, " ", " a ", -1]) == [None] * 4 + ["a", "-1"]
+    found = of_files([None, NAN, pandas.NA, " ", " a ", -1], None)
+    assert found.each == ((), (), (), (), ("a",), ("-1",))
 
 
 @pytest.mark.parametrize("marker", [[1], np.array([1, 2]), {}])
 def test_bad_markers(marker):
     with pytest.raises(TypeError, match='unlabelled must be "auto", None or a label'):
         unlabelled_samples(np.arange(3), "y", marker)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["a", 1, "b"], TypeError, "labels of one kind"),
+        ([True, 2, None], TypeError, "labels of one kind"),
+        ([0.5, 1.0, 2.0], ValueError, "holds 0.5; labels must be text or whole numbers"),
+        ([1j, 2j], TypeError, "labels must be text or integers"),
+    ],
+)
+def test_all_readers_refuse_alike(labels, error, message):
+    for read in (
+        lambda: ClassLabels(labels, None),
+        lambda: of_metrics(labels, "y", None, None),
+        lambda: of_pictures(labels, None),
+    ):
+        with pytest.raises(error, match=message):
+            read()

@@ -77,7 +77,7 @@ def test_a_start_changes_the_time_alone(loss, form):
         kept = init.copy()
         np.testing.assert_allclose(sf.represent(X, A, init=init, **options), S, atol=1e-6)
         np.testing.assert_array_equal(init, kept)
-    with pytest.raises(ValueError, match=r"init has shape \(3, 6\); needed is \(60, 6\)"):
+    with pytest.raises(ValueError, match=r"init has shape \(3, 6\); expected \(60, 6\)"):
         sf.represent(X, A, init=S[:3])
     with pytest.raises(ValueError, match="Negative values in data passed to init"):
         sf.represent(X, A, init=-S)

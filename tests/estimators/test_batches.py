@@ -152,12 +152,10 @@ def test_batches_are_never_modified_and_may_change_dtype(digits):
     ("first", "second", "error", "message"),
     [
         ({}, None, ValueError, "classes must be passed on the first call"),
-        ({"classes": [1]}, None, ValueError, "needed are two classes or more"),
+        ({"classes": [1]}, None, ValueError, "expected two classes or more"),
         ({"classes": [0, 1]}, {"y": [0, 5]}, ValueError, r"5, which is none of the classes \[0, 1"),
         ({"classes": [0, 1]}, {"y": ["a", "b"]}, ValueError, "which is none of the classes"),
         ({"classes": [0, 1]}, {"classes": [0, 2]}, ValueError, "differ from those of the first"),
-        ({"classes": [0, 1]}, {"past_weight": 1.5}, ValueError, "past_weight must be at most 1"),
-        ({"classes": [0, 1]}, {"past_weight": -1}, ValueError, "past_weight must be finite and"),
         ({"classes": [0, 1]}, {"X": np.ones((2, 3))}, ValueError, "features"),
         ({"classes": [0, 1]}, {"X": -np.ones((2, 4))}, ValueError, "Negative values"),
     ],
@@ -176,6 +174,28 @@ def test_errors_change_nothing(first, second, error, message):
         model.partial_fit(**{"X": X, "y": y, **second})
     np.testing.assert_array_equal(model.components_, before)
     assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize(("value", "message"), [(1.5, "at most 1"), (-1, "finite and at least 0")])
+def test_bad_forget_factors(value, message):
+    model = sf.NMF(n_components=2, forget_factor=value)
+    with pytest.raises(ValueError, match=f"forget_factor must be {message}"):
+        model.partial_fit(np.ones((2, 4)))
+
+
+def test_past_weight_is_the_old_name_of_forget_factor(digits):
+    X, y = digits
+    for kind, targets in ((sf.NMF, ()), (sf.SSNMFRegressor, (y[:50],))):
+        old, new, default = (kind(n_components=3, random_state=0, n_threads=1) for _ in range(3))
+        new.set_params(forget_factor=0.3)
+        for rows in (slice(50), slice(50, 100)):
+            with pytest.warns(FutureWarning, match="past_weight of partial_fit is now") as caught:
+                old.partial_fit(X[rows], *targets, past_weight=0.3)
+            assert caught[0].filename == __file__
+            new.partial_fit(X[rows], *targets)
+            default.partial_fit(X[rows], *targets)
+        assert np.array_equal(old.components_, new.components_)
+        assert not np.array_equal(default.components_, new.components_)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_weights_of_labels_join_with_the_mask(small):
         components = clone(model).fit(X, hidden, y_weights=form).components_
         np.testing.assert_allclose(components, expected, rtol=1e-5, atol=1e-8)
     assert (ones == 1).all()
-    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); needed is \(120,\)"):
+    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); expected \(120,\)"):
         _model().fit(X, hidden, y_weights=np.ones(5))
     with pytest.raises(ValueError, match=r"y_weights has shape \(120, 2\)"):
         _model().fit(X, hidden, y_weights=np.ones((120, 2)))
@@ -243,3 +243,13 @@ def test_bad_targets_are_refused(targets, message, small):
     with pytest.raises(ValueError, match=message):
         model.fit(X, targets(y))
     assert not hasattr(model, "classes_")
+
+
+@pytest.mark.parametrize("readout", ["refit", "joint"])
+@pytest.mark.parametrize(
+    "parameter", [{"self_training": 2}, {"class_weight": "balanced"}, {"class_weight": {0: 2.0}}]
+)
+def test_parameters_of_the_logistic_readout_are_refused_for_others(parameter, readout, small):
+    (name,) = parameter
+    with pytest.raises(ValueError, match=f"{name}=.* belongs to readout='logistic'"):
+        _model(readout=readout, **parameter).fit(*small)

@@ -12,12 +12,12 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
+from ssnmf_fast._labels import ClassLabels
 from ssnmf_fast.estimators._choose import Trials, folds_of
 from ssnmf_fast.estimators._class_topics import FitOptions
 from ssnmf_fast.estimators._label_guided import SUPPORTS, Choice, Problem
-from ssnmf_fast.estimators._label_weights import labels_for_training
 from ssnmf_fast.estimators._readout import ReadoutOptions, context_of, leading_directions
-from ssnmf_fast.estimators._targets import ClassLabels
+from ssnmf_fast.estimators._training_labels import labels_for_training
 
 
 def hide(y, per_class, seed):

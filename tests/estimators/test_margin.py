@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
+from ssnmf_fast._labels import ClassLabels, Indicators
 from ssnmf_fast.estimators._dual_coefficients import dual_coefficients, root_mean_square_length
-from ssnmf_fast.estimators._targets import ClassLabels, Indicators
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +98,21 @@ def test_given_coefficients_take_the_place_of_machines(digits):
         model = _model().fit(X, alpha=given)
         assert np.array_equal(model.components_, expected.components_)
     assert np.array_equal(_model().fit(X, y[::-1], alpha=alpha).components_, expected.components_)
+
+
+def test_the_coefficients_are_kept_and_saved(digits, tmp_path):
+    X, y = digits
+    model = _model().fit(X, y)
+    assert model.alpha_.shape == (600, model.n_directions_)
+    again = _model().fit(X, alpha=model.alpha_)
+    assert np.array_equal(again.components_, model.components_)
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    assert (loaded.alpha_ != model.alpha_).nnz == 0
+    given = np.abs(model.alpha_.toarray())
+    own = _model().fit(X, alpha=given)
+    given[:] = 0
+    assert own.alpha_.count_nonzero() == model.alpha_.count_nonzero()
 
 
 def test_weight_of_the_fit(digits):

@@ -110,6 +110,25 @@ def test_damaged_readouts_are_refused(change, small, tmp_path):
         sf.load(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        _set("alpha_/indices", lambda a: a + 10**6),
+        _set("alpha_/indptr", lambda a: a[:-1]),
+        _set("alpha_/data", lambda a: -a),
+        _plain("alpha_", {"kind": "csr", "values": [3, 4]}),
+        _without("alpha_/indices"),
+    ],
+)
+def test_damaged_sparse_attributes_are_refused(change, small, tmp_path):
+    model = sf.MarginNMF(n_components=4, **QUICK).fit(*small)
+    path = tmp_path / "model.npz"
+    sf.save(model, path)
+    path.write_bytes(damaged(path.read_bytes(), change))
+    with pytest.raises(ValueError, match="is damaged"):
+        sf.load(path)
+
+
 @pytest.fixture(scope="module")
 def recorded():
     """Samples, and what version 0.1 said of them."""

@@ -121,7 +121,7 @@ def test_bad_input_is_refused(digits):
         _model().fit(X[:3], [[], None, []])
     with pytest.raises(ValueError, match="y names the topic 'z', which is none of topic_names"):
         _model(topic_names=["a"]).fit(X[:2], [["z"], []])
-    with pytest.raises(ValueError, match="topic_names holds 2 names; needed is one for each"):
+    with pytest.raises(ValueError, match="topic_names holds 2 names; expected one for each"):
         _model(topic_names=["a", "b"]).fit(X[:3], np.eye(3))
     with pytest.raises(ValueError, match="topic_names holds 'a' twice"):
         _model(topic_names=["a", "a"]).fit(X[:2], [["a"], []])

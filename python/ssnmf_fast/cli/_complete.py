@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._optional import MissingPackageError
 from .._replacement import Replacement
-from ..report._missing import MissingPackageError
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder
@@ -44,7 +44,7 @@ def run(options: Any) -> dict[str, Any]:
 def _ratings(given: Source, options: Any) -> dict[str, Any]:
     if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
         raise UsageError(
-            f"--out {options.out}: needed is a folder, as {given} is a table of ratings"
+            f"--out {options.out}: expected a folder, as {given} is a table of ratings"
         )
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
@@ -228,7 +228,7 @@ def _output_file(path: Path, name: str) -> Path:
     out = Path(name)
     if out.is_dir() or out.suffix.lower() not in MATRIX_ENDINGS:
         endings = ", ".join(MATRIX_ENDINGS)
-        raise UsageError(f"--out {out}: needed is a file ({endings}), as {path} is a matrix")
+        raise UsageError(f"--out {out}: expected a file ({endings}), as {path} is a matrix")
     refuse_replacing(out, [path])
     return out
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..report._missing import MissingPackageError
+from .._optional import MissingPackageError
 from ._folder import Results
 from ._outputs import MODEL_NAME, print_files
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..report._missing import MissingPackageError
+from .._optional import MissingPackageError
 from ._demo_common import PARTS, Files, Outcome, finish, fit, linear_svc, print_outcome
 from ._folder import Results
 

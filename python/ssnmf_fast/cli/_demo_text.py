@@ -10,8 +10,8 @@ from ._demo_common import TOPICS, Outcome, finish, fit, linear_svc, print_outcom
 from ._examples import examples
 from ._fitted import Fitted
 from ._folder import Results
-from ._labels import read_labels
 from ._newsgroups import load_subset, tfidf
+from ._sample_labels import read_labels
 from ._shares import data_topics
 from ._topic_tables import print_topics, write_topics
 

@@ -16,12 +16,12 @@ import scipy.sparse as sp
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._folder import results_folder
-from ._labels import SampleLabels, read_labels
 from ._learning_curve import learning_curve
 from ._models import Model, check_labels, chosen
 from ._outputs import FILES, METRICS_NAME, write_all
 from ._predictions import Ids
 from ._read import read_lines, read_matrix, read_table
+from ._sample_labels import SampleLabels, read_labels
 from ._source import Source, source
 from ._text import Vectorizer, fit_vectorizer, ids_of, text_column, texts_of
 
@@ -105,7 +105,7 @@ def _read_numbers(given: Source, options: Any) -> _Data:
     terms = read_lines(Path(options.features), options.encoding)
     if len(terms) != X.shape[1]:
         raise UsageError(
-            f"{options.features} has {len(terms)} lines; needed is one for each of the "
+            f"{options.features} has {len(terms)} lines; expected one for each of the "
             f"{X.shape[1]} features of {given}"
         )
     return _Data(X, labels, terms)
@@ -123,7 +123,7 @@ def _labels_file(options: Any, n_samples: int) -> SampleLabels:
     lines = read_lines(Path(options.labels), options.encoding)
     if len(lines) != n_samples:
         raise UsageError(
-            f"{options.labels} has {len(lines)} lines; needed is one for each of the {n_samples} "
+            f"{options.labels} has {len(lines)} lines; expected one for each of the {n_samples} "
             "samples, empty for an unlabelled one"
         )
     return read_labels(lines, options.label_separator)

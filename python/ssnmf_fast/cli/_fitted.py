@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._topics import amounts
-from ._labels import SampleLabels
+from ._sample_labels import SampleLabels
 
 __all__ = ["Fitted", "amounts", "predicted_labels", "weights_model"]
 

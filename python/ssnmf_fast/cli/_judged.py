@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._fitted import Fitted
-from ._labels import SampleLabels
+from ._sample_labels import SampleLabels
 
 Array = npt.NDArray[Any]
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._judged import REGRESSION, SVC, features, simple_guesses, targets
-from ._labels import SampleLabels
 from ._models import Model
 from ._quality import Score, accuracy, f_score
+from ._sample_labels import SampleLabels
 
 Array = npt.NDArray[Any]
 
@@ -97,7 +97,7 @@ def _tested(fitted: Fitted, labels: SampleLabels, options: Any) -> Array:
     if len(chosen) < _LEAST_TESTED:
         raise UsageError(
             f"--learning-curve needs more labels: of {labels.known.sum()} only {len(chosen)} can "
-            f"be held out to judge the fits, and needed are {_LEAST_TESTED}"
+            f"be held out to judge the fits; expected at least {_LEAST_TESTED}"
         )
     found = np.zeros(len(hidden), dtype=bool)
     found[chosen] = True

@@ -11,7 +11,7 @@ from ..report import Measure
 from . import _measures as measures
 from ._errors import UsageError
 from ._fitted import Fitted
-from ._labels import SampleLabels
+from ._sample_labels import SampleLabels
 
 FROBENIUS, DIVERGENCE = "frobenius", "kullback-leibler"
 

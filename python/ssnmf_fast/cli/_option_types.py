@@ -25,7 +25,7 @@ def _integer(text: str, least: int) -> int:
     except ValueError:
         value = least - 1
     if value < least:
-        raise argparse.ArgumentTypeError(f"needed is a whole number of at least {least}: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}: {text!r}")
     return value
 
 
@@ -33,7 +33,7 @@ def fraction(text: str) -> float:
     """Read a number from 0 to 1."""
     value = _number(text)
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"needed is a number from 0 to 1: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1: {text!r}")
     return value
 
 
@@ -41,7 +41,7 @@ def positive_number(text: str) -> float:
     """Read a number above 0."""
     value = _number(text)
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"needed is a number above 0: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number above 0: {text!r}")
     return value
 
 
@@ -54,7 +54,7 @@ def weight(*words: str, infinite: bool = False) -> Callable[[str], float | str]:
         value = _number(text)
         if not 0 <= value < float("inf") and not (infinite and value == float("inf")):
             known = " or ".join([*words, *(["inf"] if infinite else [])])
-            raise argparse.ArgumentTypeError(f"needed is a number >= 0, or {known}: {text!r}")
+            raise argparse.ArgumentTypeError(f"expected a number >= 0, or {known}: {text!r}")
         return value
 
     return read
@@ -68,7 +68,7 @@ def rounds(text: str) -> int | str:
 def separator(text: str) -> str:
     """Read a text that is not empty."""
     if not text:
-        raise argparse.ArgumentTypeError("needed is at least one character")
+        raise argparse.ArgumentTypeError("expected at least one character")
     return text
 
 
@@ -83,7 +83,7 @@ def image_shape(text: str) -> ImageShape:
     """Read height and width, as 28x28."""
     sides = text.lower().split("x")
     if len(sides) != 2 or not all(side.strip().isdecimal() and int(side) > 0 for side in sides):
-        raise argparse.ArgumentTypeError(f"needed are height and width as in 28x28: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected height and width as in 28x28: {text!r}")
     return ImageShape(int(side) for side in sides)
 
 
@@ -109,7 +109,7 @@ def delimiter(text: str) -> str:
     """Read what stands between the cells of a line."""
     mark = _NAMED_DELIMITERS.get(text, text)
     if len(mark) != 1 or mark in '"\r\n':
-        raise argparse.ArgumentTypeError(f"needed is one character, or tab: {text!r}")
+        raise argparse.ArgumentTypeError(f"expected one character, or tab: {text!r}")
     return mark
 
 
@@ -119,7 +119,7 @@ def ngram_range(text: str) -> tuple[int, int]:
     numbers = [int(part) for part in parts if part.strip().isdecimal()]
     if len(numbers) != len(parts) or len(parts) > 2 or not 1 <= numbers[0] <= numbers[-1]:
         raise argparse.ArgumentTypeError(
-            f"needed are two numbers of words as 1,2, the larger one last, or one as 2: {text!r}"
+            f"expected two numbers of words as 1,2, the larger one last, or one as 2: {text!r}"
         )
     return numbers[0], numbers[-1]
 
@@ -132,7 +132,7 @@ def token_pattern(text: str) -> str:
         raise argparse.ArgumentTypeError(f"no regular expression: {text!r} ({error})") from error
     if pattern.groups > 1:
         raise argparse.ArgumentTypeError(
-            f"needed is at most one group; write the others as (?:...): {text!r}"
+            f"expected at most one group; write the others as (?:...): {text!r}"
         )
     if pattern.fullmatch(""):
         raise argparse.ArgumentTypeError(f"the empty text is no word: {text!r}")

@@ -29,13 +29,13 @@ def run(options: Any) -> dict[str, Any]:
     if path.is_dir():
         path = path / MODEL_NAME
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; needed is a folder of `ssnmf-fast fit`")
+        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit`")
     stored = path.parent / FILE_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
     if not hasattr(model, "topics"):  # as all have that represent samples by components
-        raise UsageError(f"{path} holds a {type(model).__name__}; needed is a model with topics")
+        raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
     model = weights_model(model)
     X, ids = _read(data, stored, options)

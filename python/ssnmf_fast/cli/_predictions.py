@@ -73,7 +73,7 @@ def _output(name: str, kind: str | None) -> Output:
         return Output(None, kind or KINDS[0])
     path = Path(name)
     if path.is_dir():
-        raise UsageError(f"--out {name} is a folder; needed is a file")
+        raise UsageError(f"--out {name} is a folder; expected a file")
     ending = path.suffix.lower()[1:]
     if kind is None and ending not in KINDS:
         known = ", ".join(f".{known}" for known in KINDS)

@@ -170,8 +170,8 @@ def not_known(fitted: Fitted) -> str:
     if len(getattr(fitted.model, "validation_folds_", ())) and _chose(fitted.model):
         needed = max(LEAST_PER_CLASS * max(k, 2), count + 1)
         return (
-            f"the accuracy cannot be estimated from so few labels, {count} of {k} classes; needed "
-            f"are about {needed}, {LEAST_PER_CLASS} a class on average"
+            f"the accuracy cannot be estimated from so few labels, {count} of {k} classes; "
+            f"expected about {needed}, {LEAST_PER_CLASS} a class on average"
         )
     return (
         "the accuracy is not known, as no labelled sample was held out; --test-size says how many "

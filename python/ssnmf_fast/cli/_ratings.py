@@ -93,7 +93,7 @@ def chosen_columns(
     if len(columns) < len(ROLES):
         hint = delimiter_hint(source, list(columns))
         raise UsageError(
-            f"{source} has the columns {listed}; needed are three, for users, items and ratings"
+            f"{source} has the columns {listed}; expected three, for users, items and ratings"
             + hint
         )
     by_name = {name.strip().lower(): name for name in reversed(columns)}

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from .._missing import is_missing
 from .._sound import sound
 from ._delimited import delimited_rows
 from ._errors import UsageError
@@ -97,7 +96,7 @@ def load_matrix(source: Source) -> Any:
             X = _read_npz(path)
         X = sound(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
-        raise UsageError(f"{path} has shape {X.shape}; needed are samples x features, not empty")
+        raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X
 
 
@@ -109,11 +108,6 @@ def read_lines(path: Path, encoding: str) -> list[str]:
         return [line.strip() for line in file]
 
 
-def clean_labels(values: list[Any]) -> list[str | None]:
-    """Return labels as text, None where there is none."""
-    return [None if is_missing(v) else str(v).strip() or None for v in values]
-
-
 def _read_npz(path: Path) -> Any:
     with np.load(_raw(path), allow_pickle=False) as archive:
         names = list(archive.files)
@@ -123,7 +117,7 @@ def _read_npz(path: Path) -> Any:
             if len(names) == 1:
                 return archive[names[0]]
             raise UsageError(
-                f"{path} holds several arrays ({', '.join(names)}); needed is a single one, one "
+                f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
                 f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
             )
     return sp.load_npz(_raw(path))
@@ -146,5 +140,5 @@ def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
         except RecursionError as error:
             raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
         if not isinstance(row, dict):
-            raise UsageError(f"{source}, line {number}: needed is a JSON object, {{...}}")
+            raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}")
         yield row

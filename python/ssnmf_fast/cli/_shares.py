@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._natural import natural_order
 from .._topics import Topics, class_means
 from ._fitted import Fitted
-from ._labels import SampleLabels
+from ._sample_labels import SampleLabels
 
 _ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
 

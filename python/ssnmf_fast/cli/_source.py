@@ -74,7 +74,7 @@ def _kind(path: Path, given: str | None) -> str:
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; needed is a file")
+        raise UsageError(f"{path} is a folder; expected a file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()

@@ -253,7 +253,7 @@ def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> 
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     if (len(left), right.shape[1]) != shape:
         raise ValueError(
-            f"init is a {len(left)} x {right.shape[1]} matrix; needed is {n} x {m}, that of M."
+            f"init is a {len(left)} x {right.shape[1]} matrix; expected {n} x {m}, that of M."
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")

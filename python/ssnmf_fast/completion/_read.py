@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._csr import DUPLICATES, listed, sample
 from .._quiet import EMPTY_LINES, is_quiet
 from .._sound import inspected_csr, sound, sound_csr
 from .._validation import as_array, check_integer, check_matrix, unmasked
+from .._warn import warn_user
 
 Array = npt.NDArray[Any]
 
@@ -60,7 +60,7 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     least = tuple(int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
     shape = least if shape is None else _checked_shape(shape)
     if least[0] > shape[0] or least[1] > shape[1]:
-        raise ValueError(f"M has entries beyond shape {shape}; needed is at least {least}.")
+        raise ValueError(f"M has entries beyond shape {shape}; expected at least {least}.")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
     return _without_repeats(sp.coo_array((values, (rows, columns)), shape=shape))
@@ -131,10 +131,10 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
         if dense.dtype.kind not in "biuf" or np.any((dense != 0) & (dense != 1)):
             raise TypeError("observed must be a mask: True (1) where an entry is observed.")
         if dense.ndim != 2:
-            raise ValueError(f"observed has shape {dense.shape}; needed is {shape}, that of M.")
+            raise ValueError(f"observed has shape {dense.shape}; expected {shape}, that of M.")
         mask = sp.csr_array(dense.astype(bool))
     if mask.shape != shape:
-        raise ValueError(f"observed has shape {mask.shape}; needed is {shape}, that of M.")
+        raise ValueError(f"observed has shape {mask.shape}; expected {shape}, that of M.")
     return mask
 
 
@@ -142,9 +142,8 @@ def _warn_of_empty_lines(matrix: sp.csr_array) -> None:
     rows = int(np.count_nonzero(np.diff(matrix.indptr) == 0))
     columns = matrix.shape[1] - len(np.unique(matrix.indices))
     if (rows or columns) and not is_quiet(EMPTY_LINES):
-        warnings.warn(
+        warn_user(
             f"{rows} rows and {columns} columns of M have no observed entry; nothing is known of "
             "them, and they are completed by fill_value.",
             UserWarning,
-            stacklevel=4,
         )

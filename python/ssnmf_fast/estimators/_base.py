@@ -1,19 +1,26 @@
-"""What the estimators share: validation, fit, representation, topics."""
+"""What the estimators share: checks, fit, representation, topics."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from .._csr_file import CsrFile
-from .._factorize import Factorization, factorize
-from .._online import Online, learn_batch
+from .._factorize import Factorization
 from .._represent import represent
+from .._saved import COUNT, PLAIN, Saved
 from .._topics import Topics, make_topics
 from .._validation import readable
 from .._warn import warn_user
@@ -21,7 +28,19 @@ from ._all_or_nothing import AllOrNothing
 
 Array = npt.NDArray[Any]
 
+Self = TypeVar("Self", bound="FactorizationBase")
+
 _DTYPES = [np.float64, np.float32]
+
+
+def require(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
 
 
 class FactorizationBase(
@@ -32,20 +51,21 @@ class FactorizationBase(
 ):
     """A dictionary learned from X, over which samples are represented.
 
-    A subclass lists in `_fitted_attributes` what :func:`ssnmf_fast.save` keeps, and is entered in
-    the registry of ``_io.py``.
+    A subclass says in `_learn` how it learns, and declares in `_saved` what
+    :func:`ssnmf_fast.save` keeps.
     """
 
-    label_components_: Any
+    # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
+    _learn: Callable[..., None]
 
-    _fitted_attributes: ClassVar[tuple[str, ...]] = (
-        "components_",
-        "representation_",
-        "n_iter_",
-        "objective_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    _saved: ClassVar[dict[str, Saved]] = {
+        "components_": Saved("rm"),
+        "representation_": Saved("nr", optional=True),
+        "n_iter_": COUNT,
+        "objective_": PLAIN,
+        "n_features_in_": COUNT,
+        "feature_names_in_": Saved("m", optional=True),
+    }
     _model_parameters: ClassVar[tuple[str, ...]] = (
         "n_components",
         "reconstruction",
@@ -53,7 +73,7 @@ class FactorizationBase(
         "random_state",
         "n_threads",
     )
-    # Those of the fit loop have no part in learning from batches.
+    # Parameters of the fit loop; learning from batches does not use them.
     _loop_parameters: ClassVar[tuple[str, ...]] = (
         "solver",
         "max_iter",
@@ -76,31 +96,73 @@ class FactorizationBase(
         return int(self.components_.shape[0])
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Return data that scikit-learn has checked.
+
+        The parts of a CSR matrix are not inspected here, but once, by the function of this package
+        that takes it first (:func:`factorize`, :func:`represent`): nothing else may see it before.
+        """
         if isinstance(X, CsrFile):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        inspected_later = sp.issparse(X) and X.format == "csr" and X.dtype in _DTYPES
         return validate_data(
             self,
-            readable(X, "X", allow_nan=allow_nan),
+            X if inspected_later else readable(X, "X", allow_nan=allow_nan),
             reset=reset,
             dtype=_DTYPES,
             accept_sparse="csr",
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
-        """Run the factorisation on checked data, and set the attributes."""
-        Y, Y_weights, facts = self._read_targets(X, y, y_weights)
-        result = factorize(
-            X,
-            Y,
-            X_weights=X_weights,
-            Y_weights=Y_weights,
-            **self._arguments(self._model_parameters + self._loop_parameters),
-        )
-        self._keep(result, facts)
+    def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
+        """Learn a dictionary.
 
-    def _keep(self, result: Factorization, facts: dict[str, Any]) -> None:
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k), optional
+            Labels or targets, as the class describes them; models without labels ignore them.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, labels or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
+
+        The labels do not affect the result.  The factor of the fit itself, which they do affect, is
+        `representation_`.
+
+        Parameters
+        ----------
+        X, y, **given
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+        """
+        X = self._checked(X, reset=True)
+        self._learn(X, y, **given)
+        return self._features(X, given.get("X_weights"))
+
+    def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and say so if it has not converged."""
         self.__dict__.pop("_online", None)
         self.components_ = result.A
@@ -109,65 +171,9 @@ class FactorizationBase(
         self.n_iter_ = result.n_iter
         if result.B is not None:
             self.label_components_ = result.B
-        for name, value in facts.items():
+        for name, value in attributes.items():
             setattr(self, name, value)
         self._warn_unless_converged(result)
-
-    def _learn_batch(
-        self,
-        X: Any,
-        y: Any,
-        X_weights: Any,
-        y_weights: Any,
-        past_weight: float,
-        **known: Any,
-    ) -> None:
-        """Learn from one batch, and set the attributes.
-
-        `known` is what the caller says of the targets of all batches.
-        """
-        X = self._checked(X, reset=not hasattr(self, "components_"))
-        Y, Y_weights, facts = self._read_batch(X, y, y_weights, **known)
-        arguments = self._batch_arguments(facts)
-        online = getattr(self, "_online", None)
-        if online is None and hasattr(self, "components_"):
-            online = Online.resumed(self.components_, getattr(self, "label_components_", None))
-        online = learn_batch(
-            online,
-            X,
-            Y,
-            X_weights=X_weights,
-            Y_weights=Y_weights,
-            past_weight=past_weight,
-            **arguments,
-        )
-        first = not hasattr(self, "_online")
-        self._online = online
-        self.components_ = online.array("A")
-        if Y is not None:
-            self.label_components_ = online.array("B")
-        self.n_iter_ = online.n_steps
-        earlier = [] if first else self.objective_
-        # A new list: copies of the model share the old one.
-        self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
-        self.__dict__.pop("representation_", None)
-        for name, value in facts.items():
-            setattr(self, name, value)
-
-    def _read_targets(self, X: Any, y: Any, y_weights: Any) -> tuple[Any, Any, dict[str, Any]]:
-        """Return the matrix Y, (n, k), its weights, and the attributes that follow from `y`."""
-        return None, None, {}
-
-    def _read_batch(
-        self, X: Any, y: Any, y_weights: Any, **known: Any
-    ) -> tuple[Any, Any, dict[str, Any]]:
-        """Return the same of one batch."""
-        return None, None, {}
-
-    def _batch_arguments(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters for learning from a batch, of which `facts` is known."""
-        del facts
-        return self._arguments(self._model_parameters)
 
     def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
@@ -191,6 +197,10 @@ class FactorizationBase(
             n_threads=self.n_threads,
         )
 
+    def _features(self, X: Any, X_weights: Any) -> Array:
+        """Return what `transform` does, of checked data."""
+        return self._represent(X, X_weights)
+
     def transform(self, X: Any, *, X_weights: Any = None) -> Array:
         """Represent samples over the learned dictionary.
 
@@ -207,7 +217,7 @@ class FactorizationBase(
             Nonnegative, of the dtype of X (float32 or float64).
         """
         check_is_fitted(self)
-        return self._represent(self._checked(X, reset=False), X_weights)
+        return self._features(self._checked(X, reset=False), X_weights)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation stands for, ``S @ components_``.
@@ -230,7 +240,7 @@ class FactorizationBase(
         S: Array = check_array(readable(X, "X", allow_nan=False), dtype=_DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has shape {S.shape}; needed is one column for each of the "
+                f"X has shape {S.shape}; expected one column for each of the "
                 f"{self._n_features_out} components, as transform returns."
             )
         return S

@@ -1,44 +1,68 @@
-"""What a classifier carries from batch to batch: its classes and how often they occur."""
+"""Learning from batches: what `partial_fit` of several estimators shares."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from .._labels import Targets
+from .._online import Online, learn_batch
+from .._warn import warn_user
+from ._base import FactorizationBase
+from ._target_weights import combined_weights
 
-from ._targets import ClassLabels, Indicators, is_indicator
 
-Array = npt.NDArray[Any]
+class BatchLearner(FactorizationBase):
+    """A factorisation that may learn from one batch of samples after the other."""
 
+    forget_factor: float
 
-def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
-    if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
-                f"{model.classes_.tolist()}; leave them out, or start anew."
-            )
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes that any batch "
-            "will hold."
+    def _learn_batch(
+        self,
+        X: Any,
+        targets: Targets | None,
+        X_weights: Any,
+        y_weights: Any,
+        past_weight: float | None,
+        **replaced: Any,
+    ) -> None:
+        """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
+        Y, Y_weights = None, None
+        if targets is not None:
+            Y = targets.matrix(X.dtype)
+            Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
+        first = not hasattr(self, "_online")
+        online = getattr(self, "_online", None)
+        if first and hasattr(self, "components_"):
+            online = Online.resumed(self.components_, getattr(self, "label_components_", None))
+        online = learn_batch(
+            online,
+            X,
+            Y,
+            X_weights=X_weights,
+            Y_weights=Y_weights,
+            forget_factor=self._forget_factor(past_weight),
+            **self._arguments(self._model_parameters) | replaced,
         )
-    classes = np.unique(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; needed are two classes or more.")
-    return False, classes
+        self._online = online
+        self.components_ = online.array("A")
+        if Y is not None:
+            self.label_components_ = online.array("B")
+        self.n_iter_ = online.n_steps
+        earlier = [] if first else self.objective_
+        # A new list: copies of the model share the old one.
+        self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
+        self.__dict__.pop("representation_", None)
 
+    def _batch(self, X: Any) -> Any:
+        """Return a batch, checked; the first one sets the number of features."""
+        return self._checked(X, reset=not hasattr(self, "components_"))
 
-def running_prior(model: Any, targets: ClassLabels | Indicators) -> dict[str, Any]:
-    """Return the shares of the classes over all batches so far, and the number of labels."""
-    n, before = int(targets.labelled.sum()), getattr(model, "n_labelled_", 0)
-    n_classes = len(targets.classes)
-    prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
-    if n:
-        prior = (before * prior + n * targets.prior()) / (before + n)
-    return {"class_prior_": prior, "n_labelled_": before + n}
+    def _forget_factor(self, past_weight: float | None) -> float:
+        if past_weight is None:
+            return self.forget_factor
+        warn_user(
+            "The parameter past_weight of partial_fit is now forget_factor of the estimator; "
+            "past_weight will be removed in the next version.",
+            FutureWarning,
+        )
+        return past_weight

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy.typing as npt
-
+from .._saved import POSITIVE
 from ._bayesian_base import BayesianBase
-
-Array = npt.NDArray[Any]
 
 
 class BayesianNMF(BayesianBase):
@@ -54,7 +51,7 @@ class BayesianNMF(BayesianBase):
     random_state : None, int, Generator or RandomState
         Seed of the start; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
         after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
@@ -120,7 +117,7 @@ class BayesianNMF(BayesianBase):
     True
     """
 
-    _fitted_attributes = (*BayesianBase._fitted_attributes, "a_S_", "b_S_")
+    _saved: ClassVar = {**BayesianBase._saved, "a_S_": POSITIVE, "b_S_": POSITIVE}
     _model_parameters = (*BayesianBase._model_parameters, "a_S", "b_S")
 
     def __init__(
@@ -156,48 +153,9 @@ class BayesianNMF(BayesianBase):
         self.callback = callback
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> BayesianNMF:
-        """Learn the posteriors.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, without NaN.
-        y : ignored
-            Present for the conventions of scikit-learn.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data or parameters; the message says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        UserWarning
-            If half of the components or more explain nothing, or are copies of others.
-        """
-        self._learn_posterior(self._checked(X, reset=True))
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, then represent the same samples: the same as ``fit(X).transform(X)``.
-
-        Parameters as in :meth:`fit`.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-            Close to `representation_`, the posterior at the end of the fit.
-        """
-        X = self._checked(X, reset=True)
+    def _learn(self, X: Any, y: Any) -> None:
+        del y
         self._learn_posterior(X)
-        return self._represent(X)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return self.a_S_, self.a_S_ / self.b_S_

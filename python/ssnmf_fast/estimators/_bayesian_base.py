@@ -10,13 +10,14 @@ from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._labels import ClassLabels
 from .._quiet import IDLE, is_quiet
+from .._saved import NUMBER, POSITIVE, Saved
 from .._topics import Topics, make_topics
 from .._validation import check_real
 from .._variational import Groups, fit_variational, infer
 from .._warn import warn_user
-from ._base import FactorizationBase
-from ._targets import ClassLabels
+from ._base import FactorizationBase, Self
 
 Array = npt.NDArray[Any]
 
@@ -32,16 +33,16 @@ class BayesianBase(FactorizationBase):
 
     a_lambda: float | str
 
-    _fitted_attributes: ClassVar[tuple[str, ...]] = (
-        *FactorizationBase._fitted_attributes,
-        "components_rate_",
-        "representation_rates_",
-        "representation_groups_",
-        "lower_bound_",
-        "count_scale_",
-        "a_A_",
-        "b_A_",
-    )
+    _saved: ClassVar = {
+        **FactorizationBase._saved,
+        "components_rate_": Saved("r", "positive"),
+        "representation_rates_": Saved("gr", "positive"),
+        "representation_groups_": Saved("n"),
+        "lower_bound_": NUMBER,
+        "count_scale_": Saved(values="positive", default=1.0),
+        "a_A_": POSITIVE,
+        "b_A_": POSITIVE,
+    }
     _model_parameters: ClassVar[tuple[str, ...]] = (
         "n_components",
         "a_A",
@@ -70,6 +71,35 @@ class BayesianBase(FactorizationBase):
                 "X.rows(slice(0, n)) of as many rows n as memory holds, or use NMF."
             )
         return super()._checked(X, reset=reset)
+
+    def fit(self: Self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Learn the posteriors.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, without NaN.
+        y : array_like, shape (n,), optional
+            Class labels (integers, strings or objects); a model without labels ignores them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, labels or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If half of the components or more explain nothing, or are copies of others.
+        """
+        self._learn(self._checked(X, reset=True), y)
+        return self
 
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data, and set the attributes."""
@@ -126,7 +156,7 @@ class BayesianBase(FactorizationBase):
         """Return shape and rates of the prior of S."""
         raise NotImplementedError
 
-    def _represent(self, X: Any, X_weights: Any = None) -> Array:
+    def _represent(self, X: Any, X_weights: Any) -> Array:
         del X_weights
         return infer(
             X,
@@ -152,7 +182,7 @@ class BayesianBase(FactorizationBase):
             Posterior expectations after 100 iterations, of the dtype of X (float32 or float64).
         """
         check_is_fitted(self)
-        return self._represent(self._checked(X, reset=False))
+        return self._represent(self._checked(X, reset=False), None)
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
         """Return the features of the largest weight of every component.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._labels import ClassLabels
+from .._saved import COUNT, POSITIVE, Saved
+from ._base import require
 from ._bayesian_base import BayesianBase
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
-from ._targets import ClassLabels, require
 
 Array = npt.NDArray[Any]
 
@@ -33,9 +35,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         sparse and keeps S from being so (section 3.4): by default it is 1.
     a_lambda : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
-        components.  It steers up to about twice the number of samples of a class; beyond, the prior
-        has the say and the classes are forgotten.  It is never learned: "auto" takes the mean
-        number of labelled samples of a class.
+        components.  It has an effect up to about twice the number of samples of a class; above that
+        the prior dominates and class information is lost.  It is never learned: "auto" takes the
+        mean number of labelled samples of a class.
     b_lambda : float or "auto"
         Scale of that prior, 1e-9 to 1e9.  Like S and the rates, it is the same in any units of X.
     count_scale : float or "auto"
@@ -52,8 +54,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
@@ -76,7 +79,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
     count_scale_, active_components_
         As in :class:`BayesianNMF`.
     representation_ : ndarray, shape (n, r)
-        Posterior expectations of S, in which the labels had a say.
+        Posterior expectations of S, which the labels affect.
     representation_rates_ : ndarray, shape (k or k + 1, r)
         Rates of the posteriors of S, float64, by class; the last row is of unlabelled samples.
     representation_groups_ : ndarray of int32, shape (n,)
@@ -111,18 +114,15 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
     ((2, 2), 4)
     """
 
-    _fitted_attributes = (
-        *BayesianBase._fitted_attributes,
-        *READOUT_ATTRIBUTES,
-        "class_prior_",
-        "multilabel_",
-        "classes_",
-        "n_labelled_",
-        "label_rates_",
-        "new_sample_rate_",
-        "a_lambda_",
-        "b_lambda_",
-    )
+    _saved: ClassVar = {
+        **BayesianBase._saved,
+        **READOUT_ATTRIBUTES,
+        "n_labelled_": COUNT,
+        "label_rates_": Saved("rk", "positive"),
+        "new_sample_rate_": POSITIVE,
+        "a_lambda_": POSITIVE,
+        "b_lambda_": POSITIVE,
+    }
     _model_parameters = (*BayesianBase._model_parameters, "a_lambda", "b_lambda")
 
     def __init__(
@@ -169,62 +169,13 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         tags.classifier_tags.poor_score = True
         return tags
 
-    score = ReadoutPredictions.score  # that of ClassifierMixin counts unlabelled samples
-
-    def fit(self, X: Any, y: Any) -> SupervisedBayesianNMF:
-        """Learn the posteriors from samples and their labels.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, without NaN.
-        y : array_like, shape (n,)
-            Class labels (integers, strings or objects); see `unlabelled`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, labels or parameters; the message says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        UserWarning
-            If half of the components or more explain nothing, or are copies of others.
-        """
-        X = self._checked(X, reset=True)
-        labels = self._read_labels(X, y)
-        self._learn_posterior(X, labels)
-        self._keep_predictions(X, None, labels)
-        return self
-
-    def fit_transform(self, X: Any, y: Any) -> Array:
-        """Fit, then represent the same samples over the learned dictionary.
-
-        The same as ``fit(X, y).transform(X)``: the labels have no say in it.  The posterior of the
-        fit itself, in which they do, is `representation_`.  Parameters as in :meth:`fit`.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-        """
-        X = self._checked(X, reset=True)
-        labels = self._read_labels(X, y)
-        self._learn_posterior(X, labels)
-        self._keep_predictions(X, None, labels)
-        return self._represent(X)
-
-    def _read_labels(self, X: Any, y: Any) -> ClassLabels:
+    def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()
         require(self, X, y)
         labels = ClassLabels(y, self.unlabelled)
         labels.check_fit()
-        return labels
+        self._learn_posterior(X, labels)
+        self._keep_predictions(X, None, labels)
 
     def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
         k = len(labels.classes)

@@ -11,7 +11,6 @@ from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
 from .._csr_file import CsrFile
-from ._known_labels import Labels
 from ._label_guided import (
     TRIAL_ITERATIONS,
     Choice,
@@ -20,6 +19,7 @@ from ._label_guided import (
     train,
 )
 from ._readout import Readout, ReadoutOptions, calibration, probabilities
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -48,11 +48,11 @@ class Validation:
     folds: Array | None = None
     logits: Array | None = None
 
-    def folds_of_all(self, labels: Labels) -> Array:
+    def folds_of_all(self, labels: TrainingLabels) -> Array:
         """Return the folds of all samples, (n,), -1 without validation."""
         return np.full(len(labels.members), -1) if self.folds is None else self.folds
 
-    def probabilities(self, labels: Labels, readout: Readout) -> Array:
+    def probabilities(self, labels: TrainingLabels, readout: Readout) -> Array:
         """Return calibrated probabilities of the validated samples, (n, k), else 0."""
         found = np.zeros(labels.members.shape)
         if self.logits is not None and self.folds is not None:
@@ -61,11 +61,11 @@ class Validation:
             found[rows] = probabilities(logits, labels.several)
         return found
 
-    def accuracy(self, labels: Labels) -> float:
+    def accuracy(self, labels: TrainingLabels) -> float:
         """Return the accuracy to expect; NaN without validation or for several labels."""
         return float("nan") if labels.several else self.score
 
-    def interval(self, labels: Labels) -> tuple[float, float]:
+    def interval(self, labels: TrainingLabels) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation.
 
         The fit to all labels may be better than those to the labels that validation shows: its
@@ -81,7 +81,7 @@ class Validation:
         return float(found.low), float(1 - (1 - found.high) * np.sqrt(shown))
 
 
-def folds_of(labels: Labels, seed: int) -> Array | None:
+def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
     """Return the fold in which each label is hidden, (n,), -1 for never; None for too few labels.
 
     A class is spread over the folds; its only sample is never hidden.  With many labels one part is
@@ -166,7 +166,7 @@ class Trials:
         return bool(value > than + margin * error)
 
 
-def f_score(labels: Labels, logits: Array, rows: Array) -> float:
+def f_score(labels: TrainingLabels, logits: Array, rows: Array) -> float:
     """Return the mean of micro and macro F at the best threshold in common."""
     truth = labels.members[rows] > 0
     chance = probabilities(logits[rows], True)
@@ -257,7 +257,7 @@ def _name(choice: Choice) -> str:
     )
 
 
-def calibrated(readout: Readout, labels: Labels, validation: Validation) -> Readout:
+def calibrated(readout: Readout, labels: TrainingLabels, validation: Validation) -> Readout:
     """Return the readout with logits that are as sure as the validation was right."""
     if validation.logits is None or validation.folds is None:
         return readout

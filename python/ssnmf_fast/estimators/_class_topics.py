@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,13 @@ class FitOptions:
     callback: Any = None
     verbose: int = 0
 
+    @classmethod
+    def of(cls, model: Any) -> FitOptions:
+        """Return the parameters of an estimator."""
+        return cls(**{field.name: getattr(model, field.name) for field in fields(cls)})
+
     def short(self, max_iter: int) -> FitOptions:
-        """Return the same for a trial: fewer iterations, and nobody is told."""
+        """Return the same for a trial: fewer iterations, no callback, no output."""
         return replace(self, max_iter=min(self.max_iter, max_iter), callback=None, verbose=0)
 
     def arguments(self) -> dict[str, Any]:

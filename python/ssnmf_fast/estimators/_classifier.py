@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+import scipy.sparse as sp
 
-from .._warn import warn_user
-from ._batches import batch_classes, running_prior
+from .._labels import Indicators, labels_of
+from .._saved import COUNT, Saved
+from .._sound import sound_csr
+from ._base import require
+from ._class_batches import ClassBatches
 from ._class_topics import FitOptions
-from ._classifier_training import Learned, Wishes, learn
-from ._component_scores import ComponentScores
-from ._label_weights import check_classes, labels_for_training
+from ._classifier_training import Wishes, learn
 from ._predicting import READOUT_ATTRIBUTES
-from ._supervised import SupervisedBase
-from ._targets import ClassLabels, Indicators, labels_of, require
+from ._training_labels import check_classes, labels_for_training
 
 Array = npt.NDArray[Any]
 
-_OPTIONS = (
-    "reconstruction",
-    "supervision",
-    "solver",
-    "max_iter",
-    "tol",
-    "n_threads",
-    "callback",
-    "verbose",
-)
 
-
-class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, made for few labels.
+class SSNMFClassifier(ClassBatches):
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
     indicator matrix of the labels and unlabelled samples are zero rows of L [1]_.  With an infinite
-    weight, labelled samples may have the components of their classes only [2]_.  What predicts
-    (`readout`) is fitted to samples represented without their labels, as new ones are.
+    weight, labelled samples may use only the components of their classes [2]_.  Predictions come
+    from a readout that is fitted to samples represented without their labels, as new ones are.
 
     Without arguments the settings are chosen by validation on the labelled samples.
 
@@ -47,7 +36,8 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     n_components : int or "auto"
         Rank r, at least 1.  "auto" takes 1 or 3 components for each class.
     reconstruction, supervision : {"kullback-leibler", "frobenius"}
-        Losses of X and of Y: the I-divergence, or squared error.
+        Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
+        of Y.
     supervision_weight : float, "balanced" or "auto"
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
         ratio of the two losses at the start; "auto" takes infinity if there are as many components
@@ -57,7 +47,7 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     init : {"auto", "labels", "random", "nndsvda", "random-acol"} or tuple of arrays
         Start.  "labels" takes the means of the classes for A; so does "auto" if there are as many
         components as classes, else "random".  A tuple holds S (n, r), A (r, m) and, optionally,
-        B (r, k); of it only A is used with an infinite weight.
+        B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
     unlabelled : "auto", None or a label
@@ -69,19 +59,22 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
     readout : {"logistic", "refit", "joint"}
-        What predicts.  "logistic": logistic regression on the topics that a sample shows without
-        labels, on its leading singular directions and on its features; the weight of the latter is
-        chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
+        How predictions are made.  "logistic": logistic regression on the topics of a sample (found
+        without labels), its leading singular directions and its features; the weight of the latter
+        is chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
         "joint", the papers' rule: S B with the B of the factorisation.
     self_training : int or "auto"
-        Rounds in which the surer half of the predictions for unlabelled samples (four fifths with 4
-        labels a class and more) become labels of weight 0.1; in the first one their nearest
-        neighbours are asked as well.  "auto": 2, or 0 where validation finds that better, or where
-        rank and weight are both given.  Multiple labels: always 0.
+        Number of rounds.  In each, the most certain half of the predictions for unlabelled samples
+        (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
+        uses their nearest neighbours.  "auto": 2, or 0 where validation finds that better, or where
+        rank and weight are both given.  Multiple labels: always 0.  A number above 0 is refused for
+        other readouts than "logistic".
     class_weight : "auto", None, "balanced" or dict
         Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
-        multiple labels of 0 and 1.  "auto" is None, or for multiple labels "balanced" where
-        validation finds that better.
+        multiple labels the weights of 0 and 1.  Other readouts refuse it.  "auto" is None, or for
+        multiple labels "balanced" where validation finds that better.
+    forget_factor : float
+        As in :class:`NMF`.
 
     Attributes
     ----------
@@ -101,23 +94,23 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     class_shares_ : ndarray, shape (r, k)
         Mean share of each component in the labelled samples of a class, seen without their labels.
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the labels had a say.
+        Factor S of the fit, which the labels affect.
     supervision_weight_ : float
         Weight (lambda) of the fit.
     self_training_ : int
         Rounds of self-training.
     validation_scores_ : dict of str to float
-        Score of everything that validation tried: accuracy, for multiple labels the mean of micro
-        and macro F.  Empty without validation: for fewer than 3 labelled samples a class on
-        average, or where nothing was to be chosen.
+        Score of every choice that validation tried: accuracy, for multiple labels the mean of micro
+        and macro F.  Empty without validation: for fewer than 3 labelled samples per class on
+        average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
-        Accuracy to expect of new samples, and its 95 % interval (Wilson's, its upper end raised for
-        the labels that validation hides: the fit has them all); NaN without validation and for
+        Expected accuracy on new samples, and its 95 % interval (Wilson's; its upper end is raised,
+        since the fit uses the labels that validation hides); NaN without validation and for
         multiple labels.
     validation_folds_ : ndarray of int, shape (n,)
-        In which part of the validation the label of a sample was hidden; -1 for never.
+        Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
-        Calibrated probabilities that were predicted for it then; 0 for all others.
+        Calibrated probabilities predicted in that fold; 0 for all other samples.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -153,22 +146,19 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
     ['sport' 'politics']
     """
 
-    _fitted_attributes = (
-        *SupervisedBase._fitted_attributes,
-        *READOUT_ATTRIBUTES,
-        "refitted_label_components_",
-        "classes_",
-        "class_prior_",
-        "multilabel_",
-        "n_labelled_",
-        "supervision_weight_",
-        "self_training_",
-        "validation_scores_",
-        "validation_accuracy_",
-        "validation_interval_",
-        "validation_folds_",
-        "validation_proba_",
-    )
+    _saved: ClassVar = {
+        **ClassBatches._saved,
+        **READOUT_ATTRIBUTES,
+        "refitted_label_components_": Saved("rk", optional=True),
+        "n_labelled_": COUNT,
+        "supervision_weight_": Saved(optional=True),
+        "self_training_": Saved("", optional=True),
+        "validation_scores_": Saved(optional=True),
+        "validation_accuracy_": Saved(optional=True),
+        "validation_interval_": Saved(optional=True),
+        "validation_folds_": Saved(optional=True),
+        "validation_proba_": Saved(optional=True),
+    }
 
     def __init__(
         self,
@@ -190,6 +180,7 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         readout: str = "logistic",
         self_training: int | str = "auto",
         class_weight: Any = "auto",
+        forget_factor: float = 0.8,
     ) -> None:
         super().__init__(
             n_components=n_components,
@@ -205,6 +196,7 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
             callback=callback,
             verbose=verbose,
             readout=readout,
+            forget_factor=forget_factor,
         )
         self.unlabelled = unlabelled
         self.threshold = threshold
@@ -218,12 +210,10 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         tags.classifier_tags.multi_label = True
         return tags
 
-    score = ComponentScores.score  # that of ClassifierMixin counts unlabelled samples
-
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         X_weights: Any = None,
         y_weights: Any = None,
@@ -233,15 +223,13 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
+        X, X_weights
+            As in :meth:`NMF.fit`.
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them; unlabelled samples are allowed.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
         y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the labels of the samples (n,), or of the entries of the n x k
-            indicator matrix.  A label that weighs 0 is as good as none.
+            indicator matrix.  A label with weight 0 counts as no label.
         sample_weight : array_like, shape (n,), optional
             Nonnegative weights of the labels, multiplied with `y_weights`.
 
@@ -249,139 +237,57 @@ class SSNMFClassifier(ComponentScores, ClassifierMixin, SupervisedBase):  # type
         -------
         self
 
-        Raises
-        ------
-        ValueError
-            For bad data, labels or parameters; the message says how to mend them.
-
         Warns
         -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         UserWarning
-            If the accuracy to expect lies below that of always predicting the largest class, with
-            its whole interval.
+            If the whole interval of the expected accuracy lies below the accuracy of always
+            predicting the largest class.
         """
-        self._fit_labels(self._checked(X, reset=True), y, X_weights, y_weights, sample_weight)
+        given = {"X_weights": X_weights, "y_weights": y_weights, "sample_weight": sample_weight}
+        self._learn(self._checked(X, reset=True), y, **given)
         return self
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
-        self._fit_labels(X, y, X_weights, y_weights, None)
-
-    def _fit_labels(
-        self, X: Any, y: Any, X_weights: Any, y_weights: Any, sample_weight: Any
-    ) -> None:
-        require(self, X, y)
-        wishes = Wishes.checked(self)
-        targets, facts = self._targets_of_fit(y)
-        wishes = wishes.named(targets.classes, facts["multilabel_"])
-        labels = labels_for_training(targets, y_weights, sample_weight)
-        facts |= {"class_prior_": labels.prior(), "n_labelled_": int(labels.known.sum())}
-        check_classes(labels)
-        options = FitOptions(**{name: getattr(self, name) for name in _OPTIONS})
-        learned = learn(X, X_weights, labels, wishes, options, self.init, self.random_state)
-        self._keep_learned(X, X_weights, learned, facts)
-
-    def _keep_learned(
-        self, X: Any, X_weights: Any, learned: Learned, facts: dict[str, Any]
-    ) -> None:
-        """Set the attributes of a fit."""
-        fit, labels, validation = learned.fit, learned.labels, learned.validation
-        self._keep(fit, facts)
-        self._drop_readout()
-        self.class_shares_ = learned.class_shares
-        self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
-        if self.readout == "logistic":
-            self._keep_readout(learned.readout, learned.directions, learned.thresholds)
-        elif self.readout == "refit":
-            self._refit_components(self._represent(X, X_weights), labels)
-        self.supervision_weight_ = learned.supervision_weight
-        self.self_training_ = learned.choice.rounds
-        self.validation_scores_ = validation.scores
-        self.validation_accuracy_ = validation.accuracy(labels)
-        self.validation_interval_ = validation.interval(labels)
-        self.validation_folds_ = validation.folds_of_all(labels)
-        self.validation_proba_ = validation.probabilities(labels, learned.readout)
-        self._warn_if_poor()
-
-    def _warn_if_poor(self) -> None:
-        accuracy, largest = self.validation_accuracy_, float(self.class_prior_.max())
-        if self.validation_interval_[1] < largest:
-            warn_user(
-                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
-                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
-                "look whether X tells the classes apart.",
-                UserWarning,
-            )
-
-    def _targets_of_fit(self, y: Any) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        targets = labels_of(y, self.unlabelled)
-        targets.check_fit()
-        facts = {
-            "multilabel_": isinstance(targets, Indicators),
-            "classes_": targets.classes,
-        }
-        return targets, facts
-
-    def _targets_of_batch(
-        self, y: Any, **known: Any
-    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        several, classes = batch_classes(self, y, known["classes"])
-        targets: ClassLabels | Indicators
-        if several:
-            targets = Indicators(y, n_labels=len(classes))
-        else:
-            targets = ClassLabels(y, self.unlabelled, known_classes=classes)
-        facts = {"multilabel_": several, "classes_": classes, **running_prior(self, targets)}
-        return targets, facts
-
-    def partial_fit(
+    def _learn(
         self,
         X: Any,
         y: Any,
-        classes: Any = None,
         *,
         X_weights: Any = None,
         y_weights: Any = None,
-        past_weight: float = 0.8,
-    ) -> SSNMFClassifier:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
-        y : array_like, shape (n,) or (n, k)
-            Their labels; all of them may be unlabelled.
-        classes : array_like, optional
-            All classes that any batch will hold; needed in the first call, unless y is an indicator
-            matrix.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
-        past_weight : float
-            Share of their weight that earlier batches keep, between 0 and 1; see
-            :meth:`NMF.partial_fit`, which also says what becomes of the attributes.
-
-        Returns
-        -------
-        self
-        """
-        self._learn_batch(X, y, X_weights, y_weights, past_weight, classes=classes)
-        self._drop_readout()  # it belongs to the dictionary of an earlier fit
-        self.__dict__.pop("refitted_label_components_", None)
-        return self
-
-    def _batch_arguments(self, facts: dict[str, Any]) -> dict[str, Any]:
-        given = super()._batch_arguments(facts)
-        if given["n_components"] == "auto":
-            given["n_components"] = len(facts["classes_"])
-        if given["supervision_weight"] == "auto":
-            given["supervision_weight"] = "balanced"
-        if isinstance(given["init"], str) and given["init"] in ("auto", "labels"):
-            given["init"] = "random"
-        return given
+        sample_weight: Any = None,
+    ) -> None:
+        X = sound_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
+        require(self, X, y)
+        wishes = Wishes.checked(self)
+        targets = labels_of(y, self.unlabelled)
+        targets.check_fit()
+        several = isinstance(targets, Indicators)
+        labels = labels_for_training(targets, y_weights, sample_weight)
+        check_classes(labels)
+        learned = learn(
+            X,
+            X_weights,
+            labels,
+            wishes.named(targets.classes, several),
+            FitOptions.of(self),
+            self.init,
+            self.random_state,
+        )
+        self._keep(
+            learned.fit,
+            **learned.attributes(),
+            multilabel_=several,
+            classes_=targets.classes,
+            class_prior_=labels.prior(),
+            n_labelled_=int(labels.known.sum()),
+        )
+        self._drop_predictions()
+        if self.readout == "logistic":
+            self._keep_readout(learned.readout, learned.directions, learned.thresholds)
+        elif self.readout == "refit":
+            self._refit_components(self._represent(X, X_weights), learned.labels)
+        self.class_shares_ = learned.class_shares
+        learned.warn_if_poor()
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

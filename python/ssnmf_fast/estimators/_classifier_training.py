@@ -13,12 +13,13 @@ from .._factorize import Factorization
 from .._initialise import INITS
 from .._random import generator
 from .._validation import check_integer, check_option, check_real
+from .._warn import warn_user
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
-from ._known_labels import Labels
 from ._label_guided import SUPPORTS, Choice, Problem, train
 from ._predicting import directions_of, filled, shares_of_classes
 from ._readout import Context, Readout, ReadoutOptions, context_of, probabilities
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -56,6 +57,7 @@ class Wishes:
             rounds = check_option(rounds, "self_training", ("auto",))
         else:
             rounds = check_integer(rounds, "self_training", 0)
+        _refuse_unused(model)
         _check_threshold(model.threshold)
         _check_init(model.init)
         automatic = isinstance(model.class_weight, str) and model.class_weight == "auto"
@@ -83,7 +85,7 @@ class Wishes:
         found = [check_real(given.get(name, 1.0), f"class_weight[{name!r}]") for name in names]
         return replace(self, class_weight=dict(enumerate(found)))
 
-    def choices(self, labels: Labels) -> list[Choice]:
+    def choices(self, labels: TrainingLabels) -> list[Choice]:
         """Return what to try; the first is the rule for too few labels."""
         k = labels.members.shape[1]
         ranks = [self.n_components or per_class * k for per_class in _PER_CLASS]
@@ -105,7 +107,7 @@ class Wishes:
             found.append(Choice(weight, rank, self._rounds(labels), readout))
         return found
 
-    def _rounds(self, labels: Labels) -> int:
+    def _rounds(self, labels: TrainingLabels) -> int:
         if labels.several or labels.known.all() or self.readout != "logistic":
             return 0
         if self.rounds is not None:
@@ -117,6 +119,22 @@ class Wishes:
         """Whether anything is to be chosen by validation."""
         open_choice = self.n_components is None or self.supervision_weight is None
         return open_choice and self.readout == "logistic"
+
+
+def _refuse_unused(model: Any) -> None:
+    """Raise ValueError for parameters of the logistic readout beside another one."""
+    if model.readout == "logistic":
+        return
+    rounds, weights = model.self_training, model.class_weight
+    for name, used in (
+        ("self_training", not isinstance(rounds, str) and rounds > 0),
+        ("class_weight", isinstance(weights, dict) or weights == "balanced"),
+    ):
+        if used:
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} belongs to readout='logistic'; it has no effect "
+                f"with readout={model.readout!r}. Leave it at 'auto'."
+            )
 
 
 def _check_threshold(threshold: Any) -> None:
@@ -131,7 +149,7 @@ def _check_init(init: Any) -> None:
     if not isinstance(init, (tuple, list)):
         check_option(init, "init", ("labels", *INITS))
     elif len(init) not in (2, 3):
-        raise ValueError(f"init holds {len(init)} arrays; needed are S, A and, optionally, B.")
+        raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
 
 
 @dataclass(frozen=True)
@@ -144,15 +162,40 @@ class Learned:
     directions: Array | None
     thresholds: Array
     validation: Validation
-    labels: Labels
+    labels: TrainingLabels
     supervision_weight: float
     class_shares: Array
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an estimator that say what was chosen, and why."""
+        labels, validation = self.labels, self.validation
+        return {
+            "supervision_weight_": self.supervision_weight,
+            "self_training_": self.choice.rounds,
+            "validation_scores_": validation.scores,
+            "validation_accuracy_": validation.accuracy(labels),
+            "validation_interval_": validation.interval(labels),
+            "validation_folds_": validation.folds_of_all(labels),
+            "validation_proba_": validation.probabilities(labels, self.readout),
+        }
+
+    def warn_if_poor(self) -> None:
+        """Warn if always predicting the largest class would be better, as validation has it."""
+        labels, validation = self.labels, self.validation
+        accuracy, largest = validation.accuracy(labels), float(labels.prior().max())
+        if validation.interval(labels)[1] < largest:
+            warn_user(
+                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
+                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
+                "look whether X tells the classes apart.",
+                UserWarning,
+            )
 
 
 def learn(
     X: Any,
     X_weights: Any,
-    labels: Labels,
+    labels: TrainingLabels,
     wishes: Wishes,
     options: FitOptions,
     init: Any,
@@ -184,7 +227,7 @@ def learn(
     )
 
 
-def choose_thresholds(labels: Labels, validation: Validation, readout: Readout) -> Array:
+def choose_thresholds(labels: TrainingLabels, validation: Validation, readout: Readout) -> Array:
     """Return the probability above which each label is predicted, (k,).
 
     The best for F of each label by validation, drawn to the best for all labels together where the

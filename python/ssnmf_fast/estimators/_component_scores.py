@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ._known_labels import Labels
 from ._predicting import ReadoutPredictions
 from ._refit import refitted
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -25,11 +25,16 @@ class ComponentScores(ReadoutPredictions):
     readout: str
     supervision: str
 
-    def _refit_components(self, S: Array, labels: Labels) -> None:
+    def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
         """Set B as refitted to label-blind representations."""
         rows = labels.known
         B = refitted(S[rows], labels.members[rows], labels.entry_weights[rows], self.supervision)
         self.refitted_label_components_ = B
+
+    def _drop_predictions(self) -> None:
+        """Remove what an earlier fit predicted with."""
+        self._drop_readout()
+        self.__dict__.pop("refitted_label_components_", None)
 
     @property
     def _by_regression(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,12 @@ import numpy.typing as npt
 from .._collapse import collapse
 from .._csr_file import CsrFile
 from .._factorize import factorize
+from .._labels import ClassLabels
+from .._saved import COUNT, Saved
 from .._terms import LOSSES, Loss
 from .._validation import check_matrix, check_option
+from ._base import require
 from ._guided import GuidedBase
-from ._targets import ClassLabels
 
 Array = npt.NDArray[Any]
 
@@ -44,8 +46,9 @@ class ConstrainedNMF(GuidedBase):
         What marks an unlabelled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
@@ -92,11 +95,11 @@ class ConstrainedNMF(GuidedBase):
     True
     """
 
-    _fitted_attributes = (
-        *GuidedBase._fitted_attributes,
-        "class_representation_",
-        "n_labelled_",
-    )
+    _saved: ClassVar = {
+        **GuidedBase._saved,
+        "class_representation_": Saved("kr"),
+        "n_labelled_": COUNT,
+    }
 
     def __init__(
         self,
@@ -129,7 +132,8 @@ class ConstrainedNMF(GuidedBase):
         self.n_components = n_components
         self.unlabelled = unlabelled
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
         check_option(self.reconstruction, "reconstruction", LOSSES)
@@ -144,13 +148,12 @@ class ConstrainedNMF(GuidedBase):
         arguments["init"] = _averaged(self.init, groups, n_groups)
         result = factorize(collapsed.X, X_weights=collapsed.X_weights, **arguments)
         k = len(labels.classes)
-        facts = {
-            "class_representation_": result.S[:k].copy(),
-            "classes_": labels.classes,
-            "n_labelled_": int(labels.labelled.sum()),
-        }
         objective = [(step, value + collapsed.constant) for step, value in result.objective]
-        self._keep(replace(result, S=result.S[groups], objective=objective), facts)
+        self._keep(
+            replace(result, S=result.S[groups], objective=objective),
+            class_representation_=result.S[:k].copy(),
+            n_labelled_=int(labels.labelled.sum()),
+        )
         self._keep_predictions(X, X_weights, labels)
 
 
@@ -171,7 +174,7 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
     S = np.asarray(init[0])
     if S.ndim != 2 or len(S) != len(groups):
         raise ValueError(
-            f"init[0] (S) has shape {S.shape}; needed is a row for each of {len(groups)} samples."
+            f"init[0] (S) has shape {S.shape}; expected a row for each of {len(groups)} samples."
         )
     sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
     np.add.at(sums, groups, S)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from ._targets import ClassLabels, Indicators
+from .._labels import ClassLabels, Indicators
 
 Array = npt.NDArray[Any]
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one

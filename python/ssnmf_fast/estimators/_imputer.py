@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._csr import listed
 from .._quiet import EMPTY_LINES, quiet
+from .._saved import COUNT, PLAIN, Saved
 from .._validation import readable
 from .._warn import warn_user
 from ..completion import complete
@@ -41,21 +42,22 @@ class LowRankImputer(
     method : str
         As in :func:`ssnmf_fast.complete`.
     p : float, optional
-        Exponent of the Schatten function, as there.
+        Exponent of the Schatten function, as in :func:`ssnmf_fast.complete`.
     gamma_min : float, "validate" or None
-        Shrinkage that stays, as there; None is for data of exactly low rank.
+        Shrinkage that remains, as in :func:`ssnmf_fast.complete`; None is for data of exactly low
+        rank.
     biases : bool
         Whether the model has means of rows and columns; needs `gamma_min`.
     standardize : bool
         Whether the model is fitted to columns divided by their standard deviation.
     max_iter : int, optional
-        Largest number of iterations, as there.
+        Largest number of iterations.
     tol : float, optional
-        Stopping rule, as there.
+        Stopping rule.
     random_state : None, int, Generator or RandomState
         Seed; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     verbose : int
         1 shows progress on standard error.
 
@@ -102,17 +104,17 @@ class LowRankImputer(
     True
     """
 
-    _fitted_attributes: ClassVar[tuple[str, ...]] = (
-        "components_",
-        "rank_",
-        "gamma_",
-        "ridge_",
-        "centers_",
-        "scales_",
-        "n_iter_",
-        "n_features_in_",
-        "feature_names_in_",
-    )
+    _saved: ClassVar = {
+        "components_": Saved("rm", "finite"),
+        "rank_": COUNT,
+        "gamma_": PLAIN,
+        "ridge_": Saved("r"),
+        "centers_": Saved("m"),
+        "scales_": Saved("m"),
+        "n_iter_": COUNT,
+        "n_features_in_": COUNT,
+        "feature_names_in_": Saved("m", optional=True),
+    }
 
     def __init__(
         self,

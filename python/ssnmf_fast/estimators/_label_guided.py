@@ -20,7 +20,6 @@ from ._class_topics import (
     guided_start,
     visible,
 )
-from ._known_labels import Labels
 from ._readout import (
     Context,
     Readout,
@@ -30,6 +29,7 @@ from ._readout import (
     topic_shares,
 )
 from ._self_training import with_neighbours, with_predictions
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -60,7 +60,7 @@ class Problem:
 
     X: Any
     X_weights: Any
-    labels: Labels
+    labels: TrainingLabels
     context: Context
     options: FitOptions
     init: Any
@@ -82,7 +82,7 @@ class Problem:
 
     def part(self, rows: Array) -> Problem:
         """Return the problem of some samples."""
-        labels = Labels(
+        labels = TrainingLabels(
             self.labels.members[rows], self.labels.entry_weights[rows], self.labels.several
         )
         return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
@@ -97,7 +97,7 @@ class Problem:
             n_threads=self.options.n_threads,
         )
 
-    def topics(self, labels: Labels, choice: Choice, options: FitOptions) -> Factorization:
+    def topics(self, labels: TrainingLabels, choice: Choice, options: FitOptions) -> Factorization:
         """Fit the factorisation to some labels."""
         rng = np.random.default_rng(self.seed)
         known, members = labels.known, labels.members
@@ -150,7 +150,7 @@ class Trained:
         return SUPPORTS if given is None else given
 
 
-def train(problem: Problem, labels: Labels, choice: Choice, options: FitOptions) -> Trained:
+def train(problem: Problem, labels: TrainingLabels, choice: Choice, options: FitOptions) -> Trained:
     """Fit topics and readout to some labels, with rounds of self-training.
 
     A round takes the surer ones of the samples that are predicted to be of each class as labelled,
@@ -175,7 +175,7 @@ def train(problem: Problem, labels: Labels, choice: Choice, options: FitOptions)
 
 
 def read_out(
-    problem: Problem, labels: Labels, choice: Choice, shares: Array, rows: Array
+    problem: Problem, labels: TrainingLabels, choice: Choice, shares: Array, rows: Array
 ) -> Readout:
     """Fit the readout to the labels of some rows, whose shares are given."""
     fitted = fit_readout(

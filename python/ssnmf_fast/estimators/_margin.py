@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse as sp
 
 from .._csr_file import CsrFile
+from .._labels import labels_of
 from .._preserve import factorize_preserving
-from .._validation import check_option, check_real
+from .._saved import COUNT, Saved
+from .._sound import sound_csr
+from .._validation import check_matrix, check_option, check_real
+from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
-from ._targets import labels_of, require
 
 Array = npt.NDArray[Any]
 FEATURES = ("inner-product", "representation")
@@ -38,8 +41,8 @@ class MarginNMF(GuidedBase):
         the number of classes more).  "balanced" takes the ratio of the two losses at the start,
         about twice as much.
     C : float
-        Penalty of the machines on margin violations, above 0, for samples of mean squared length 1:
-        the machines see labelled samples that are scaled so, all alike.
+        Penalty of the machines on margin violations, above 0.  The labelled samples are scaled, by
+        one number, to a mean squared length of 1.  Not used where `alpha` is given.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
@@ -53,15 +56,16 @@ class MarginNMF(GuidedBase):
         What marks an unlabelled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
         Dictionary A.
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the labels had a say.
+        Factor S of the fit, which the labels affect.
     supervision_weight_ : float
         Weight (lambda) of the fit.
     classes_ : ndarray, shape (k,)
@@ -71,8 +75,10 @@ class MarginNMF(GuidedBase):
         Share of every class (or label) among the labelled samples.
     class_shares_ : ndarray, shape (r, k)
         Mean share of each component in the labelled samples of a class, seen without their labels.
+    alpha_ : scipy.sparse.csr_array, shape (n, q)
+        The coefficients alpha, made or given.
     n_directions_ : int
-        Number of columns of alpha: 2p with p machines.
+        Number q of columns of alpha: 2p with p machines.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -105,7 +111,12 @@ class MarginNMF(GuidedBase):
     True
     """
 
-    _fitted_attributes = (*GuidedBase._fitted_attributes, "n_directions_", "supervision_weight_")
+    _saved: ClassVar = {
+        **GuidedBase._saved,
+        "alpha_": Saved("nq", optional=True),
+        "n_directions_": COUNT,
+        "supervision_weight_": Saved(optional=True),
+    }
 
     def __init__(
         self,
@@ -154,19 +165,18 @@ class MarginNMF(GuidedBase):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
-        return super()._checked(X, reset=reset)
+        X = super()._checked(X, reset=reset)
+        return sound_csr(X, "X") if sp.issparse(X) else X  # the machines see it before the fit
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, complete.
+        X, X_weights
+            As in :meth:`NMF.fit`; X is complete.
         y : array_like, shape (n,) or (n, k)
-            Labels, as the class describes them; not needed beside `alpha`, which goes first.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
+            Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
             Nonnegative coefficients of the combinations to preserve, one in each column, in place
             of those of support vector machines: for example of a perceptron.
@@ -174,36 +184,11 @@ class MarginNMF(GuidedBase):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            For bad data, labels or parameters; the message says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
-        self._fit(self._checked(X, reset=True), y, X_weights, alpha)
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def fit_transform(
-        self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None
-    ) -> Array:
-        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
-
-        Parameters as in :meth:`fit`.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
-        """
-        X = self._checked(X, reset=True)
-        self._fit(X, y, X_weights, alpha)
-        return self._features(X, X_weights)
-
-    def _fit(self, X: Any, y: Any, X_weights: Any, alpha: Any) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
         self._check_readout()
         targets = None
@@ -211,14 +196,17 @@ class MarginNMF(GuidedBase):
             require(self, X, y)
             targets = labels_of(y, self.unlabelled)
             targets.check_fit()
-        if alpha is None:
-            alpha = self._alpha(X, targets)
+        alpha = self._alpha(X, targets) if alpha is None else _nonnegative(alpha, X.dtype)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         result, weight = factorize_preserving(
             X, alpha, X_weights, supervision_weight=self.supervision_weight, **arguments
         )
-        facts = {"n_directions_": int(np.shape(alpha)[1]), "supervision_weight_": weight}
-        self._keep(result, facts)
+        self._keep(
+            result,
+            alpha_=alpha,
+            n_directions_=alpha.shape[1],
+            supervision_weight_=weight,
+        )
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)
@@ -229,24 +217,6 @@ class MarginNMF(GuidedBase):
             raise ValueError("C must be above 0; got 0.")
         length = root_mean_square_length(X, np.flatnonzero(targets.labelled))
         return dual_coefficients(X, targets, C, length)
-
-    def transform(self, X: Any, *, X_weights: Any = None) -> Array:
-        """Represent samples over the learned dictionary, without labels.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, complete.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
-            Z or S, as `features` says, of the dtype of X.
-        """
-        check_is_fitted(self)
-        return self._features(self._checked(X, reset=False), X_weights)
 
     def _features(self, X: Any, X_weights: Any) -> Array:
         check_option(self.features, "features", FEATURES)
@@ -279,3 +249,9 @@ class MarginNMF(GuidedBase):
         powers = np.zeros_like(values)
         powers[values > least] = values[values > least] ** power
         return np.asarray((vectors * powers) @ vectors.T)
+
+
+def _nonnegative(alpha: Any, dtype: Any) -> sp.csr_array:
+    """Return coefficients that the caller gave, as a CSR array of its own."""
+    checked = check_matrix(alpha, "alpha", dtype=dtype, allow_nan=False)
+    return sp.csr_array(checked, copy=True)

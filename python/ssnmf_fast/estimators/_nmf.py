@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ._base import FactorizationBase
-
-Array = npt.NDArray[Any]
+from .._factorize import factorize
+from ._batches import BatchLearner
 
 
-class NMF(FactorizationBase):
+class NMF(BatchLearner):
     """Nonnegative matrix factorisation X ~ S A, with weights and missing entries.
 
     Minimises ``sum W .* d(X, S A)`` over nonnegative S and A; see
@@ -38,12 +34,15 @@ class NMF(FactorizationBase):
     random_state : None, int, Generator or RandomState
         Seed of the start; give an int for the same result every time.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
         check of the objective; returning True stops the fit.
     verbose : int
         1 shows progress on standard error.
+    forget_factor : float
+        In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
+        1: less learns faster at first, more ends nearer to a fit of all data at once.
 
     Attributes
     ----------
@@ -98,6 +97,7 @@ class NMF(FactorizationBase):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
+        forget_factor: float = 0.8,
     ) -> None:
         self.n_components = n_components
         self.reconstruction = reconstruction
@@ -109,38 +109,20 @@ class NMF(FactorizationBase):
         self.n_threads = n_threads
         self.callback = callback
         self.verbose = verbose
+        self.forget_factor = forget_factor
 
-    def fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
-        """Learn a dictionary.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-        y : ignored
-            Present for the conventions of scikit-learn.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad data or parameters; the message says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        """
-        self._learn(self._checked(X, reset=True), None, X_weights, None)
-        return self
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        del y
+        parameters = self._arguments(self._model_parameters + self._loop_parameters)
+        self._keep(factorize(X, X_weights=X_weights, **parameters))
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, X_weights: Any = None, past_weight: float = 0.8
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        past_weight: float | None = None,
     ) -> NMF:
         """Learn from one batch of samples, and from earlier batches through what was kept of them.
 
@@ -153,8 +135,7 @@ class NMF(FactorizationBase):
         X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the loss of every entry.
         past_weight : float
-            Share of their weight that earlier batches keep, between 0 and 1: less learns faster at
-            first, more ends nearer to a fit of all data at once.
+            Deprecated: use `forget_factor`, a parameter of the estimator.
 
         Returns
         -------
@@ -165,22 +146,9 @@ class NMF(FactorizationBase):
 
         Notes
         -----
-        Follows a fit, or goes on with the dictionary of one.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` have no part in it.  Losses, `n_components` and the weight of the
-        supervision stay the same for all batches: a change of them is refused.
+        After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
+        `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
+        supervision must stay the same for all batches: a change is refused.
         """
-        self._learn_batch(X, None, X_weights, None, past_weight)
+        self._learn_batch(self._batch(X), None, X_weights, None, past_weight)
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, *, X_weights: Any = None) -> Array:
-        """Fit, then represent the same samples: the same as ``fit(X).transform(X)``.
-
-        Parameters as in :meth:`fit`.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-        """
-        X = self._checked(X, reset=True)
-        self._learn(X, None, X_weights, None)
-        return np.asarray(self._represent(X, X_weights))

@@ -11,11 +11,11 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._csr_file import CsrFile
+from .._labels import ClassLabels, Indicators
+from .._saved import Saved
 from .._topics import class_means
 from .._validation import check_option
 from ._class_topics import row_sums
-from ._known_labels import Labels
-from ._label_weights import labels_for_training
 from ._readout import (
     Context,
     Readout,
@@ -26,20 +26,25 @@ from ._readout import (
     probabilities,
     topic_shares,
 )
-from ._targets import ClassLabels, Indicators
+from ._training_labels import TrainingLabels, labels_for_training
 
 Array = npt.NDArray[Any]
 
-READOUT_ATTRIBUTES = (
-    "readout_coef_",
-    "readout_intercept_",
-    "readout_directions_",
-    "readout_row_scale_",
-    "readout_slope_",
-    "readout_offset_",
-    "thresholds_",
-    "class_shares_",
-)
+# What is saved of a readout, and of the classes that it predicts.
+READOUT_ATTRIBUTES = {
+    "readout_coef_": Saved("kp", "finite", optional=True),
+    "readout_intercept_": Saved("k", "finite", optional=True),
+    "readout_directions_": Saved("dm", "finite", optional=True),
+    "readout_row_scale_": Saved(None, "finite", optional=True),
+    "readout_slope_": Saved("k", "finite", optional=True),
+    "readout_offset_": Saved("k", "finite", optional=True),
+    "thresholds_": Saved("k", "finite", optional=True),
+    "class_shares_": Saved("rk", optional=True),
+    "classes_": Saved("k", optional=True),
+    "class_prior_": Saved("k", "finite", optional=True),
+    "multilabel_": Saved("", optional=True),
+}
+_OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _MANY_LABELS = 50  # labelled samples of a class from which on words say more than topics
@@ -105,10 +110,10 @@ class ReadoutPredictions:
         self.thresholds_ = thresholds
 
     def _drop_readout(self) -> None:
-        for name in READOUT_ATTRIBUTES:
+        for name in _OF_THE_READOUT:
             self.__dict__.pop(name, None)
 
-    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: Labels) -> None:
+    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: TrainingLabels) -> None:
         """Fit a readout over the learned dictionary; S represents the samples without labels."""
         rows = labels.known
         enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
@@ -285,7 +290,7 @@ def scored(
     return float(metric(truth, predicted[labelled], sample_weight=sample_weight))
 
 
-def shares_of_classes(shares: Array, labels: Labels) -> Array:
+def shares_of_classes(shares: Array, labels: TrainingLabels) -> Array:
     """Return the mean share of every component in the labelled samples of each class, (r, k).
 
     `shares` are those of the labelled samples.

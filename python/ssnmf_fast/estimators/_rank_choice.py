@@ -97,7 +97,7 @@ def choose_rank(
         )
     tried = tuple(check_integer(rank, "every rank in ranks", 1) for rank in ranks)
     if not tried:
-        raise ValueError("ranks is empty; needed is at least one rank, for example [5, 10, 20].")
+        raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
     n_starts = check_integer(n_starts, "n_starts", 1)
     seeds = generator(model.random_state).integers(2**31 - 1, size=n_starts)
     bounds = np.empty((len(tried), n_starts))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
+from .._factorize import factorize
+from .._labels import RealTargets
+from .._saved import COUNT, Saved
 from .._validation import check_option
-from ._label_weights import labels_for_training
+from ._base import require
+from ._predicting import scored
 from ._refit import refitted
 from ._supervised import SupervisedBase
-from ._targets import RealTargets
+from ._target_weights import combined_weights
+from ._training_labels import labels_for_training
 
 Array = npt.NDArray[Any]
 
@@ -38,8 +44,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
     readout : {"refit", "joint"}
-        What predicts: S B with B fitted to the labelled samples as they are represented without
-        their targets, as new samples are; or, the papers' rule, with the B of the factorisation.
+        How predictions are made: "refit": S B with B fitted to the labelled samples, represented
+        without their targets as new samples are; "joint", the papers' rule: with the B of the
+        factorisation.
+    forget_factor : float
+        As in :class:`NMF`.
 
     Attributes
     ----------
@@ -50,7 +59,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     refitted_label_components_ : ndarray, shape (r, k)
         B as fitted to label-blind representations; with the readout "refit".
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit, in which the targets had a say.
+        Factor S of the fit, which the targets affect.
     n_targets_ : int
         Number of targets k; 0 where `y` had one dimension.
     objective_, n_iter_, n_features_in_, feature_names_in_
@@ -85,11 +94,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     (2,)
     """
 
-    _fitted_attributes = (
-        *SupervisedBase._fitted_attributes,
-        "n_targets_",
-        "refitted_label_components_",
-    )
+    _saved: ClassVar = {
+        **SupervisedBase._saved,
+        "n_targets_": COUNT,
+        "refitted_label_components_": Saved("rk", optional=True),
+    }
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: several targets are supported, and none may be negative."""
@@ -99,26 +108,54 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    score = SupervisedBase.score  # that of RegressorMixin takes no unlabelled samples
+    def fit(
+        self, X: Any, y: Any = None, *, X_weights: Any = None, y_weights: Any = None
+    ) -> SSNMFRegressor:
+        """Learn dictionary and predictions from samples and the targets of some of them.
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+        Parameters
+        ----------
+        X, X_weights
+            As in :meth:`NMF.fit`.
+        y : array_like, shape (n,) or (n, k)
+            Targets >= 0; NaN for unlabelled.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, y_weights=y_weights)
+        return self
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, y_weights: Any = None) -> None:
         check_option(self.readout, "readout", ("refit", "joint"))
-        super()._learn(X, y, X_weights, y_weights)
+        require(self, X, y)
+        targets = self._targets(y)
+        targets.check_fit()
+        Y = targets.matrix(X.dtype)
+        result = factorize(
+            X,
+            Y,
+            X_weights=X_weights,
+            Y_weights=combined_weights(y_weights, targets.labelled, Y.shape),
+            **self._arguments(self._model_parameters + self._loop_parameters),
+        )
+        self._keep(result, n_targets_=targets.n_targets)
         self.__dict__.pop("refitted_label_components_", None)
         if self.readout == "refit":
-            labels = labels_for_training(RealTargets(y), y_weights)
+            labels = labels_for_training(targets, y_weights)
             rows = labels.known
             S = self._represent(X, X_weights)[rows]
             given = labels.members[rows], labels.entry_weights[rows]
             self.refitted_label_components_ = refitted(S, *given, self.supervision)
 
-    def _targets_of_fit(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
-        targets, facts = _nonnegative(y, None)
-        targets.check_fit()
-        return targets, facts
-
-    def _targets_of_batch(self, y: Any, **known: Any) -> tuple[RealTargets, dict[str, Any]]:
-        return _nonnegative(y, getattr(self, "n_targets_", None))
+    @staticmethod
+    def _targets(y: Any, n_targets: int | None = None) -> RealTargets:
+        targets = RealTargets(y, n_targets=n_targets)
+        targets.check_sign()
+        return targets
 
     def partial_fit(
         self,
@@ -127,7 +164,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         *,
         X_weights: Any = None,
         y_weights: Any = None,
-        past_weight: float = 0.8,
+        past_weight: float | None = None,
     ) -> SSNMFRegressor:
         """Learn from one batch of samples, and from earlier batches through what was kept of them.
 
@@ -142,24 +179,40 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
         past_weight : float
-            Share of their weight that earlier batches keep, between 0 and 1; see
-            :meth:`NMF.partial_fit`, which also says what becomes of the attributes.
+            Deprecated: use `forget_factor`.
 
         Returns
         -------
         self
+            The attributes are set as by :meth:`NMF.partial_fit`.
         """
-        self._learn_batch(X, y, X_weights, y_weights, past_weight)
+        X = self._batch(X)
+        require(self, X, y)
+        targets = self._targets(y, getattr(self, "n_targets_", None))
+        self._learn_batch(X, targets, X_weights, y_weights, past_weight)
+        self.n_targets_ = targets.n_targets
         self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
         return self
 
-    def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        targets = RealTargets(y, n_targets=self.n_targets_)
-        return targets.known, targets.complete
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R squared of the predictions.
 
-    @staticmethod
-    def _metric(truth: Array, predicted: Array, *, sample_weight: Any) -> float:
-        return float(r2_score(truth, predicted, sample_weight=sample_weight))
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples.
+        y : array_like, shape (n,) or (n, k)
+            True targets; samples that are not, or not wholly, labelled are left out.
+        sample_weight : array_like, shape (n,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        targets = RealTargets(y, n_targets=self.n_targets_)
+        return scored(self, X, targets.known, targets.complete, sample_weight, r2_score)
 
     def predict(self, X: Any) -> Array:
         """Predict the targets, S B.
@@ -176,9 +229,3 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         """
         scores = self._scores(X)
         return np.asarray(scores if self.n_targets_ else scores[:, 0])
-
-
-def _nonnegative(y: Any, n_targets: int | None) -> tuple[RealTargets, dict[str, Any]]:
-    targets = RealTargets(y, n_targets=n_targets)
-    targets.check_sign()
-    return targets, {"n_targets_": targets.n_targets}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.semi_supervised import LabelSpreading
 
-from ._known_labels import Labels
+from ._training_labels import TrainingLabels
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +22,9 @@ _NEIGHBOURS, _SPREADING_STEPS, _SPREADING_TOLERANCE = 20, 1000, 1e-2
 _MOST_SPREAD = 3000  # samples in the graph of neighbours
 
 
-def with_neighbours(chance: Array, scores: Array | None, labels: Labels, seed: int) -> Array:
+def with_neighbours(
+    chance: Array, scores: Array | None, labels: TrainingLabels, seed: int
+) -> Array:
     """Return the mean of probabilities, (n, k), and of what the nearest neighbours say.
 
     Labels spread over the graph of nearest neighbours in the leading directions (Zhou et al. 2004);
@@ -49,7 +51,7 @@ def with_neighbours(chance: Array, scores: Array | None, labels: Labels, seed: i
     return blended
 
 
-def with_predictions(labels: Labels, chance: Array) -> Labels:
+def with_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
     """Return labels to which the surer ones of the predictions of each class are added."""
     predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
     members, entry_weights = labels.members.copy(), labels.entry_weights.copy()

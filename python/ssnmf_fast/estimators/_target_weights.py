@@ -38,7 +38,7 @@ def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any
         return weights.outer(rows=_masked(array, labelled, "y_weights"))
     if array.shape != shape:
         raise ValueError(
-            f"y_weights has shape {array.shape}; needed is {shape[:1]} for weights of the samples, "
+            f"y_weights has shape {array.shape}; expected {shape[:1]} for weights of the samples, "
             f"or {shape}, one for each entry of the target matrix."
         )
     return np.where(labelled[:, None], array, 0)
@@ -47,7 +47,7 @@ def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any
 def _masked(rows: Any, labelled: Array, name: str) -> Array:
     rows = np.asarray(rows)
     if rows.shape != labelled.shape:
-        raise ValueError(f"{name} has shape {rows.shape}; needed is {labelled.shape}.")
+        raise ValueError(f"{name} has shape {rows.shape}; expected {labelled.shape}.")
     return np.where(labelled, rows, 0)
 
 
@@ -55,5 +55,5 @@ def _rows_kept(pattern: Any, labelled: Array, shape: tuple[int, int]) -> Any:
     """Return a pattern without its entries in unlabelled rows."""
     csr = pattern_csr(pattern, "y_weights").astype(np.float64)
     if csr.shape != shape:
-        raise ValueError(f"The pattern of y_weights has shape {csr.shape}; needed is {shape}.")
+        raise ValueError(f"The pattern of y_weights has shape {csr.shape}; expected {shape}.")
     return scaled_rows(csr, labelled.astype(np.float64))

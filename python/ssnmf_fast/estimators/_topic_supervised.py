@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._factorize import factorize
+from .._labels import LabelLists
+from .._saved import COUNT, Saved
 from .._topics import Topics
 from .._validation import check_integer, check_real
+from ._base import require
 from ._guided import GuidedBase
 from ._row_weights import with_row_weights
-from ._topic_lists import TopicLists
 
 Array = npt.NDArray[Any]
 
@@ -49,8 +51,9 @@ class TopicSupervisedNMF(GuidedBase):
         What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        What predicts: logistic regression on the topics that samples show without their labels, on
-        their leading singular directions and on their features.  None: nothing, for a faster fit.
+        How predictions are made: by logistic regression on the topics of a sample (found without
+        labels), its leading singular directions and its features.  None: no predictions, and a
+        faster fit.
 
     Attributes
     ----------
@@ -105,7 +108,7 @@ class TopicSupervisedNMF(GuidedBase):
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 
-    _fitted_attributes = (*GuidedBase._fitted_attributes, "topic_names_", "n_labelled_")
+    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labelled_": COUNT}
     _model_parameters = tuple(
         name for name in GuidedBase._model_parameters if name != "n_components"
     )
@@ -147,9 +150,10 @@ class TopicSupervisedNMF(GuidedBase):
         self.topic_names = topic_names
         self.unlabelled = unlabelled
 
-    def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
         self._check_readout()
-        lists = TopicLists(y, self.topic_names, self.unlabelled)
+        lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
         result = factorize(
@@ -159,15 +163,14 @@ class TopicSupervisedNMF(GuidedBase):
             S_support=lists.support(rank, bool(self.free_in_labelled)),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
-        facts = {"topic_names_": lists.names, "n_labelled_": int(lists.labelled.sum())}
-        self._keep(result, facts)
+        self._keep(result, topic_names_=lists.names, n_labelled_=int(lists.labelled.sum()))
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        lists = TopicLists(y, self.topic_names_.tolist(), self.unlabelled)
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabelled)
         if self.multilabel_:
-            return lists.allowed[lists.labelled].toarray().astype(np.int64), lists.labelled
-        single = lists.allowed[lists.labelled].argmax(axis=1)
+            return lists.members[lists.labelled].toarray().astype(np.int64), lists.labelled
+        single = lists.members[lists.labelled].argmax(axis=1)
         return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labelled
 
     def _labelled_weight(self, labelled: Array) -> float:

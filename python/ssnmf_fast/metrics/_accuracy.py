@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._missing import missing
-from ._labels import Labels, as_vector, is_text, plain, read_labels
+from .._labels import ClassLabels, is_text, label_vector, missing, plain_labels
+from ._memberships import read_labels
 
 Array = npt.NDArray[Any]
 
@@ -95,26 +95,26 @@ def macro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float
     return float((hits / np.bincount(labels.codes)).mean())
 
 
-def _judged(y_true: Any, y_pred: Any, unlabelled: Any) -> tuple[Labels, Array]:
+def _judged(y_true: Any, y_pred: Any, unlabelled: Any) -> tuple[ClassLabels, Array]:
     """Return the true labels, and which of the labelled samples are predicted."""
-    predictions = as_vector(y_pred, "y_pred")
+    predictions = label_vector(y_pred, "y_pred")
     labels = read_labels(y_true, "y_true", None, unlabelled)
     if len(labels.labelled) != len(predictions):
         raise ValueError(
-            f"y_true holds {len(labels.labelled)} labels and y_pred {len(predictions)}; needed is "
+            f"y_true holds {len(labels.labelled)} labels and y_pred {len(predictions)}; expected "
             "one prediction for each sample."
         )
     absent = missing(predictions) & labels.labelled
     if absent.any():
         raise ValueError(
-            f"y_pred[{int(np.flatnonzero(absent)[0])}] is missing (None or NaN); needed is a "
+            f"y_pred[{int(np.flatnonzero(absent)[0])}] is missing (None or NaN); expected a "
             "prediction for every labelled sample."
         )
-    predicted = plain(predictions[labels.labelled], "y_pred")
+    predicted = plain_labels(predictions[labels.labelled], "y_pred")
     if is_text(predicted) != is_text(labels.known):
         raise TypeError(
             f"y_true has labels of dtype {labels.known.dtype} and y_pred of dtype "
-            f"{predicted.dtype}; needed is the same kind. Convert one of them, for example with "
+            f"{predicted.dtype}; expected the same kind. Convert one of them, for example with "
             "astype(str)."
         )
     return labels, np.asarray(predicted == labels.known)

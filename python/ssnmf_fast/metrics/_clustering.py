@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import check_option
-from ._labels import read_memberships
 from ._matrices import column_sums, read_matrix, row_blocks, row_shares
+from ._memberships import read_memberships
 
 Array = npt.NDArray[Any]
 

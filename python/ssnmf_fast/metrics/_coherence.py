@@ -109,7 +109,7 @@ def topic_coherence(
     score = _MEASURES[check_option(measure, "measure", tuple(_MEASURES))]
     if (components is None) == (terms is None):
         raise TypeError(
-            "needed is one of components and terms: the dictionary, or the topics' terms."
+            "expected one of components and terms: the dictionary, or the topics' terms."
         )
     documents = read_matrix(X, "X", "documents", "terms")
     if components is None:
@@ -139,7 +139,7 @@ def _top_terms(components: Any, n_terms: int, n_features: int) -> list[Array]:
     for topic, chosen in enumerate(topics):
         if len(chosen) < 2:
             raise ValueError(
-                f"components[{topic}] has {len(chosen)} terms of a weight above 0; needed are two "
+                f"components[{topic}] has {len(chosen)} terms of a weight above 0; expected two "
                 "or more. Leave the topic out."
             )
     return topics
@@ -160,7 +160,7 @@ def _check_terms(terms: Any, n_features: int) -> list[Array]:
             "topic give [terms]."
         ) from error
     if not topics:
-        raise ValueError("terms holds no topic; needed is at least one.")
+        raise ValueError("terms holds no topic; expected at least one.")
     return [_check_topic(topic, number, n_features) for number, topic in enumerate(topics)]
 
 
@@ -168,16 +168,16 @@ def _check_topic(topic: list[Any], number: int, n_features: int) -> Array:
     for term in topic:
         if isinstance(term, (bool, np.bool_)) or not isinstance(term, numbers.Integral):
             raise TypeError(
-                f"terms[{number}] holds {term!r} ({type(term).__name__}); needed are numbers of "
+                f"terms[{number}] holds {term!r} ({type(term).__name__}); expected numbers of "
                 "columns of X. Give a dictionary as `components`."
             )
         if not 0 <= int(term) < n_features:
             raise ValueError(
-                f"terms[{number}] holds {term}; needed are columns of X, 0 to {n_features - 1}."
+                f"terms[{number}] holds {term}; expected columns of X, 0 to {n_features - 1}."
             )
     if len(topic) < 2 or len(set(topic)) < len(topic):
         raise ValueError(
-            f"terms[{number}] is {topic}; needed are two or more different terms for each topic."
+            f"terms[{number}] is {topic}; expected two or more different terms for each topic."
         )
     return np.array(topic, dtype=np.int64)
 

@@ -27,7 +27,7 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
     matrix = check_matrix(_numbers(Z, name), name, dtype=np.float64, allow_negative=allow_negative)
     if 0 in matrix.shape:
         raise ValueError(
-            f"{name} has shape {matrix.shape}; needed are at least one row ({rows}) and one column "
+            f"{name} has shape {matrix.shape}; expected at least one row ({rows}) and one column "
             f"({columns})."
         )
     return matrix

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._validation import unmasked
-from ._labels import read_labels
 from ._matrices import as_array, read_matrix
+from ._memberships import read_labels
 
 Array = npt.NDArray[Any]
 
@@ -81,7 +81,7 @@ def hoyer_sparsity(x: Any) -> float:
     values = _one_row(x) if sp.issparse(x) else np.atleast_2d(as_array(x))
     if values.ndim != 2 or math.prod(values.shape) < 2:
         raise ValueError(
-            f"x has shape {np.shape(x)}; needed is a vector or a matrix of at least two entries."
+            f"x has shape {np.shape(x)}; expected a vector or a matrix of at least two entries."
         )
     matrix = read_matrix(values, "x", "samples", "features", allow_negative=True)
     n_entries = math.prod(matrix.shape)
@@ -141,10 +141,10 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
     n_classes = len(known.classes)
     if n_classes < 2:
         raise ValueError(
-            f"labels has one class only, {known.classes.tolist()[0]!r}; needed are labelled "
+            f"labels has one class only, {known.classes.tolist()[0]!r}; expected labelled "
             "samples of at least two."
         )
-    sums = known.one_hot().T @ representation[np.flatnonzero(known.labelled)]
+    sums = known.matrix(np.float64).T @ representation
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])
     return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, known.classes)

@@ -12,7 +12,7 @@ from ._curves import score_curves
 from ._images import image_grid
 from ._objective import objective_curve
 from ._samples import representation_map
-from ._terms import term_bars
+from ._term_bars import term_bars
 from ._topics import class_map, label_map
 
 __all__ = [

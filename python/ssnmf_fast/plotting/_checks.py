@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._labels import labels_of
 from .._topics import Topics
 from .._validation import unmasked
 
@@ -23,7 +24,7 @@ def check_table(values: Any, name: str, wanted: str) -> Array:
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
     table = _floats(values, name)
     if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"{name} has shape {table.shape}; needed is {wanted}, not empty.")
+        raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
     _check_numbers(table, name)
     return table
 
@@ -32,7 +33,7 @@ def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
     """Return a vector of finite numbers >= 0, float64, of the given length."""
     row = _floats(values, name)
     if row.shape != (length,):
-        raise ValueError(f"{name} has shape {row.shape}; needed is ({length},), {wanted}.")
+        raise ValueError(f"{name} has shape {row.shape}; expected ({length},), {wanted}.")
     _check_numbers(row, name)
     return row
 
@@ -43,7 +44,7 @@ def check_finite(values: Any, name: str) -> Array:
     bad = ~np.isfinite(numbers)
     if bad.any():
         raise ValueError(
-            f"{name}{_place(bad)} is {numbers[bad][0]}; needed are finite numbers. "
+            f"{name}{_place(bad)} is {numbers[bad][0]}; expected finite numbers. "
             "Leave out what is missing."
         )
     return numbers
@@ -55,8 +56,14 @@ def check_names(names: Any, name: str, count: int, of: str) -> list[str]:
         raise TypeError(f"{name} must be a sequence of names; got {names!r}.")
     listed = [str(one) for one in names]
     if len(listed) != count:
-        raise ValueError(f"{name} holds {len(listed)} names; needed is one for each {of}: {count}.")
+        raise ValueError(f"{name} holds {len(listed)} names; expected one for each {of}: {count}.")
     return listed
+
+
+def read_named(given: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return what `read` makes of each value of a dict, by name, or of the one thing given."""
+    named = given if isinstance(given, Mapping) else {"": given}
+    return {str(name): read(one) for name, one in named.items()}
 
 
 def topic_names(topics: Any, count: int) -> list[str]:
@@ -66,7 +73,7 @@ def topic_names(topics: Any, count: int) -> list[str]:
     if not isinstance(topics, Topics):
         return check_names(topics, "topics", count, "topic")
     if len(topics) != count:
-        raise ValueError(f"topics holds {len(topics)} topics; needed is one for each of {count}.")
+        raise ValueError(f"topics holds {len(topics)} topics; expected one for each of {count}.")
     names = []
     for topic in topics:
         pairs = zip(topic.terms[:_TERMS_IN_A_NAME], topic.weights, strict=False)
@@ -101,8 +108,18 @@ def check_samples(S: Any, y: Any) -> Array:
     if count is None:
         raise TypeError(f"y must hold a label for each sample; got {y!r}.")
     if count != len(table):
-        raise ValueError(f"y has {count} rows and S has {len(table)}; needed is one per sample.")
+        raise ValueError(f"y has {count} rows and S has {len(table)}; expected one per sample.")
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
+
+
+def check_labels(y: Any, unlabelled: Any) -> tuple[sp.csr_array, list[str]]:
+    """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
+    labels = labels_of(y, unlabelled)
+    if not labels.labelled.any():
+        raise ValueError("y has no labelled sample; give labels of some samples.")
+    matrix = labels.matrix(np.float64)
+    indicators = sp.csr_array(matrix if sp.issparse(matrix) else np.nan_to_num(matrix))
+    return indicators, [str(label) for label in labels.classes.tolist()]
 
 
 def _floats(values: Any, name: str) -> Array:
@@ -119,7 +136,7 @@ def _check_numbers(values: Array, name: str) -> None:
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         raise ValueError(
-            f"{name}{_place(bad)} is {values[bad][0]:g}; needed are finite numbers >= 0."
+            f"{name}{_place(bad)} is {values[bad][0]:g}; expected finite numbers >= 0."
         )
 
 

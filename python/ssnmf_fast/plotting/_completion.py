@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from .._validation import unmasked
-from ..report._maps import GREY, draw_map, edges
-from ..report._pictures import ACCENT, INK
-from ._style import COLOURS, add_title, axes_or_new, label_axes, logarithmic, name_axes
+from ._checks import read_named
+from ._maps import draw_map, edges
+from ._style import (
+    ACCENT,
+    COLOURS,
+    GREY,
+    INK,
+    add_title,
+    axes_or_new,
+    label_axes,
+    logarithmic,
+    name_axes,
+    write_beside,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +100,7 @@ def recovery_grid(
     grid = np.asarray(unmasked(values, "values", allow_nan=True), dtype=np.float64)
     if grid.shape != (len(nonzeros), len(zeros)):
         raise ValueError(
-            f"values has shape {grid.shape}; needed is {(len(nonzeros), len(zeros))}, a row for "
+            f"values has shape {grid.shape}; expected {(len(nonzeros), len(zeros))}, a row for "
             "each of nonzero_rates and a column for each of zero_rates."
         )
     if (grid < 0).any():
@@ -199,10 +210,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     >>> drawn.axes[0].get_xlabel()
     'iteration'
     """
-    if isinstance(history_or_completion, Mapping):
-        named = {str(name): _history(one) for name, one in history_or_completion.items()}
-    else:
-        named = {"": _history(history_or_completion)}
+    named = read_named(history_or_completion, _history)
     if not any(named.values()):
         raise ValueError("There is no history to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
@@ -227,17 +235,7 @@ def _rates(values: Any, name: str) -> Array:
 
 def _mark_rank(axes: Any, rank: int, count: int) -> None:
     axes.axvline(rank + 0.5, color=GREY, linestyle="--", linewidth=1)
-    left = rank > count / 2  # the text stays inside
-    axes.annotate(
-        f"rank {rank}",
-        (rank + 0.5, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4 if left else 4, -4),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="top",
-        color=INK,
-    )
+    write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
 
 
 def _history(value: Any) -> list[Any]:
@@ -247,7 +245,7 @@ def _history(value: Any) -> list[Any]:
         hasattr(state, name) for state in states for name in wanted
     ):
         raise TypeError(
-            "needed is a Completion, its history, or a dict of name to one of these; got "
+            "expected a Completion, its history, or a dict of name to one of these; got "
             f"{type(value).__name__}."
         )
     return list(states)

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_option
-from ..report._maps import GREY
 from ._checks import check_finite
-from ._style import add_legend, add_title, axes_or_new, curve_look, label_axes
+from ._style import GREY, add_legend, add_title, axes_or_new, curve_look, label_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,7 +94,7 @@ def score_curves(
         for name, value in _checked(baselines or {}, "baselines").items()
     }
     if not methods:
-        raise ValueError("scores is empty; needed is at least one method.")
+        raise ValueError("scores is empty; expected at least one method.")
     drawn, axes = axes_or_new(ax, 6.4, 3.8)
     if log_x:
         axes.set_xscale("log")
@@ -134,7 +133,7 @@ def _runs(values: Any, name: str, count: int) -> Array:
     runs = check_finite(values, name)
     if runs.ndim not in (1, 2) or len(runs) != count or not runs.size:
         raise ValueError(
-            f"{name} has shape {runs.shape}; needed is ({count},) or ({count}, runs), a row for "
+            f"{name} has shape {runs.shape}; expected ({count},) or ({count}, runs), a row for "
             "each of x."
         )
     return runs.reshape(count, -1)

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_integer, check_real
-from ..report._pictures import ACCENT, INK
 from ._checks import check_names, check_row, check_table
-from ._style import FRAME, add_title, axes_or_new, fitted, inches
+from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, fitted, inches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..report._maps import GREY
-from ._checks import check_finite
-from ._style import add_legend, add_title, axes_or_new, curve_look, label_axes, logarithmic
+from ._checks import check_finite, read_named
+from ._style import (
+    GREY,
+    add_legend,
+    add_title,
+    axes_or_new,
+    curve_look,
+    label_axes,
+    logarithmic,
+    write_beside,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,8 +77,7 @@ def objective_curve(
     >>> drawn.axes[0].get_ylabel()
     'objective'
     """
-    named = fits if isinstance(fits, Mapping) else {"": fits}
-    curves = {str(name): _pairs(one) for name, one in named.items()}
+    curves = read_named(fits, _pairs)
     if not curves:
         raise ValueError("fits is empty; there is nothing to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
@@ -102,7 +109,7 @@ def _pairs(fit: Any) -> Array:
         )
     pairs = check_finite(values, "objective")
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"fits has pairs of shape {pairs.shape}; needed is (k, 2).")
+        raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
     return pairs
 
 
@@ -135,14 +142,5 @@ def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
     start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     left = enters > float(np.mean(axes.get_xlim()))
-    axes.annotate(
-        start if len(curves) == 1 else "starts are outside",
-        (enters, 1 if side == "top" else 0),
-        xycoords=("data", "axes fraction"),
-        xytext=(-6 if left else 6, -3 if side == "top" else 3),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va=side,
-        color=GREY,
-        fontsize=9,
-    )
+    text = start if len(curves) == 1 else "starts are outside"
+    write_beside(axes, text, enters, left=left, top=side == "top", colour=GREY)

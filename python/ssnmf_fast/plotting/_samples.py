@@ -8,11 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_integer
-from ..report._maps import GREY
-from ..report._pictures import INK
-from ._checks import check_names, check_samples, neighbours_by_class, shares, topic_names
-from ._labels import Labels, read_labels
-from ._style import FRAME, add_title, axes_or_new, blues, name_axes, plain, text_width
+from ._checks import (
+    check_labels,
+    check_names,
+    check_samples,
+    neighbours_by_class,
+    shares,
+    topic_names,
+)
+from ._style import FRAME, GREY, INK, add_title, axes_or_new, blues, name_axes, plain, text_width
 from ._tables import Room, add_bar, darkest_share, name_columns, name_height, room_in
 
 if TYPE_CHECKING:
@@ -99,20 +103,19 @@ def representation_map(
     check_integer(max_rows, "max_rows", 1)
     if np.ndim(y) > 1:
         raise ValueError(
-            f"y has shape {np.shape(y)}; needed is one class for each sample. For several labels "
+            f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
         )
     part = shares(check_samples(S, y), axis=1)
-    labels = read_labels(y, unlabelled)
-    classes = labels.names
+    indicators, classes = check_labels(y, unlabelled)
     if class_names is not None:
         classes = check_names(class_names, "class_names", len(classes), "class")
     names = topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
     order = np.arange(part.shape[1])
     if sort:
-        counts = np.maximum(labels.indicators.sum(axis=0), 1)
-        order = neighbours_by_class(labels.sums(part)[0] / counts)
-    blocks = _blocks(part[:, order], labels)
+        counts = np.maximum(indicators.sum(axis=0), 1)
+        order = neighbours_by_class(np.asarray((indicators.T @ part).T) / counts)
+    blocks = _blocks(part[:, order], indicators)
     rows = [*classes, _UNLABELLED][: len(blocks)]
     ends = [f" ({len(block):,})" for block in blocks]
     drawn, axes, room = _axes(ax, rows, ends, [names[k] for k in order])
@@ -122,14 +125,15 @@ def representation_map(
     return drawn
 
 
-def _blocks(part: Array, labels: Labels) -> list[Array]:
+def _blocks(part: Array, indicators: Any) -> list[Array]:
     """Return the samples of every class and, if there are any, those without a label."""
-    code = np.full(len(part), len(labels.names))
-    rows, columns = labels.indicators.nonzero()
+    n_classes = indicators.shape[1]
+    code = np.full(len(part), n_classes)
+    rows, columns = indicators.nonzero()
     code[rows] = columns
     main = part.argmax(axis=1)
     order = np.lexsort((-part.max(axis=1), main, code))
-    sizes = np.bincount(code, minlength=len(labels.names))
+    sizes = np.bincount(code, minlength=n_classes)
     return np.split(part[order], np.cumsum(sizes)[:-1])
 
 

@@ -7,17 +7,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..report._missing import PLOT_HINT, MissingPackageError
-from ..report._pictures import ACCENT, INK, figure
+from .._optional import PLOT_HINT, MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+INK = "#1f2933"
+ACCENT = "#2b6cb0"
+GREY = "#7b8794"
+FRAME = "#cbd2d9"
 COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
-FRAME = "#cbd2d9"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+
+
+def figure(width: float, height: float) -> Any:
+    """Return an empty figure of the given size in inches.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(drawn)
+    return drawn
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
@@ -72,6 +92,23 @@ def logarithmic(axes: Any) -> None:
             short = LogFormatterSciNotation(minor_thresholds=(np.inf, np.inf))
         axes.yaxis.set_major_formatter(short)
         axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def write_beside(
+    axes: Any, text: str, x: float, *, left: bool, top: bool = True, colour: str = INK
+) -> None:
+    """Write to one side of a place on the horizontal axis, at the upper or lower border."""
+    axes.annotate(
+        text,
+        (x, 1 if top else 0),
+        xycoords=("data", "axes fraction"),
+        xytext=(-5 if left else 5, -4 if top else 4),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="top" if top else "bottom",
+        color=colour,
+        fontsize=9,
+    )
 
 
 def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:

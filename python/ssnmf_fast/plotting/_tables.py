@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._validation import check_real
-from ..report._pictures import INK
-from ._style import FRAME, axes_or_new, blues, fitted, inches, plain, text_width
+from ._style import FRAME, INK, axes_or_new, blues, fitted, inches, plain, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from .._topics import amounts, class_means
 from .._validation import check_option
-from ..metrics import hoyer_sparsity
 from ._checks import (
+    check_labels,
     check_names,
     check_samples,
     check_table,
@@ -18,7 +18,6 @@ from ._checks import (
     shares,
     topic_names,
 )
-from ._labels import read_labels
 from ._style import add_title, name_axes
 from ._tables import draw_table, table_axes
 
@@ -123,17 +122,24 @@ def class_map(
     ['topic 1', 'topic 0', 'topic 2']
     """
     table, found = _over_classes(model, X, y, unlabelled)
-    n_topics, n_classes = table.shape
-    columns = check_names(found if classes is None else classes, "classes", n_classes, "class")
-    names = topic_names(topics, n_topics)
-    order = neighbours_by_class(table) if sort else np.arange(n_topics)
-    rows = [names[k] for k in order]
-    drawn, axes, room = table_axes(ax, table.shape, rows, columns)
+    given = found if classes is None else classes
+    columns = check_names(given, "classes", table.shape[1], "class")
+    drawn, axes, room, order = _topic_axes(ax, table, topics, columns, sort, "class")
     values = shares(table, axis=1)[order]
     draw_table(axes, room, values, "share of the class\nin the topic", darkest)
-    name_axes(axes, "class", "topic")
     add_title(axes, title)
     return drawn
+
+
+def _topic_axes(
+    ax: Any, table: Array, topics: Any, columns: list[str], sort: bool, across: str
+) -> tuple[Figure, Any, Any, Array]:
+    """Return figure, axes and room for a table of topics, and the order of its rows."""
+    names = topic_names(topics, len(table))
+    order = neighbours_by_class(table) if sort else np.arange(len(table))
+    drawn, axes, room = table_axes(ax, table.shape, [names[k] for k in order], columns)
+    name_axes(axes, across, "topic")
+    return drawn, axes, room, order
 
 
 def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, Any]:
@@ -150,8 +156,8 @@ def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, A
         return table, range(table.shape[1])
     if X is not None:
         S = check_samples(model.transform(X), y)
-        labels = read_labels(y, unlabelled)
-        return class_means(amounts(model, S), labels.indicators), labels.names
+        indicators, classes = check_labels(y, unlabelled)
+        return class_means(amounts(model, S), indicators), classes
     names, matrix = model._class_shares()
     if matrix is None:
         raise ValueError(
@@ -237,15 +243,12 @@ def label_map(
     """
     check_option(share, "share", tuple(_MEANINGS))
     table = check_samples(S, y)
-    sums, labels = read_labels(y, unlabelled).sums(table)
+    indicators, labels = check_labels(y, unlabelled)
+    sums = np.asarray((indicators.T @ table).T)
     if label_names is not None:
         labels = check_names(label_names, "label_names", len(labels), "label")
-    names = topic_names(topics, table.shape[1])
-    order = neighbours_by_class(sums) if sort else np.arange(len(sums))
-    rows = [names[k] for k in order]
-    drawn, axes, room = table_axes(ax, sums.shape, rows, labels)
+    drawn, axes, room, order = _topic_axes(ax, sums, topics, labels, sort, "label")
     draw_table(axes, room, _shared(sums, share)[order], _MEANINGS[share], darkest)
-    name_axes(axes, "label", "topic")
     sparsities = f"sparsity of S {_written(table)}, between labels {_written(sums)}"
     add_title(axes, sparsities if title is None else f"{title}\n{sparsities}")
     return drawn
@@ -259,6 +262,8 @@ def _shared(sums: Array, share: str) -> Array:
 
 def _written(values: Array) -> str:
     """Hoyer's sparsity as text; there is none of a single number, nor of zeros."""
+    from ..metrics import hoyer_sparsity
+
     if values.size == 1 or not values.any():
         return "-"
     return f"{hoyer_sparsity(values):.2f}"

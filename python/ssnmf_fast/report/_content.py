@@ -104,12 +104,9 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
 
     A class unknown to the model is added.
     """
-    truth = [str(label) for label in truth]
-    names = [str(label) for label in classes]
-    names += sorted(set(truth) - set(names))
+    from sklearn.metrics import confusion_matrix
+
+    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
+    names = sorted({*map(str, classes), *truth.tolist()})
     names = [names[k] for k in natural_order(names)]
-    position = {name: k for k, name in enumerate(names)}
-    counts = np.zeros((len(names), len(names)), dtype=np.int64)
-    for true, guess in zip(truth, predicted, strict=True):
-        counts[position[true], position[str(guess)]] += 1
-    return Confusion(names, counts)
+    return Confusion(names, confusion_matrix(truth, predicted, labels=names))

@@ -10,28 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._missing import PLOT_HINT, MissingPackageError
-
-INK = "#1f2933"
-ACCENT = "#2b6cb0"
-
-
-def figure(width: float, height: float) -> Any:
-    """Return an empty figure of the given size in inches.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
-    drawn = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(drawn)
-    return drawn
+from .._optional import PLOT_HINT, MissingPackageError
+from ..plotting import objective_curve
+from ..plotting._style import FRAME, INK, add_legend, curve_look, figure, label_axes
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
@@ -66,9 +47,6 @@ def small_image(image: npt.NDArray[Any]) -> bytes:
 
 def objective_picture(objective: Sequence[tuple[int, float]]) -> bytes:
     """Draw the objective against the iterations (PNG)."""
-    # Imported here: `plotting` is built on this module.
-    from ..plotting import objective_curve
-
     drawn = figure(7.0, 2.8)
     objective_curve(objective, ax=drawn.add_subplot())
     return png(drawn)
@@ -94,7 +72,7 @@ def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) 
         axes.set_xticks([])
         axes.set_yticks([])
         for spine in axes.spines.values():
-            spine.set_color("#cbd2d9")
+            spine.set_color(FRAME)
     return png(drawn)
 
 
@@ -111,9 +89,6 @@ def learning_picture(
     metric : str
         Name of the scores.
     """
-    # Imported here: `plotting` is built on this module.
-    from ..plotting._style import add_legend, curve_look, label_axes
-
     drawn = figure(6.4, 3.4)
     axes = drawn.add_subplot()
     if len(sizes) > 1:

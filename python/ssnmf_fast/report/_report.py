@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from .._config import config
+from .._optional import PLOT_HINT, MissingPackageError
 from .._version import __version__
 from ._cards import topic_cards
 from ._content import Report
-from ._missing import PLOT_HINT, MissingPackageError
 from ._pictures import data_uri, objective_picture
 from ._tables import confusion_table, most_confused, share_table
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._pictures import INK
+from ._style import GREY, INK
 
 Array = npt.NDArray[Any]
 
-GREY = "#7b8794"
 _MISSING = "#d3d8de"
 _RATIO_ENDS = (2.0, 5.0, 10.0)
 

@@ -10,9 +10,7 @@ import numpy as np
 
 from .._topics import Topic, Topics
 from .._validation import check_integer
-from ..report._maps import GREY
-from ..report._pictures import ACCENT, INK, figure
-from ._style import fitted, text_width
+from ._style import ACCENT, GREY, INK, figure, fitted, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,7 +156,7 @@ def _check_topics(topics: Any) -> None:
             f"{type(topics).__name__}."
         )
     if not len(topics):
-        raise ValueError("topics is empty; needed is at least one topic.")
+        raise ValueError("topics is empty; expected at least one topic.")
     for topic in topics:
         weights = np.asarray(topic.weights, dtype=np.float64)
         if not (np.isfinite(weights) & (weights >= 0)).all():

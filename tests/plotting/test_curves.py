@@ -80,7 +80,7 @@ class TestObjectiveCurve:
             plotting.objective_curve(3)
         with pytest.raises(ValueError, match=r"objective\[1, 1\] is nan"):
             plotting.objective_curve([(0, 1.0), (1, np.nan)])
-        with pytest.raises(ValueError, match=r"needed is \(k, 2\)"):
+        with pytest.raises(ValueError, match=r"expected \(k, 2\)"):
             plotting.objective_curve([1.0, 2.0])
 
 

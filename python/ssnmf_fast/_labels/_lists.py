@@ -1,27 +1,27 @@
-"""What a user says of the topics of documents: lists of topics, one topic each, or a 0/1 matrix."""
+"""Several labels for each sample, as lists; also as one label each, or as a matrix of 0 and 1."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils.validation import column_or_1d
 
-from .._missing import is_missing
-from ._targets import ClassLabels, Indicators
+from ._absent import is_missing
+from ._classes import ClassLabels
+from ._indicators import Indicators, names_array
 
 Array = npt.NDArray[Any]
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
-class TopicLists:
+class LabelLists:
     """Topics that documents may have.
 
-    `names` holds the named topics, `allowed` the pairs (document, topic) as a boolean sparse
+    `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
     matrix, and `labelled` marks the documents of which anything is said.  `several` says whether
     they were given as lists or as a matrix, so that a document may have several.
     """
@@ -29,17 +29,15 @@ class TopicLists:
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
         self.names: Array
         y = y if hasattr(y, "__iter__") else np.asarray(y)
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
         self.several = True  # may a document have several topics?
         self._given = None if names is None else _checked_names(list(names))
         if sp.issparse(y) or _is_matrix(y):
             self._read_matrix(y)
-        elif any(isinstance(entry, _LISTS) for entry in y):
+        elif getattr(y, "ndim", 1) == 1 and any(isinstance(entry, _LISTS) for entry in y):
             self._read_lists(list(y))
         else:
             self._read_single(y, marker)
-        self.labelled = self.allowed.sum(axis=1) > 0
+        self.labelled = self.members.sum(axis=1) > 0
         if not self.labelled.any():
             raise ValueError(
                 "y names no topic for any document. Name the topics of some, or use NMF to fit "
@@ -51,7 +49,7 @@ class TopicLists:
         k = len(indicators.classes)
         if self._given is not None and len(self._given) != k:
             raise ValueError(
-                f"topic_names holds {len(self._given)} names; needed is one for each of the {k} "
+                f"topic_names holds {len(self._given)} names; expected one for each of the {k} "
                 "columns of y."
             )
         columns = getattr(y, "columns", None)  # of a data frame
@@ -63,10 +61,10 @@ class TopicLists:
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
             raise ValueError(
-                f"y[{row}, {column}] is NaN beside other entries of its row; needed is 0 or 1 for "
+                f"y[{row}, {column}] is NaN beside other entries of its row; expected 0 or 1 for "
                 "every topic, or a whole row of NaN for an unlabelled document."
             )
-        self.allowed = sp.csr_array(matrix != 0)
+        self.members = sp.csr_array(matrix != 0)
 
     def _read_single(self, y: Any, marker: Any) -> None:
         self.several = False
@@ -83,7 +81,7 @@ class TopicLists:
                 if is_missing(entry):
                     continue
                 raise ValueError(
-                    f"y[{i}] is {entry!r} beside lists of topics; needed is a list of topics, or "
+                    f"y[{i}] is {entry!r} beside lists of topics; expected a list of topics, or "
                     "an empty one or None for an unlabelled document."
                 )
             rows.append(i)
@@ -104,20 +102,16 @@ class TopicLists:
                 f"y names the topic {unknown[0]!r}, which is none of topic_names "
                 f"{self.names.tolist()}."
             )
-        lengths = [len(names) for names in lists]
-        columns = [place[name] for names in lists for name in names]
-        pairs = (np.repeat(rows, lengths).astype(np.int64), np.array(columns, dtype=np.int64))
-        shape = (n_documents, len(self.names))
-        self.allowed = sp.csr_array((np.ones(len(columns)), pairs), shape=shape) != 0
+        self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def targets(self) -> ClassLabels | Indicators:
         """Return the topics as classes or, where a document may have several, as indicators."""
         if not self.several:
-            codes = np.asarray(self.allowed.argmax(axis=1)).ravel()
+            codes = np.asarray(self.members.argmax(axis=1)).ravel()
             return ClassLabels(
                 np.where(self.labelled, codes, -1), -1, known_classes=np.arange(len(self.names))
             )
-        matrix = self.allowed.toarray().astype(np.float64)
+        matrix = self.members.toarray().astype(np.float64)
         matrix[~self.labelled] = np.nan
         return Indicators(matrix)
 
@@ -127,12 +121,24 @@ class TopicLists:
         Topics beyond the named ones are free: unlabelled documents may have them, and labelled
         ones if asked for.
         """
-        n, k = self.allowed.shape
+        n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
-        T[self.labelled, :k] = self.allowed[self.labelled].toarray()
+        T[self.labelled, :k] = self.members[self.labelled].toarray()
         if not free_in_labelled:
             T[self.labelled, k:] = 0
         return T
+
+
+def indicator_matrix(
+    lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
+) -> sp.csr_array:
+    """Return how often each label is in the list of a sample, (n, k).
+
+    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
+    """
+    columns = [position[name] for names in lists for name in names]
+    pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
+    return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
 
 
 def _is_matrix(y: Any) -> bool:
@@ -156,9 +162,4 @@ def _checked_names(names: list[Any]) -> Array:
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"topic_names holds {repeated!r} twice.")
-    as_is = np.array(names)
-    if as_is.ndim == 1 and as_is.tolist() == names:
-        return as_is
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return names_array(names)

@@ -1,7 +1,8 @@
-"""Labels and their weights in the form in which classifiers are trained."""
+"""Labels with their weights, in the form in which classifiers are trained."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,65 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._labels import ClassLabels, Targets
 from .._validation import as_array, unmasked
-from ._known_labels import Labels
 from ._target_weights import combined_weights
-from ._targets import ClassLabels, Indicators, RealTargets
 
 Array = npt.NDArray[Any]
 
 
+@dataclass(frozen=True)
+class TrainingLabels:
+    """Labels of n samples.
+
+    `members` (n, k) holds 1 for the classes of a sample and 0 elsewhere, `entry_weights` (n, k) how
+    much each of these entries counts, 0 where it is unknown; `known` (n,) marks the samples of
+    which any counts.
+    """
+
+    members: Array
+    entry_weights: Array
+    several: bool
+
+    @property
+    def known(self) -> Array:
+        return np.asarray(self.entry_weights.any(axis=1))
+
+    @property
+    def codes(self) -> Array:
+        """Class of every sample, (n,); 0 where there is none."""
+        return np.asarray(self.members.argmax(axis=1))
+
+    @property
+    def counts(self) -> Array:
+        """Number of known samples of each class, (k,)."""
+        return np.asarray((self.members[self.known] > 0).sum(axis=0))
+
+    def prior(self) -> Array:
+        """Return the share of each class among the samples of which it is known, (k,)."""
+        seen = (self.entry_weights > 0).sum(axis=0)
+        return np.asarray((self.members > 0).sum(axis=0) / np.maximum(seen, 1))
+
+    def only(self, rows: Array) -> TrainingLabels:
+        """Return the labels of some samples, all others being unknown."""
+        return replace(self, entry_weights=self.entry_weights * rows[:, None])
+
+    def targets(self, rows: Array) -> Array:
+        """Return what the readout is fitted to, for some rows: codes, or indicators."""
+        return self.members[rows] if self.several else self.codes[rows]
+
+    def readout_weights(self, rows: Array) -> Array:
+        """Return weights for the readout, (rows,) or with several labels (rows, k)."""
+        chosen = self.entry_weights[rows]
+        if self.several:
+            return chosen
+        own = chosen[np.arange(len(chosen)), self.codes[rows]]
+        return np.asarray(own / own.mean() if own.any() else own)
+
+
 def labels_for_training(
-    targets: ClassLabels | Indicators | RealTargets, y_weights: Any, sample_weight: Any = None
-) -> Labels:
+    targets: Targets, y_weights: Any, sample_weight: Any = None
+) -> TrainingLabels:
     """Return labels with the weight of each entry; a label that weighs nothing is unknown.
 
     Parameters
@@ -38,7 +87,7 @@ def labels_for_training(
         rows = as_array(given_rows, "sample_weight").astype(np.float64)
         if rows.shape != members.shape[:1]:
             raise ValueError(
-                f"sample_weight has shape {rows.shape}; expected is {members.shape[:1]}, one "
+                f"sample_weight has shape {rows.shape}; expected {members.shape[:1]}, one "
                 "weight for each sample."
             )
         given = given * rows[:, None]
@@ -55,14 +104,14 @@ def labels_for_training(
     several = not isinstance(targets, ClassLabels)
     if not several:  # the label of a sample counts or does not, as a whole
         given = np.repeat(_own(given, members), members.shape[1], axis=1)
-    return Labels(np.where(given > 0, members, 0), given, several)
+    return TrainingLabels(np.where(given > 0, members, 0), given, several)
 
 
-def check_classes(labels: Labels) -> None:
+def check_classes(labels: TrainingLabels) -> None:
     """Raise ValueError unless labels of two classes count."""
     if not labels.several and (labels.counts > 0).sum() < 2:
         raise ValueError(
-            "The labels of one class only have a weight above 0; needed are two classes. Give "
+            "The labels of one class only have a weight above 0; expected two classes. Give "
             "labelled samples of another class a weight above 0."
         )
 

@@ -1,4 +1,4 @@
-"""Labels of the samples: none, one or several each."""
+"""Labels of the samples as files hold them: none, one or several each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._labels import indicator_matrix, is_missing
 from ._errors import UsageError
-from ._read import clean_labels
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -54,11 +54,9 @@ class SampleLabels:
 
     def indicators(self, names: Sequence[str] | None = None) -> Array:
         """Return which labels the samples have, (n, k) of 0 and 1, in the order of `names`."""
-        place = {name: k for k, name in enumerate(self.names if names is None else names)}
-        matrix = np.zeros((len(self.each), len(place)))
-        for i, given in enumerate(self.each):
-            matrix[i, [place[name] for name in given]] = 1
-        return matrix
+        position = {name: k for k, name in enumerate(self.names if names is None else names)}
+        n = len(self.each)
+        return np.asarray(indicator_matrix(self.each, position, np.arange(n), n).toarray())
 
     def single_or_indicators(self) -> Array:
         """Return what a model takes that knows both forms; unlabelled rows are None or NaN."""
@@ -140,4 +138,5 @@ def _names(value: Any, separator: str | None) -> Names:
         parts = list(value.split(separator))
     else:
         parts = [value]
-    return tuple(dict.fromkeys(name for name in clean_labels(parts) if name is not None))
+    texts = [str(part).strip() for part in parts if not is_missing(part)]
+    return tuple(dict.fromkeys(text for text in texts if text))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ssnmf_fast import plotting
-from ssnmf_fast.report._pictures import ACCENT
+from ssnmf_fast.plotting._style import ACCENT
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgba  # noqa: E402
@@ -57,7 +57,7 @@ class TestImageGrid:
         [
             ((2, 2), {}, ValueError, r"shape is \(2, 2\), of 4 pixels; components have 2"),
             (2, {}, TypeError, "shape must be a pair"),
-            ((1, 2), {"weights": [1.0]}, ValueError, r"weights has shape \(1,\); needed is \(4,\)"),
+            ((1, 2), {"weights": [1.0]}, ValueError, r"weights has shape \(1,\); expected \(4,\)"),
             ((1, 2), {"weights": [1, 2, np.nan, 4]}, ValueError, r"weights\[2\] is nan"),
             ((1, 2), {"sample": [1, 2]}, ValueError, "sample is given without weights"),
             ((1, 2), {"names": ["p"]}, ValueError, "names holds 1 names"),

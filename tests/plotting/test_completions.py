@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,8 +10,7 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
-from ssnmf_fast.report._missing import MissingPackageError
-from ssnmf_fast.report._pictures import ACCENT, INK
+from ssnmf_fast.plotting._style import ACCENT, INK
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.colors import LogNorm, to_rgba  # noqa: E402
@@ -33,30 +30,6 @@ def state(iteration: int, change: float, residual: float) -> SimpleNamespace:
 def drawn_bytes(drawn: Figure, path: Path) -> bytes:
     drawn.savefig(path)
     return path.read_bytes()
-
-
-def test_import_is_lazy_and_needs_no_matplotlib() -> None:
-    code = (
-        "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.plotting' not in sys.modules; "
-        "assert 'plotting' in dir(sf); assert sf.plotting.class_map; "
-        "from ssnmf_fast import plotting; assert plotting is sf.plotting; "
-        "assert not {'matplotlib', 'sklearn', 'pandas'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    calls = [
-        lambda: plotting.recovery_grid(errors(), RATES, RATES),
-        lambda: plotting.singular_values([1.0]),
-        lambda: plotting.convergence([state(1, 0.1, 0.1)]),
-    ]
-    for call in calls:
-        with pytest.raises(MissingPackageError, match=r"ssnmf-fast\[plot\]"):
-            call()
 
 
 class TestRecoveryGrid:
@@ -142,7 +115,7 @@ class TestRecoveryGrid:
     @pytest.mark.parametrize(
         ("values", "zeros", "nonzeros", "more", "message"),
         [
-            (np.ones((2, 3)), [0.1, 0.2], [0.1, 0.2, 0.3], {}, r"\(2, 3\); needed is \(3, 2\)"),
+            (np.ones((2, 3)), [0.1, 0.2], [0.1, 0.2, 0.3], {}, r"\(2, 3\); expected \(3, 2\)"),
             (np.ones(3), [0.1], [0.1, 0.2, 0.3], {}, r"shape \(3,\)"),
             (-np.ones((1, 1)), [0.1], [0.1], {}, "at least 0"),
             (np.ones((1, 1)), [[0.1]], [0.1], {}, "zero_rates must be a vector"),
@@ -247,5 +220,5 @@ class TestConvergence:
             with pytest.raises(ValueError, match="no history"):
                 plotting.convergence(empty)
         for wrong in (3, "text", [1.0, 2.0], {"a": 1}):
-            with pytest.raises(TypeError, match="needed is a Completion"):
+            with pytest.raises(TypeError, match="expected a Completion"):
                 plotting.convergence(wrong)

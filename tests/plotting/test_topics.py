@@ -14,8 +14,8 @@ import pytest
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
+from ssnmf_fast._optional import MissingPackageError
 from ssnmf_fast._topics import Topics, make_topics
-from ssnmf_fast.report._missing import MissingPackageError
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
@@ -48,6 +48,15 @@ CALLS: dict[str, Callable[..., Figure]] = {
 }
 
 
+# What has no title, or no axes to be given.
+WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
+    "term_bars": lambda: plotting.term_bars(topics()),
+    "recovery_grid": lambda: plotting.recovery_grid([[0.1]], [0.5], [0.5]),
+    "singular_values": lambda: plotting.singular_values([1.0]),
+    "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0]], rank=1)),
+}
+
+
 def cells(drawn: Figure) -> np.ndarray:
     return np.asarray(drawn.axes[0].collections[0].get_array())
 
@@ -58,7 +67,7 @@ def texts(labels: Any) -> list[str]:
 
 def test_every_function_is_listed_and_sorted() -> None:
     assert plotting.__all__ == sorted(plotting.__all__)
-    assert {*CALLS, "term_bars"} <= set(plotting.__all__)
+    assert {*CALLS, *WITHOUT_AXES} == set(plotting.__all__)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -70,13 +79,23 @@ def test_into_axes_with_title(name: str, tmp_path: Path) -> None:
     drawn.savefig(tmp_path / "drawn.png")
 
 
-@pytest.mark.parametrize("name", [*CALLS, "term_bars"])
+def test_import_is_lazy_and_needs_no_matplotlib() -> None:
+    code = (
+        "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.plotting' not in sys.modules; "
+        "assert 'plotting' in dir(sf); assert sf.plotting.class_map; "
+        "from ssnmf_fast import plotting; assert plotting is sf.plotting; "
+        "assert not {'matplotlib', 'sklearn', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", [*CALLS, *WITHOUT_AXES])
 def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"ssnmf-fast\[plot\]"):
-        CALLS.get(name, lambda: plotting.term_bars(topics()))()
+        (CALLS | WITHOUT_AXES)[name]()
 
 
 def test_needs_no_display_and_leaks_no_figure() -> None:

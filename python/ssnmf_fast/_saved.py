@@ -1,0 +1,108 @@
+"""What a model file holds: each class declares it, and it is checked before a model is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Saved:
+    """An attribute of a model that :func:`ssnmf_fast.save` keeps.
+
+    Attributes
+    ----------
+    axes : str or None
+        A letter for each axis of an array: equal letters must have equal sizes.  Matrices are
+        nonnegative unless `values` is "finite".  "" stands for a count or a flag, None for
+        anything else.
+    values : str
+        What holds besides: "number", "finite", or "positive" (and finite).
+    optional : bool
+        Whether a fitted model may lack it: after ``partial_fit``, without a readout, in files of
+        earlier versions.
+    default : any
+        What it was in files of versions that did not have it; None if it was not.
+    """
+
+    axes: str | None = None
+    values: str = ""
+    optional: bool = False
+    default: Any = None
+
+    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
+        if self.axes == "":
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} is no count")
+            return
+        if self.axes is None:
+            if self.values and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                raise ValueError(f"{name} is no number")
+        else:
+            array = isinstance(value, np.ndarray) or sp.issparse(value)
+            if not array or value.ndim != len(self.axes):
+                raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
+            for axis, size in zip(self.axes, value.shape, strict=True):
+                if sizes.setdefault(axis, size) != size:
+                    raise ValueError(
+                        f"{name} has shape {value.shape}, which other arrays contradict"
+                    )
+        self._check_entries(name, value)
+
+    def _check_entries(self, name: str, value: Any) -> None:
+        matrix = self.axes is not None and len(self.axes) == 2
+        if not matrix and self.values not in ("finite", "positive"):
+            return
+        entries = np.asarray(value.data if sp.issparse(value) else value)
+        if matrix and entries.dtype.kind != "f":
+            raise ValueError(f"{name} holds other than real numbers")
+        entries = entries.astype(np.float64, copy=False)
+        low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
+        finite = not self.values or np.isfinite(entries).all()
+        if not (finite and np.all(entries >= low)):
+            raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
+
+
+Table = Mapping[str, Saved]
+
+COUNT, PLAIN = Saved(""), Saved()
+NUMBER, POSITIVE = Saved(values="number"), Saved(values="positive")
+_DICTIONARIES = ("A", "right", "components_")
+
+
+def check_parts(values: dict[str, Any], table: Table) -> None:
+    """Raise ValueError unless all is of its kind and fits together."""
+    sizes: dict[str, int] = {}
+    if "n_features_in_" in values:
+        sizes["m"] = values["n_features_in_"]
+    for name, saved in table.items():
+        if values.get(name) is not None:
+            saved.check(name, values[name], sizes)
+    dictionary = next(name for name in _DICTIONARIES if name in table)
+    if not math.prod(values[dictionary].shape):
+        raise ValueError("the dictionary is empty")
+    if "components_rate_" in values:
+        groups, rates = values["representation_groups_"], values["representation_rates_"]
+        if groups.dtype.kind != "i" or not np.all((groups >= 0) & (groups < len(rates))):
+            raise ValueError("representation_groups_ are no rows of representation_rates_")
+    if "readout_coef_" in values:
+        _check_readout(values, sizes)
+
+
+def _check_readout(values: dict[str, Any], sizes: dict[str, int]) -> None:
+    """Raise ValueError unless the parts of a readout are there and fit together."""
+    parts = ("directions", "intercept", "slope", "offset", "row_scale")
+    needed = [f"readout_{name}_" for name in parts]
+    needed += ["thresholds_", "classes_", "class_prior_", "multilabel_"]
+    missing = [name for name in needed if name not in values]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
+    whole = sizes["d"] + sizes["m"] if sizes["d"] else 0
+    if sizes["p"] != sizes["r"] + whole:
+        raise ValueError(f"readout_coef_ has {sizes['p']} columns, which other arrays contradict")

@@ -1,0 +1,113 @@
+"""Learning of a classifier from batches: its classes, and how often they occur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+
+from .._labels import ClassLabels, Indicators, is_indicator
+from ._base import Self, require
+from ._component_scores import ComponentScores
+from ._supervised import SupervisedBase
+
+Array = npt.NDArray[Any]
+
+
+class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
+    """A classifier that may learn from one batch of samples after the other."""
+
+    def partial_fit(
+        self: Self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        *,
+        X_weights: Any = None,
+        y_weights: Any = None,
+        past_weight: float | None = None,
+    ) -> Self:
+        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        y : array_like, shape (n,) or (n, k)
+            Their labels; all of them may be unlabelled.
+        classes : array_like, optional
+            All classes that any batch will hold; needed in the first call, unless y is an indicator
+            matrix.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry of X.
+        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+        past_weight : float
+            Deprecated: use `forget_factor`.
+
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`.
+        """
+        X = self._batch(X)
+        require(self, X, y)
+        several, known = batch_classes(self, y, classes)
+        targets: ClassLabels | Indicators
+        if several:
+            targets = Indicators(y, n_labels=len(known))
+        else:
+            targets = ClassLabels(y, self.unlabelled, known_classes=known)
+        chosen = _without_validation(self, len(known))
+        self._learn_batch(X, targets, X_weights, y_weights, past_weight, **chosen)
+        self.multilabel_, self.classes_ = several, known
+        for name, value in running_prior(self, targets).items():
+            setattr(self, name, value)
+        self._drop_predictions()
+        return self
+
+
+def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
+    """Return whether there are several labels per sample, and the classes."""
+    if hasattr(model, "classes_"):
+        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call, "
+                f"{model.classes_.tolist()}; leave them out, or start anew."
+            )
+        return model.multilabel_, model.classes_
+    if is_indicator(y):
+        return True, np.arange(np.shape(y)[1])
+    if classes is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit: all classes that any batch "
+            "will hold."
+        )
+    classes = np.unique(classes)
+    if len(classes) < 2:
+        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
+    return False, classes
+
+
+def running_prior(model: Any, targets: ClassLabels | Indicators) -> dict[str, Any]:
+    """Return the shares of the classes over all batches so far, and the number of labels."""
+    n, before = int(targets.labelled.sum()), getattr(model, "n_labelled_", 0)
+    n_classes = len(targets.classes)
+    prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
+    if n:
+        prior = (before * prior + n * targets.prior()) / (before + n)
+    return {"class_prior_": prior, "n_labelled_": before + n}
+
+
+def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:
+    """Return the parameters of batches that "auto" leaves open: nothing is chosen by validation."""
+    chosen: dict[str, Any] = {}
+    if model.n_components == "auto":
+        chosen["n_components"] = n_classes
+    if model.supervision_weight == "auto":
+        chosen["supervision_weight"] = "balanced"
+    if isinstance(model.init, str) and model.init in ("auto", "labels"):
+        chosen["init"] = "random"
+    return chosen

@@ -1,0 +1,76 @@
+"""True classes of samples: labels, or how much each sample belongs to each class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._labels import ClassLabels, label_vector
+from .._validation import check_shape
+from ._matrices import as_array, read_matrix
+
+Array = npt.NDArray[Any]
+
+
+def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) -> ClassLabels:
+    """Check labels; None, NaN and the marker `unlabelled` stand for no label."""
+    vector = label_vector(labels, name)
+    if n_samples is not None and len(vector) != n_samples:
+        raise ValueError(
+            f"{name} holds {len(vector)} labels; expected one for each of the {n_samples} samples."
+        )
+    found = ClassLabels(vector, unlabelled, name=name)
+    if not len(found.known):
+        raise ValueError(
+            f"{name} has no labelled sample: all of it is marked as unlabelled. Label some "
+            "samples, or change `unlabelled`."
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """How much the samples belong to true classes.
+
+    Attributes
+    ----------
+    samples : ndarray or None
+        Numbers of the samples whose truth is known, where others are not; None: all.
+    matrix : csr_array, shape (number of these samples, k)
+        Their memberships.
+    classes : ndarray, shape (k,)
+        The classes.
+    """
+
+    samples: Array | None
+    matrix: sp.csr_array
+    classes: Array
+
+    def of(self, S: Any) -> Any:
+        """Return the rows of a matrix that belong to these samples."""
+        return S if self.samples is None else S[self.samples]
+
+
+def read_memberships(truth: Any, n_samples: int, unlabelled: Any) -> Memberships:
+    """Read labels (n,), or memberships (n, k), dense or sparse."""
+    if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
+        array = as_array(truth)
+        text = array.dtype.kind == "U"  # perhaps only since numbers or None stand beside text
+        labels = read_labels(truth if text else array, "truth", n_samples, unlabelled)
+        samples = None if labels.labelled.all() else np.flatnonzero(labels.labelled)
+        return Memberships(samples, labels.matrix(np.float64)[labels.labelled], labels.classes)
+    matrix = read_matrix(truth, "truth", "samples", "classes")
+    if matrix.shape[1] == 1:
+        raise ValueError(
+            "truth has one column; expected a column for each class, or a vector of labels "
+            "(truth.ravel())."
+        )
+    check_shape(matrix, (n_samples, matrix.shape[1]), "truth", "one row for each row of S")
+    members = sp.csr_array(matrix)
+    if not members.data.any():
+        raise ValueError("truth has no member of any class: all of it is zero.")
+    return Memberships(None, members, np.arange(members.shape[1]))

@@ -1,0 +1,181 @@
+"""Metrics: what they refuse, what they load, and that inputs stay as they are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from brute_force import (
+    NORMALISATIONS,
+    class_numbers,
+    counts,
+    representation,
+    sparse_forms,
+    topic_matrix,
+)
+
+import ssnmf_fast as sf
+from ssnmf_fast import metrics
+
+
+def test_import_is_lazy_and_needs_no_scikit_learn() -> None:
+    code = (
+        "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.metrics' not in sys.modules; "
+        "assert 'metrics' in dir(sf); sf.metrics.hoyer_sparsity([1, 2]); "
+        "assert 'sklearn' not in sys.modules; assert sf.metrics.__all__"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="no attribute 'metric'"):
+        _ = sf.metric
+
+
+GOOD = np.arange(8.0).reshape(4, 2)
+LABELS = [0, 1, 0, 1]
+
+
+def changed(value: float) -> np.ndarray:
+    S = GOOD.copy()
+    S[2, 1] = value
+    return S
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        metrics.clustering_score,
+        metrics.jaccard_similarity,
+        metrics.match_topics,
+        metrics.inter_label_sparsity,
+    ],
+)
+@pytest.mark.parametrize(
+    ("S", "labels", "error", "message"),
+    [
+        (changed(-1), LABELS, ValueError, r"S\[2, 1\] = -1"),
+        (changed(np.nan), LABELS, ValueError, "S contains NaN; .* Fill the missing"),
+        (sp.csr_array(changed(np.nan)), LABELS, ValueError, "S contains NaN; .* Fill the missing"),
+        (changed(np.inf), LABELS, ValueError, r"S contains infinity at \[2, 1\]"),
+        ([[1.0], [1.0, 2.0]], LABELS, TypeError, "S has dtype object"),
+        (GOOD[0], LABELS, ValueError, "S must have two dimensions"),
+        (GOOD[:, :0], LABELS, ValueError, "S has shape .* at least one row"),
+        (GOOD.astype(str), LABELS, TypeError, "S has dtype <U"),
+        (GOOD, LABELS[:3], ValueError, "holds 3 labels; expected one for each of the 4"),
+        (GOOD, [None] * 4, ValueError, "has no labelled sample"),
+        (GOOD, [0.5, 1, 0, 1], ValueError, "holds 0.5; labels must be text or whole numbers"),
+        (GOOD, [0, np.inf, 0, 1], ValueError, "holds inf"),
+        (GOOD, ["a", 1, "a", 1], TypeError, "labels of one kind"),
+        (GOOD, np.array(LABELS, dtype=complex), TypeError, "labels must be text or integers"),
+    ],
+)
+def test_errors_of_representations(call, S, labels, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call(S, labels)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda m: m.clustering_score(GOOD, LABELS, assignment="best"),
+            ValueError,
+            "assignment must be one of 'hard', 'soft'; got 'best'",
+        ),
+        (
+            lambda m: m.clustering_score(GOOD, np.ones((3, 2))),
+            ValueError,
+            r"truth has shape \(3, 2\); expected \(4, 2\)",
+        ),
+        (lambda m: m.clustering_score(GOOD, np.ones((4, 1))), ValueError, r"truth\.ravel\(\)"),
+        (lambda m: m.match_topics(GOOD, np.zeros((4, 2))), ValueError, "truth has no member"),
+        (lambda m: m.match_topics(GOOD, -GOOD), ValueError, r"truth\[0, 1\] = -1"),
+        (lambda m: m.match_topics(GOOD, np.ones((2, 2, 2))), ValueError, "truth must have one"),
+        (lambda m: m.match_topics(GOOD, [[1], [1, 0], [1], [0]]), TypeError, "truth must hold"),
+        (
+            lambda m: m.match_topics(GOOD, LABELS, normalise="row"),
+            ValueError,
+            "normalise must be one of 'rows', 'columns', 'none'; got 'row'",
+        ),
+        (lambda m: m.match_topics(GOOD, LABELS, threshold=2), ValueError, "threshold must be at"),
+        (lambda m: m.match_topics(GOOD, LABELS, threshold="x"), TypeError, "threshold must be a"),
+        (lambda m: m.match_topics(GOOD, LABELS, unlabelled=[1]), TypeError, "unlabelled must be"),
+        (lambda m: m.hoyer_sparsity([1.0]), ValueError, r"x has shape \(1,\)"),
+        (lambda m: m.hoyer_sparsity(np.ones((2, 2, 2))), ValueError, r"x has shape \(2, 2, 2\)"),
+        (lambda m: m.hoyer_sparsity([1.0, np.nan]), ValueError, "x contains NaN"),
+        (lambda m: m.hoyer_sparsity(["a", "b"]), TypeError, "x has dtype <U1"),
+        (lambda m: m.inter_label_sparsity(GOOD, [1] * 4), ValueError, "one class only, 1"),
+        (lambda m: m.inter_label_sparsity(GOOD, np.eye(4)), ValueError, "labels must have one"),
+        (lambda m: m.inter_label_sparsity(GOOD, sp.eye_array(4)), TypeError, "a sparse matrix"),
+        (lambda m: m.micro_accuracy(LABELS, [1]), ValueError, "holds 4 labels and y_pred 1"),
+        (lambda m: m.macro_accuracy(LABELS, list("abab")), TypeError, "y_true has labels of"),
+        (lambda m: m.micro_accuracy([0, 1], [0, None]), ValueError, r"y_pred\[1\] is missing"),
+        (lambda m: m.micro_accuracy([], []), ValueError, "y_true has no labelled sample"),
+        (lambda m: m.topic_coherence(GOOD), TypeError, "one of components and terms"),
+        (
+            lambda m: m.topic_coherence(GOOD, GOOD, terms=[[0, 1]]),
+            TypeError,
+            "one of components and terms",
+        ),
+        (
+            lambda m: m.topic_coherence(GOOD, np.ones((2, 3))),
+            ValueError,
+            r"components has shape \(2, 3\); expected \(2, 2\)",
+        ),
+        (
+            lambda m: m.topic_coherence(GOOD, [[1.0, 1.0], [1.0, 0.0]]),
+            ValueError,
+            r"components\[1\] has 1 terms",
+        ),
+        (lambda m: m.topic_coherence(GOOD, GOOD, n_terms=1), ValueError, "n_terms must be at"),
+        (lambda m: m.topic_coherence(GOOD, terms=[]), ValueError, "terms holds no topic"),
+        (lambda m: m.topic_coherence(GOOD, terms=[0, 1]), TypeError, r"give \[terms\]"),
+        (lambda m: m.topic_coherence(GOOD, terms=[[0]]), ValueError, r"terms\[0\] is \[0\]"),
+        (lambda m: m.topic_coherence(GOOD, terms=[[1, 1]]), ValueError, "different terms"),
+        (lambda m: m.topic_coherence(GOOD, terms=[[0, 2]]), ValueError, "0 to 1"),
+        (lambda m: m.topic_coherence(GOOD, terms=[[0, 1], [0.5, 1]]), TypeError, "holds 0.5"),
+        (lambda m: m.topic_coherence(GOOD, terms="ab"), TypeError, "got str"),
+        (lambda m: m.topic_coherence(-GOOD, terms=[[0, 1]]), ValueError, r"X\[0, 1\] = -1"),
+        (
+            lambda m: m.topic_coherence(GOOD, terms=[[0, 1]], measure="c_v"),
+            ValueError,
+            "measure must be one of 'npmi', 'umass'",
+        ),
+        (
+            lambda m: m.topic_coherence([[0, 1], [0, 1]], terms=[[0, 1]], measure="umass"),
+            ValueError,
+            "term 0 of topic 0 occurs in no document",
+        ),
+    ],
+)
+def test_errors(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call(metrics)
+
+
+def test_inputs_are_not_modified() -> None:
+    S, T, X = representation(), topic_matrix(), counts()
+    labels = class_numbers().astype(object)
+    labels[2] = None
+    for left, right, data in zip(
+        [S, *sparse_forms(S)], [T, *sparse_forms(T)], [X, *sparse_forms(X)], strict=True
+    ):
+        kept = [Z.copy() for Z in (left, right, data)]
+        for truth in (right, labels):
+            metrics.clustering_score(left, truth, assignment="soft")
+            metrics.clustering_score(left, truth)
+            for normalise in NORMALISATIONS:
+                metrics.match_topics(left, truth, normalise=normalise)
+        metrics.inter_label_sparsity(left, labels)
+        metrics.hoyer_sparsity(left)
+        metrics.topic_coherence(data, terms=[[3, 1, 2]])
+        for Z, copy in zip((left, right, data), kept, strict=True):
+            if not sp.issparse(Z):
+                assert np.array_equal(Z, copy)
+                continue
+            assert np.array_equal(Z.data, copy.data)
+            for name in ("indices", "indptr", "row", "col"):
+                if hasattr(Z, name):
+                    assert np.array_equal(getattr(Z, name), getattr(copy, name))
+    assert labels[2] is None
