@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,92 +13,98 @@ import scipy.sparse as sp
 
 from ._csr_file import CsrFile
 from ._dispatch import kernels
-from ._entries import Csr, SparseEntries, Target
+from ._entries import Csr, Entries, SparseEntries, Target
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class StreamedEntries:
+class StreamedEntries(Entries):
     """Rows of a file."""
 
     file: CsrFile
+    threads: int
+    streamed = True
 
-    def transposed(self, n_threads: int) -> StreamedColumns:
-        return StreamedColumns(self.file, self.file.column_ranges(n_threads))
+    @cached_property
+    def _bounds(self) -> Array:
+        """One range of columns for each thread."""
+        return self.file.column_ranges(self.threads)
+
+    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
+        """Read all rows, a block at a time."""
+        for rows, block in self.file.blocks():
+            yield rows, BlockEntries(block, self.threads, self._bounds)
+
+    def part(self, rows: slice) -> BlockEntries:
+        return BlockEntries(self.file.rows(rows), self.threads, self._bounds)
+
+    def transposed(self) -> ScatteredEntries:
+        return ScatteredEntries(self, self._bounds)
 
     def total(self) -> float:
         return self.file.total
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
         block = self.file.rows(rows)
         return block.indptr, block.indices, block.data
 
-    def product(self, G: Array, to: Target) -> None:
-        for rows, block in self.file.blocks():
-            SparseEntries(block).product(G, to.rows(rows))
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        for rows, block in self.blocks():
+            block.apply(name, None if F is None else F[rows], G, to.rows(rows), *parameters)
 
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        for rows, block in self.file.blocks():
-            SparseEntries(block).ratio(F[rows], G, to.rows(rows))
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self.blocks())
 
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        for rows, block in self.file.blocks():
-            SparseEntries(block).sampled(F[rows], G, to.rows(rows))
 
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return sum(
-            SparseEntries(block).kl_loss(F[rows], G, n_threads)
-            for rows, block in self.file.blocks()
-        )
+class BlockEntries(SparseEntries):
+    """Some rows of a file."""
 
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return sum(
-            SparseEntries(block).kl_unreached(F[rows], G, n_threads)
-            for rows, block in self.file.blocks()
-        )
+    def __init__(self, matrix: sp.csr_array, threads: int, bounds: Array) -> None:
+        super().__init__(matrix, threads)
+        self._bounds = bounds
+
+    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
+        yield slice(0, self.matrix.shape[0]), self
+
+    def transposed(self) -> Entries:
+        return ScatteredEntries(self, self._bounds, streamed=False)
 
 
 @dataclass(frozen=True)
-class StreamedColumns:
-    """The same matrix seen from its columns.  There is no transposed copy: rows are scattered."""
+class ScatteredEntries(Entries):
+    """Rows seen from their columns.  There is no transposed copy: rows are scattered."""
 
-    file: CsrFile
-    bounds: Array  # one range of columns for each thread
+    by_rows: StreamedEntries | BlockEntries
+    bounds: Array
+    streamed: bool = True
 
-    def transposed(self, n_threads: int) -> StreamedEntries:
-        del n_threads
-        return StreamedEntries(self.file)
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.by_rows.threads
+
+    def part(self, rows: slice) -> SparseEntries:
+        blocks = [block.matrix[:, rows] for _, block in self.by_rows.blocks()]
+        return SparseEntries(sp.csr_array(sp.vstack(blocks).T), self.threads)
+
+    def transposed(self) -> Entries:
+        return self.by_rows
 
     def total(self) -> float:
-        return self.file.total
+        return self.by_rows.total()
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some columns of the file as indptr, indices and values."""
-        stacked = sp.vstack([block[:, rows] for _, block in self.file.blocks()], format="csc")
-        return stacked.indptr, stacked.indices, stacked.data
+        """Some columns as indptr, indices and values."""
+        matrix = self.part(rows).matrix
+        return matrix.indptr, matrix.indices, matrix.data
 
-    def product(self, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_product, (), G, to)
-
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_ratio, (F,), G, to)
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_sampled, (F,), G, to)
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return StreamedEntries(self.file).kl_loss(G, F, n_threads)
-
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return StreamedEntries(self.file).kl_unreached(G, F, n_threads)
-
-    def _scatter(
-        self, kernel: Callable[..., None], model: tuple[Array, ...], G: Array, to: Target
-    ) -> None:
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
-        for rows, block in self.file.blocks():
-            csr = (block.indptr, block.indices, block.data)
-            kernel(*csr, *model, G[rows], self.bounds, to.out, to.scale, to.n_threads)
+        kernel = getattr(kernels, f"scatter_{name}")
+        for rows, block in self.by_rows.blocks():
+            model = (G[rows],) if F is None else (F, G[rows])
+            kernel(*block.csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return self.by_rows.sum(name, G, F, *parameters)
