@@ -34,13 +34,13 @@ def descend(
     F: Array,
     P: Array,
     parts: Sequence[Part],
-    allowed: Array | None,
+    support: Array | None,
     sweeps: int,
-    n_threads: int,
+    threads: int,
 ) -> None:
     """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
 
-    `allowed` has 0 where an entry of F must be 0, 1 elsewhere.
+    `support` has 0 where an entry of F must be 0, 1 elsewhere.
     """
     grams, scales = _grams(F, parts)
     patterns = [
@@ -49,26 +49,21 @@ def descend(
         if part.quadratic.entries is not None
     ]
     if not patterns:
-        G = parts[0].G
-        kernels.coordinate_descent(
-            grams, scales, None, None, None, G, P, F, allowed, sweeps, n_threads
-        )
+        rest = None, None, None, parts[0].G, P, F, support
+        kernels.coordinate_descent(grams, scales, *rest, sweeps, threads)
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
     for rows in row_slices(len(F)):
-        indptr, indices, weights = _stacked(patterns, rows, F.dtype)
         kernels.coordinate_descent(
             grams,
             None if scales is None else np.ascontiguousarray(scales[:, rows]),
-            indptr,
-            indices,
-            weights,
+            *_stacked(patterns, rows, F.dtype),
             G,
             P[rows],
             F[rows],
-            None if allowed is None else allowed[rows],
+            None if support is None else support[rows],
             sweeps,
-            n_threads,
+            threads,
         )
 
 

@@ -1,14 +1,15 @@
 """Data that the passes run over: stored entries of a sparse matrix, or a dense array.
 
 Data Z (p x q) is approximated by F G^T.  Each class has a transpose, so that one serves the factor
-of the rows and that of the columns.
+of the rows and that of the columns.  The number of threads is bound to the entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +22,22 @@ Array = npt.NDArray[Any]
 Csr = tuple[Array, Array, Array]
 
 _ROWS_PER_CALL = 4096
+_ENTRIES_PER_BLOCK = 1 << 18  # of a dense array whose weighted copy is made part by part
+_PASSES = {0.0: "product", 1.0: "sampled", -1.0: "ratio"}  # of powers of the model
 
 
-def row_slices(n_rows: int) -> Iterator[slice]:
+def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:
     """Cut rows into calls of the kernels that list or solve rows one by one.
 
     Dense rows are listed a call at a time.
     """
-    for begin in range(0, n_rows, _ROWS_PER_CALL):
-        yield slice(begin, min(begin + _ROWS_PER_CALL, n_rows))
+    for begin in range(0, n_rows, per_call):
+        yield slice(begin, min(begin + per_call, n_rows))
+
+
+def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut the rows of a dense array into blocks that fit a cache."""
+    yield from row_slices(shape[0], max(1, _ENTRIES_PER_BLOCK // max(1, shape[1])))
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,7 @@ class Target:
     """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
     out: Array
-    scale: float
-    n_threads: int
+    scale: float = 1.0
     accumulate: bool = False
 
     def rows(self, rows: slice) -> Target:
@@ -46,71 +53,93 @@ class Target:
         return replace(self, out=self.out[rows])
 
     @property
-    def arguments(self) -> tuple[Array, float, bool, int]:
-        return self.out, self.scale, self.accumulate, self.n_threads
+    def arguments(self) -> tuple[Array, float, bool]:
+        return self.out, self.scale, self.accumulate
+
+    def weighted(self, weights: Array | None, run: Callable[[Target], None]) -> None:
+        """Take the result of `run`, with its rows multiplied by weights; None stands for ones."""
+        if weights is None:
+            run(self)
+            return
+        part = replace(self, out=np.empty_like(self.out), accumulate=False)
+        run(part if self.accumulate else self)
+        if self.accumulate:
+            self.out[...] += weights[:, None] * part.out
+        else:
+            self.out[...] *= weights[:, None]
 
 
-class Entries(Protocol):
+class Entries(ABC):
     """Data over which the kernels run."""
 
-    def transposed(self, n_threads: int) -> Entries: ...
-    def total(self) -> float: ...
-    def csr_rows(self, rows: slice) -> Csr: ...
-    def product(self, G: Array, to: Target) -> None: ...
-    def ratio(self, F: Array, G: Array, to: Target) -> None: ...
-    def sampled(self, F: Array, G: Array, to: Target) -> None: ...
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float: ...
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float: ...
+    threads: int
+
+    @abstractmethod
+    def transposed(self) -> Entries: ...
+    @abstractmethod
+    def total(self) -> float:
+        """Sum of all entries."""
+
+    @abstractmethod
+    def csr_rows(self, rows: slice) -> Csr:
+        """Some rows as indptr, indices and values."""
+
+    @abstractmethod
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        """Run the pass `name` of the kernels; without F it does not depend on the model."""
+
+    @abstractmethod
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        """Return the sum `name` of the kernels over the entries."""
+
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        """(Z .* (F G^T)^exponent) G."""
+        name = _PASSES.get(exponent)
+        if name is None:
+            self.apply("power", F, G, to, float(exponent))
+        else:
+            self.apply(name, F if exponent else None, G, to)
 
 
-class SparseEntries:
+class SparseEntries(Entries):
     """Stored entries of a CSR matrix."""
 
-    def __init__(self, matrix: sp.csr_array) -> None:
+    def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
         self.matrix = matrix
+        self.threads = threads
         self._csr: Csr = kernel_parts(matrix)
 
-    def transposed(self, n_threads: int) -> SparseEntries:
-        return SparseEntries(transposed(self.matrix, n_threads))
+    def transposed(self) -> SparseEntries:
+        return SparseEntries(transposed(self.matrix, self.threads), self.threads)
 
     def total(self) -> float:
         return float(self.matrix.data.sum(dtype=np.float64))
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
         first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
-    def product(self, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_product(indptr, indices, data, G, *to.arguments)
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        model = (G,) if F is None else (F, G)
+        kernel = getattr(kernels, f"sparse_{name}")
+        kernel(*self._csr, *parameters, *model, *to.arguments, self.threads)
 
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_ratio(indptr, indices, data, F, G, *to.arguments)
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        indptr, indices, data = self._csr
-        kernels.sparse_sampled(indptr, indices, data, F, G, *to.arguments)
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.sparse_kl_loss(*self._csr, F, G, n_threads))
-
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.sparse_kl_unreached(*self._csr, F, G, n_threads))
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"sparse_{name}")
+        return float(kernel(*self._csr, *parameters, F, G, self.threads))
 
 
 @dataclass(frozen=True)
-class DenseEntries:
+class DenseEntries(Entries):
     """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
 
     array: Array
+    threads: int = 1
     mask: bool = False
 
-    def transposed(self, n_threads: int) -> DenseEntries:
-        del n_threads
-        return DenseEntries(self.array.T, self.mask)
+    def transposed(self) -> DenseEntries:
+        return replace(self, array=self.array.T)
 
     def total(self) -> float:
         if self.mask:
@@ -118,24 +147,69 @@ class DenseEntries:
         return float(np.nansum(self.array, dtype=np.float64))
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
         block = self.array[rows]
         if self.mask:
             block = (~np.isnan(block)).astype(block.dtype)
         csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
         return csr.indptr, csr.indices, csr.data
 
-    def product(self, G: Array, to: Target) -> None:
-        kernels.dense_product(self.array, self.mask, G, *to.arguments)
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        if self.mask and name == "ratio":
+            name, parameters = "power", (-1.0,)
+        data = (self.array,) if name == "ratio" else (self.array, self.mask)
+        model = (G,) if F is None else (F, G)
+        kernel = getattr(kernels, f"dense_{name}")
+        kernel(*data, *parameters, *model, *to.arguments, self.threads)
 
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        kernels.dense_ratio(self.array, F, G, *to.arguments)
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"dense_{name}")
+        return float(kernel(self.array, *parameters, F, G, self.threads))
 
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        kernels.dense_sampled(self.array, self.mask, F, G, *to.arguments)
 
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.dense_kl_loss(self.array, F, G, n_threads))
+@dataclass(frozen=True)
+class WeightedEntries(Entries):
+    """``rows columns^T .* Z`` for a dense Z, without an array of its size; None stands for ones."""
 
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return float(kernels.dense_kl_unreached(self.array, F, G, n_threads))
+    entries: DenseEntries
+    rows: Array | None
+    columns: Array | None
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.entries.threads
+
+    def transposed(self) -> WeightedEntries:
+        return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
+
+    def block(self, rows: slice) -> DenseEntries:
+        """Return some rows, weighted."""
+        array = self.entries.array[rows]
+        if self.entries.mask:
+            array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))
+        if self.columns is not None:
+            array = array * self.columns
+        if self.rows is not None:
+            array = array * self.rows[rows, None]
+        return DenseEntries(array, self.threads)
+
+    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
+        for rows in block_slices(self.entries.array.shape):
+            yield rows, self.block(rows)
+
+    def total(self) -> float:
+        return sum(block.total() for _, block in self._blocks())
+
+    def csr_rows(self, rows: slice) -> Csr:
+        return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        if F is None and self.columns is not None:
+            G = self.columns[:, None] * G
+        if F is None or self.columns is None:
+            to.weighted(self.rows, lambda part: self.entries.apply(name, F, G, part, *parameters))
+            return
+        for rows, block in self._blocks():
+            block.apply(name, F[rows], G, to.rows(rows), *parameters)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

@@ -131,12 +131,12 @@ def factorize(
     units, init = units.taking(init, X.dtype)
     support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
 
-    factors = stored(*start(init, X, data, labels, rank, rng, threads, support, X_weights))
-    related = relations(data, labels, weight, factors, threads, units)
-    allowed = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
+    factors = stored(*start(init, X, data, labels, rank, rng, support, X_weights))
+    related = relations(data, labels, weight, factors, units)
+    kept = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
     if support is not None:
-        allowed["S"] = padded(support, X.dtype)
-    result = loop.run(Problem(factors, related, threads, allowed), rank, units)
+        kept["S"] = padded(support, X.dtype)
+    result = loop.factorize(Problem(factors, related, kept), rank, units)
     if labels is None:
         return result
     if weight is None:
@@ -191,7 +191,7 @@ def objective(
     units = units if labels is None else units.weighing(weight)
     units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
     factors = stored(S, A, rest[0] if rest else None)
-    total = value(relations(data, labels, weight, factors, threads, units), factors, threads)
+    total = value(relations(data, labels, weight, factors, units), factors)
     return units.value(total)
 
 

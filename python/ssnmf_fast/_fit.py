@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ._problem import Problem, Solver
+from ._problem import SOLVERS, Problem, Solver
 from ._progress import verbose_progress
-from ._solver import Objective, Run, State, minimise
+from ._solver import Run, State, Steps, minimise, steps_of
 from ._units import Units
 from ._validation import check_integer, check_option, check_real
 
 Array = npt.NDArray[Any]
-SOLVERS = ("auto", "mm", "mu", "hals")
+Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
+
 CHECK_EVERY = 10
 
 
@@ -61,16 +62,9 @@ class Factorization:
         )
 
 
-class Reported(Objective, Protocol):
-    """A problem whose factors a callback may see."""
-
-    @property
-    def factors(self) -> dict[str, Array]: ...
-
-
 @dataclass(frozen=True)
 class FitLoop:
-    """What every model says of its loop."""
+    """Parameters of the fit loop."""
 
     solver: Solver
     max_iter: int
@@ -92,80 +86,67 @@ class FitLoop:
         most = check_integer(max_iter, "max_iter", 0)
         return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
 
-    def run(self, problem: Problem, rank: int, units: Units | None = None) -> Factorization:
-        """Update A, then B where there is one, then S, until the loop stops.
-
-        What is reported and returned is in the user's units.
-        """
-        order = ("A", "B", "S") if "B" in problem.factors else ("A", "S")
+    def factorize(self, problem: Problem, rank: int, units: Units | None = None) -> Factorization:
+        """Fit the factors S, A and, where there is one, B; the result is in the user's units."""
         units = units or Units()
-        run = self.minimise(problem, order, rank, units=units, unreached=problem.unreached())
-        return _result(problem.factors, rank, run, units)
+        shown = named(problem.factors, rank, units)
+        steps = steps_of(problem, self.solver)
+        run = self.run(steps, shown, units=units, unreached=problem.unreached())
+        factors = {
+            name: None if F is None else np.ascontiguousarray(F) for name, F in shown().items()
+        }
+        objective = [(step, units.value(value)) for step, value in run.objective]
+        return Factorization(
+            **factors,  # type: ignore[arg-type]
+            objective=objective,
+            n_iter=run.n_iter,
+            converged=run.converged,
+        )
 
-    def minimise(
+    def run(
         self,
-        problem: Reported,
-        order: Sequence[str],
-        rank: int,
+        steps: Steps,
+        shown: Shown,
         burn_in: int | None = None,
         units: Units | None = None,
         unreached: float = 0.0,
     ) -> Run:
         """Run the loop; with a burn-in the stopping rule applies to what comes after it."""
-        units = units or Units()
         with verbose_progress(self.verbose, self.max_iter) as progress:
+            observers = [observer for observer in (self.callback, progress) if observer is not None]
+
+            def check(iteration: int, value: float) -> bool:
+                value = value if units is None else units.value(value)
+                views = {name: _view(F) for name, F in shown().items()}
+                state = State(iteration, value, views)
+                answers = [observer(state) for observer in observers]  # of all, before any stops
+                return any(answers)
+
             return minimise(
-                problem,
-                order,
-                self.solver,
+                steps,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 check_every=CHECK_EVERY,
-                check=_reporter(problem.factors, rank, units, self.callback, progress),
-                settling=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
+                check=check if observers else None,
+                burn_in=0 if burn_in is None else burn_in + CHECK_EVERY - 1,
                 unreached=unreached,
             )
 
 
-def _reporter(
-    factors: dict[str, Array],
-    rank: int,
-    units: Units,
-    *callbacks: Callable[[State], Any] | None,
-) -> Callable[[int, float], bool]:
-    """Return what the loop calls after every evaluation of the objective."""
-    observers = [callback for callback in callbacks if callback is not None]
-    if not observers:
-        return lambda iteration, value: False
+def named(factors: Mapping[str, Array], rank: int, units: Units | None = None) -> Shown:
+    """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
+    units = units or Units()
 
-    def check(iteration: int, value: float) -> bool:
-        views = {name: _view(units.factor(name, F[:, :rank])) for name, F in factors.items()}
-        state = State(
-            iteration,
-            units.value(value),
-            views["S"],
-            views["A"].T,
-            views["B"].T if "B" in views else None,
-        )
-        answers = [observer(state) for observer in observers]  # all of them, before any stops
-        return any(answers)
+    def shown() -> Mapping[str, Array | None]:
+        views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
+        return {"B": None} | {name: F if name == "S" else F.T for name, F in views.items()}
 
-    return check
+    return shown
 
 
-def _view(factor: Array) -> Array:
+def _view(factor: Array | None) -> Array | None:
+    if factor is None:
+        return None
     view = factor[:]
     view.flags.writeable = False
     return view
-
-
-def _result(factors: dict[str, Array], rank: int, run: Run, units: Units) -> Factorization:
-    of = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
-    return Factorization(
-        S=np.ascontiguousarray(of["S"]),
-        A=np.ascontiguousarray(of["A"].T),
-        B=np.ascontiguousarray(of["B"].T) if "B" in of else None,
-        objective=[(step, units.value(value)) for step, value in run.objective],
-        n_iter=run.n_iter,
-        converged=run.converged,
-    )

@@ -1,7 +1,8 @@
-"""Linear images of factors: data that meet sums of rows of a factor, not the rows themselves."""
+"""What data see of factors: a factor, a linear map of one, or the products of several."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,13 +14,12 @@ import scipy.sparse as sp
 from ._arrays import aligned_zeros
 from ._entries import SparseEntries, Target
 from ._terms import Term
-from ._weight_forms import Separable, is_unweighted
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Image:
+class LinearMap:
     """``M F`` for a nonnegative sparse M (p x n): a term approximates its data by (M F) G^T.
 
     For data Z ~ (M F) G^T the pair of F is M^T times the pair of M F.  The separable majorisers of
@@ -32,15 +32,15 @@ class Image:
     backward: SparseEntries
 
     @classmethod
-    def by(cls, matrix: sp.csr_array, n_threads: int) -> Image:
-        """Return the image under a matrix, (p, n)."""
-        forward = SparseEntries(matrix)
-        return cls(forward, forward.transposed(n_threads))
+    def by(cls, matrix: sp.csr_array, threads: int) -> LinearMap:
+        """Return the map by a matrix, (p, n)."""
+        forward = SparseEntries(matrix, threads)
+        return cls(forward, forward.transposed())
 
-    def of(self, F: Array, n_threads: int) -> Array:
+    def of(self, F: Array) -> Array:
         """M F, by rows, (p, R)."""
         out = aligned_zeros((self.forward.matrix.shape[0], F.shape[1]), F.dtype)
-        self.forward.product(F, Target(out, 1.0, n_threads))
+        self.forward.apply("product", None, F, Target(out))
         return out
 
     @cached_property
@@ -48,35 +48,47 @@ class Image:
         """Column sums of M, (n,)."""
         return np.asarray(self.backward.matrix.sum(axis=1), dtype=self.backward.matrix.dtype)
 
-    def pull(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
+    def pair(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
         """Give the pair (P, N) of F: M^T times that of M F."""
         pull = aligned_zeros(MF.shape, MF.dtype)
-        term.pull_up(MF, G, Target(pull, 1.0, up.n_threads))
-        self.backward.product(pull, up)
-        if term.loss == "kullback-leibler" and is_unweighted(term.form):
-            Separable(rows=self._weights).kl(G, down)  # all rows of N of M F are equal
+        term.P(MF, G, Target(pull))
+        self.backward.apply("product", None, pull, up)
+        form = term.form.mapped(self._weights)
+        if term.loss.model_free and form is not None:
+            term.loss.N(form, up.out, G, down)
             return
-        term.pull_down(MF, G, Target(pull, 1.0, down.n_threads))
-        self.backward.product(pull, down)
+        term.N(MF, G, Target(pull))
+        self.backward.apply("product", None, pull, down)
 
 
-class Seen:
-    """What data see of factors: the factors themselves, or their images, each made once."""
+class MappedFactors:
+    """Factors as data see them; what is made of them is kept until they change."""
 
-    def __init__(self, factors: dict[str, Array], n_threads: int) -> None:
+    def __init__(self, factors: Mapping[str, Array]) -> None:
         self._factors = factors
-        self._n_threads = n_threads
-        self._made: dict[tuple[str, int], Array] = {}
+        self._made: dict[tuple[Any, ...], Array] = {}
 
-    def of(self, name: str, image: Image | None) -> Array:
-        """Return a factor, or its image."""
-        if image is None:
-            return self._factors[name]
-        key = name, id(image)
+    def of(self, names: Sequence[str], linear: LinearMap | None = None) -> Array:
+        """Return a factor, its image under a map, or the products of the rows of several.
+
+        Of several, row (i, j, ...) is the product of row i of the first, row j of the second and so
+        on, the last index running fastest.  The map is that of the first.
+        """
+        if len(names) == 1 and linear is None:
+            return self._factors[names[0]]
+        key = (id(linear), *names)
         if key not in self._made:
-            self._made[key] = image.of(self._factors[name], self._n_threads)
+            first, *others = (self._factors[name] for name in names)
+            made = first if linear is None else linear.of(first)
+            for factor in others:
+                out = aligned_zeros((len(made) * len(factor), factor.shape[1]), factor.dtype)
+                shape = len(made), len(factor), factor.shape[1]
+                np.multiply(made[:, None], factor, out=out.reshape(shape))
+                made = out
+            self._made[key] = made
         return self._made[key]
 
-    def changed(self) -> None:
-        """Forget the images: factors have changed."""
-        self._made.clear()
+    def changed(self, name: str | None = None) -> None:
+        """Forget what was made of a factor, or of all."""
+        for key in [key for key in self._made if name is None or name in key[1:]]:
+            del self._made[key]

@@ -11,12 +11,14 @@ import scipy.sparse as sp
 from ._arrays import padded
 from ._csr import with_values
 from ._csr_file import CsrFile
+from ._losses import FROBENIUS
 from ._operators import MatrixOperator
 from ._problem import Problem, Relation
 from ._randomized_svd import truncated_svd
-from ._solver import minimise
-from ._terms import Term, build_term, weight_total
+from ._solver import minimise, steps_of
+from ._terms import Term
 from ._validation import check_factor, check_option
+from ._weights import build_term
 
 Array = npt.NDArray[Any]
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
@@ -28,13 +30,6 @@ _LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
 _FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
-def _mean(term: Term) -> float:
-    """Weighted mean of the data; 1 for data that is zero or has no weight, where any scale does."""
-    weight = weight_total(term)
-    mean = term.entries.total() / weight if weight > 0 else 0.0
-    return mean if mean > 0 else 1.0
-
-
 def start(
     init: Any,
     X: Any,
@@ -42,7 +37,6 @@ def start(
     labels: Term | None,
     rank: int,
     rng: np.random.Generator,
-    n_threads: int,
     support: Array | None = None,
     X_weights: Any = None,
 ) -> tuple[Array, Array, Array | None]:
@@ -63,10 +57,10 @@ def start(
         return S if support is None else S * support, A, B
     name = _chosen(init, X, data)
     if name == "least-squares":
-        S, A = _least_squares(X, X_weights, rank, rng, support, n_threads)
-        S *= _ratio(_mean(data), float(S.mean(axis=0) @ A.mean(axis=1)))
+        S, A = _least_squares(X, X_weights, data.threads, rank, rng, support)
+        S *= _ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
     else:
-        S, A = _drawn(name, X, data, rank, rng, n_threads)
+        S, A = _drawn(name, X, data, rank, rng)
         S = _within(S, support)
     B = None if labels is None else _start_B(S, labels, rng)
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
@@ -77,7 +71,7 @@ def _chosen(init: str, X: Any, data: Term) -> str:
     check_option(init, "init", INITS)
     on_disk = isinstance(X, CsrFile)
     if init == "auto":
-        return "random" if data.loss == "frobenius" or on_disk else "least-squares"
+        return "random" if on_disk else data.loss.start
     if init in ("nndsvda", "least-squares") and on_disk:
         raise ValueError(
             f"init={init!r} needs X in memory, and it is on disk; use 'random' or 'random-acol', "
@@ -87,12 +81,12 @@ def _chosen(init: str, X: Any, data: Term) -> str:
 
 
 def _drawn(
-    init: str, X: Any, data: Term, rank: int, rng: np.random.Generator, n_threads: int
+    init: str, X: Any, data: Term, rank: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return S and A of a start by name, float64."""
-    mean = _mean(data)
+    mean = data.mean()
     if init == "nndsvda":
-        return _nndsvda(X, rank, mean, rng, n_threads)
+        return _nndsvda(X, rank, mean, rng, data.threads)
     if init == "random-acol":
         A = _random_rows(X, rank, rng) + 0.01 * mean
         S = rng.random((data.shape[0], rank))
@@ -102,7 +96,7 @@ def _drawn(
 
 def _uniform(data: Term, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
     n, m = data.shape
-    scale = 2 * np.sqrt(_mean(data) / rank)
+    scale = 2 * np.sqrt(data.mean() / rank)
     return scale * rng.random((n, rank)), scale * rng.random((rank, m))
 
 
@@ -117,31 +111,24 @@ def _within(S: Array, support: Array | None) -> Array:
 def _least_squares(
     X: Any,
     X_weights: Any,
+    threads: int,
     rank: int,
     rng: np.random.Generator,
     support: Array | None,
-    n_threads: int,
 ) -> tuple[Array, Array]:
     """Return the squares of factors that were fitted to the square roots of X, float64.
 
     Errors of the roots of counts are all of about one size, so that least squares suit them.  They
     soon find coherent topics, and a Kullback-Leibler loss ends in topics near those of its start.
     """
-    data = build_term(_roots(X), X_weights, "frobenius", "X")
+    data = build_term(_roots(X), X_weights, FROBENIUS, "X", threads)
     S, A = _uniform(data, rank, rng)
     S = _within(S, support)
     factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
-    allowed = {} if support is None else {"S": padded(support, X.dtype)}
-    problem = Problem(factors, [Relation("S", "A", data)], n_threads, allowed)
-    minimise(
-        problem,
-        ("A", "S"),
-        "auto",
-        max_iter=_LEAST_SQUARES_STEPS,
-        tol=0,
-        check_every=_LEAST_SQUARES_STEPS,
-        check=lambda iteration, value: False,
-    )
+    kept = {} if support is None else {"S": padded(support, X.dtype)}
+    problem = Problem(factors, [Relation(("S", "A"), data)], kept)
+    steps, n = steps_of(problem, "auto"), _LEAST_SQUARES_STEPS
+    minimise(steps, max_iter=n, tol=0, check_every=n)
     squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
     if not all(F.mean() > 0 for F in squares):
         return S**2, A**2  # there was nothing to fit
@@ -156,7 +143,7 @@ def _roots(X: Any) -> Any:
 def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
     """Uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
-    return B * _ratio(_mean(labels), float(S.mean(axis=0) @ B.mean(axis=1)))
+    return B * _ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
 
 
 def _ratio(wanted: float, found: float) -> float:
@@ -206,12 +193,12 @@ def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
 
 
 def _nndsvda(
-    X: Any, rank: int, mean: float, rng: np.random.Generator, n_threads: int
+    X: Any, rank: int, mean: float, rng: np.random.Generator, threads: int
 ) -> tuple[Array, Array]:
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
     kept = min(rank, *X.shape)
-    operator = MatrixOperator(X, n_threads)
-    U, singular, Vt = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng, n_threads)
+    operator = MatrixOperator(X, threads)
+    U, singular, Vt = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)
     S = np.zeros((X.shape[0], rank))
     A = np.zeros((rank, X.shape[1]))
     for j in range(len(singular)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,12 @@ import scipy.sparse as sp
 
 from ._arrays import padded
 from ._csr_file import check_data
+from ._losses import loss_named
 from ._problem import Relation, unreached, value
-from ._terms import LOSSES, Loss, Term, build_term
+from ._terms import Term
 from ._units import Units, exponent_of, scaled
 from ._validation import check_matrix, check_option, check_real
+from ._weights import build_term
 
 Array = npt.NDArray[Any]
 
@@ -34,15 +36,13 @@ def terms(
 
     X and the terms are in the units that are returned.
     """
-    check_option(reconstruction, "reconstruction", LOSSES)
-    check_option(supervision, "supervision", LOSSES)
+    losses = loss_named(reconstruction, "reconstruction"), loss_named(supervision, "supervision")
     X = check_data(X, threads)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; needed is at least one sample and one feature.")
-    losses = reconstruction, supervision
     x = exponent_of(X, "X")
     X = scaled(X, -x)
-    data = build_term(X, X_weights, cast(Loss, reconstruction), "X")
+    data = build_term(X, X_weights, losses[0], "X", threads)
     if Y is None:
         if Y_weights is not None:
             raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
@@ -56,7 +56,7 @@ def terms(
     if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
         Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
     y = exponent_of(Y, "Y")
-    labels = build_term(scaled(Y, -y), Y_weights, cast(Loss, supervision), "Y")
+    labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
     return X, data, labels, Units.of(x, y, losses, labels=True)
 
 
@@ -81,25 +81,24 @@ def relations(
     labels: Term | None,
     weight: float | None,
     factors: dict[str, Array],
-    threads: int,
     units: Units | None = None,
 ) -> list[Relation]:
     """Return the relations of X and, where there are labels, of Y.
 
     Without a weight, the supervision is weighed so that both losses are equal at the factors.
     """
-    X = Relation("S", "A", data)
+    X = Relation(("S", "A"), data)
     if labels is None:
         return [X]
-    Y = Relation("S", "B", labels)
+    Y = Relation(("S", "B"), labels)
     if weight is not None and units is not None:
         of_x, of_y = units.coefficients(weight)
         return [replace(X, coefficient=of_x), replace(Y, coefficient=of_y)]
-    return balance_weight([X, Y], weight, factors, threads)
+    return balance_weight([X, Y], weight, factors)
 
 
 def balance_weight(
-    related: list[Relation], weight: float | None, factors: dict[str, Array], threads: int
+    related: list[Relation], weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
     """Weigh the second of two relations: so that both losses are equal, without a weight.
 
@@ -107,8 +106,7 @@ def balance_weight(
     """
     if weight is None:
         losses = [
-            value([relation], factors, threads) - unreached([relation], factors, threads)
-            for relation in related
+            value([relation], factors) - unreached([relation], factors) for relation in related
         ]
         weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
     return [related[0], replace(related[1], coefficient=weight)]

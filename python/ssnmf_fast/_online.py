@@ -13,13 +13,14 @@ from ._csr_file import CsrFile
 from ._descent import Part, descend
 from ._dispatch import kernels
 from ._initialise import start
+from ._losses import multiply
 from ._model import check_weight, relations, terms
-from ._problem import Problem, Relation
+from ._problem import Problem
 from ._random import generator
 from ._terms import Term
 from ._threads import resolve_threads
 from ._validation import check_integer, check_real
-from ._weight_forms import Quadratic, Separable
+from ._weight_forms import Quadratic
 
 Array = npt.NDArray[Any]
 
@@ -28,11 +29,11 @@ _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
 @dataclass
 class _Evidence:
-    """What batches say of a factor F with rows f.
+    """What batches say of a factor F with rows f: a sum of functions of f.
 
-    Frobenius:         sum of f K f^T + a f^2 - 2 b f, with one curvature K for all rows where the
-                       batch has no weights of its own, else with the majoriser a
-    Kullback-Leibler:  sum of a f - b log f, the majoriser
+    f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
+    of its own; else the majoriser, whose derivative is a multiple of ``a f^p - b f^q`` for the
+    exponents (p, q) of the loss.
     """
 
     b: Array
@@ -101,12 +102,16 @@ class Online:
                     "it back, or make a new estimator, for example by sklearn.base.clone."
                 )
 
-    def step(self, data: Term, labels: Term | None, keep: float, n_threads: int) -> float:
+    def step(self, data: Term, labels: Term | None, keep: float) -> float:
         """Learn from one batch; returns the estimated objective per sample.
 
         `keep` is the share of the weight of earlier batches that remains.
         """
-        problem = self._problem(data, labels, n_threads)
+        factors = {"S": _flat(data, self.factors["A"]), **self.factors}
+        related = relations(data, labels, self.weight, factors)
+        if labels is not None:
+            self.weight = related[1].coefficient
+        problem = Problem(factors, related)
         evidence: dict[str, _Evidence] = {}
         for _ in range(_ROUNDS):
             for _ in range(_UPDATES_OF_S):
@@ -124,48 +129,43 @@ class Online:
         self.n_steps += 1
         return self.mean_loss
 
-    def _problem(self, data: Term, labels: Term | None, n_threads: int) -> Problem:
-        factors = {"S": _flat(data, self.factors["A"]), **self.factors}
-        related: list[Relation] = relations(data, labels, self.weight, factors, n_threads)
-        if labels is not None:
-            self.weight = related[1].coefficient
-        return Problem(factors, related, n_threads)
-
     def _new_evidence(self, problem: Problem, name: str) -> _Evidence:
         F = self.factors[name]
         ((term, *_),) = problem.sides[name]
-        one_gram = isinstance(term.form, Separable) and term.form.rows is None
-        if term.loss == "frobenius" and one_gram:
-            up, (part,) = problem.quadratic(name)
-            return _Evidence(up.copy(), K=part.quadratic.gram)
-        ((loss, (up, down)),) = problem.pulls(name).items()
-        if loss == "kullback-leibler":
-            return _Evidence(F * up, a=down.copy())
-        return _Evidence(up.copy(), a=_ratio(down, F))
+        if term.gram and term.form.equal_rows:
+            P, (part,) = problem.quadratic(name)
+            return _Evidence(P.copy(), K=part.quadratic.gram)
+        ((loss, (P, N)),) = problem.pairs(name).items()
+        p, q = loss.exponents
+        return _Evidence(_times(P, F, -q), a=_times(N, F, -p))
 
     def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
         """Go to the minimiser of what the evidence says, or towards it."""
-        F, threads = self.factors[name], problem.n_threads
-        ((term, other, *_),) = problem.sides[name]
+        F, threads = self.factors[name], problem.threads
+        ((term, far, *_),) = problem.sides[name]
+        p, q = term.loss.exponents
         b, a, K = evidence.b, evidence.a, evidence.K
         alive = F > 0
-        if term.loss == "kullback-leibler":
-            kernels.update(F, None, None, _ratio(b, F), a, "mm", 0.0, threads)
-        elif a is None:
-            part = Part(Quadratic(K), 1.0, problem.factors[other])
-            descend(F, b, [part], None, _SWEEPS, threads)
+        if a is None:
+            descend(
+                F, b, [Part(Quadratic(K), 1.0, problem.factors[far[0]])], None, _SWEEPS, threads
+            )
         else:
-            down = a * F
+            N = _times(a, F, p)
             if K is not None:
-                kernels.multiply(F, K, None, down, 1.0, True, threads)
-            kernels.update(F, b, down, None, None, "mm", 0.0, threads)
+                kernels.multiply(F, K, None, N, 1.0, True, threads)
+            multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, threads)
         # What no batch has held so far must be able to come back from a later one.
         F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
 
 
-def _ratio(x: Array, F: Array) -> Array:
-    """x / F, and 0 where F is 0."""
-    return np.divide(x, F, out=np.zeros_like(F), where=F > 0)
+def _times(x: Array, F: Array, exponent: float) -> Array:
+    """x F^exponent, a new array; 0 where F is 0."""
+    if exponent == -1:
+        return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
+    power = F if exponent == 1 else np.power(F, exponent, out=np.zeros_like(F), where=F > 0)
+    product: Array = x.copy() if exponent == 0 else x * power
+    return product
 
 
 def _flat(data: Term, A: Array) -> Array:
@@ -218,10 +218,10 @@ def learn_batch(
         settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
         rng = generator(random_state)
-        _, A, B = start(init, X, data, labels, rank, rng, threads, X_weights=X_weights)
+        _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)
         online = Online.resumed(A, B)
     online.settle(settings)
     if online.weight is None:
         online.weight = weight
-    online.step(data, labels, keep, threads)
+    online.step(data, labels, keep)
     return online

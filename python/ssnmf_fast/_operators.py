@@ -1,4 +1,4 @@
-"""Matrices that are known by their products with thin ones: what a randomized SVD needs.
+"""Linear operators, used only through products with tall-skinny matrices: for randomized SVDs.
 
 Thin matrices are stored as the kernels want them, with padded columns (:mod:`ssnmf_fast._arrays`).
 """
@@ -28,6 +28,8 @@ class Operator(Protocol):
     def shape(self) -> tuple[int, int]: ...
     @property
     def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def threads(self) -> int: ...
     def times(self, V: Array) -> Array:
         """X V, (n x C)."""
         ...
@@ -40,12 +42,12 @@ class Operator(Protocol):
 class MatrixOperator:
     """A dense array (NaN counts as 0) or a CSR matrix; the transpose of the latter is a copy."""
 
-    def __init__(self, X: Any, n_threads: int) -> None:
+    def __init__(self, X: Any, threads: int) -> None:
         self.shape: tuple[int, int] = X.shape
         self.dtype: np.dtype[Any] = X.dtype
-        self._n_threads = n_threads
-        self._rows: Entries = SparseEntries(X) if sp.issparse(X) else DenseEntries(X)
-        self._columns = self._rows.transposed(n_threads)
+        self.threads = threads
+        entries: Entries = SparseEntries(X, threads) if sp.issparse(X) else DenseEntries(X, threads)
+        self._rows, self._columns = entries, entries.transposed()
 
     def times(self, V: Array) -> Array:
         return self._product(self._rows, self.shape[0], V)
@@ -55,7 +57,7 @@ class MatrixOperator:
 
     def _product(self, entries: Entries, n_rows: int, V: Array) -> Array:
         out = aligned_zeros((n_rows, V.shape[1]), self.dtype)
-        entries.product(V, Target(out, 1.0, self._n_threads))
+        entries.apply("product", None, V, Target(out))
         return out
 
 
@@ -91,7 +93,7 @@ class SparseOperator:
 
     pattern: Pattern
     values: Array
-    n_threads: int
+    threads: int
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -104,13 +106,13 @@ class SparseOperator:
     def times(self, V: Array) -> Array:
         out = aligned_zeros((self.shape[0], V.shape[1]), self.dtype)
         csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.sparse_product(*csr, V, out, 1.0, False, self.n_threads)
+        kernels.sparse_product(*csr, V, out, 1.0, False, self.threads)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = aligned_zeros((self.shape[1], U.shape[1]), self.dtype)
         csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.scatter_product(*csr, U, self.pattern.ranges, out, 1.0, self.n_threads)
+        kernels.scatter_product(*csr, U, self.pattern.ranges, out, 1.0, self.threads)
         return out
 
 
@@ -130,6 +132,10 @@ class _SparsePlusThin:
     def dtype(self) -> np.dtype[Any]:
         return self.sparse.dtype
 
+    @property
+    def threads(self) -> int:
+        return self.sparse.threads
+
 
 @dataclass(frozen=True)
 class SparsePlusLowRank(_SparsePlusThin):
@@ -139,14 +145,12 @@ class SparsePlusLowRank(_SparsePlusThin):
 
     def times(self, V: Array) -> Array:
         out = self.sparse.times(V)
-        n_threads = self.sparse.n_threads
-        add_times(out, self.left, cross(self.right, V, n_threads), n_threads, self.scale)
+        add_times(out, self.left, cross(self.right, V, self.threads), self.threads, self.scale)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = self.sparse.transposed_times(U)
-        n_threads = self.sparse.n_threads
-        add_times(out, self.right, cross(self.left, U, n_threads), n_threads, self.scale)
+        add_times(out, self.right, cross(self.left, U, self.threads), self.threads, self.scale)
         return out
 
 
@@ -221,12 +225,10 @@ class MappedLowRank(_SparsePlusThin):
 
     def times(self, V: Array) -> Array:
         out = self.sparse.times(V)
-        threads = self.sparse.n_threads
-        kernels.mapped_product(self.left, self.right, V, *self.shrink, out, threads)
+        kernels.mapped_product(self.left, self.right, V, *self.shrink, out, self.threads)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = self.sparse.transposed_times(U)
-        threads = self.sparse.n_threads
-        kernels.mapped_product(self.right, self.left, U, *self.shrink, out, threads)
+        kernels.mapped_product(self.right, self.left, U, *self.shrink, out, self.threads)
         return out

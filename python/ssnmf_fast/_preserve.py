@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._fit import Factorization, FitLoop
-from ._image import Image
+from ._image import LinearMap
 from ._initialise import start
 from ._model import balance_weight, check_weight, stored, terms
 from ._problem import Problem, Relation
 from ._random import generator
-from ._terms import Loss, build_term
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix, check_option
+from ._weights import build_term
 
 Array = npt.NDArray[Any]
 
@@ -51,19 +51,19 @@ def factorize_preserving(
     weight = None if automatic else _weight(supervision_weight)
     X, data, _, units = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
     mixing = _mixing(alpha, X)
-    preserved = build_term(mixing @ X, None, cast(Loss, reconstruction), "X")
+    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     if automatic:
         total = preserved.entries.total()
         weight = data.entries.total() / total if total > 0 else 1.0
 
     units, init = units.taking(init, X.dtype)
-    factors = stored(*start(init, X, data, None, rank, rng, threads, X_weights=X_weights))
+    factors = stored(*start(init, X, data, None, rank, rng, X_weights=X_weights))
     related = [
-        Relation("S", "A", data),
-        Relation("S", "A", preserved, image=Image.by(mixing, threads)),
+        Relation(("S", "A"), data),
+        Relation(("S", "A"), preserved, map=LinearMap.by(mixing, threads)),
     ]
-    related = balance_weight(related, weight, factors, threads)
-    return loop.run(Problem(factors, related, threads), rank, units), related[1].coefficient
+    related = balance_weight(related, weight, factors)
+    return loop.factorize(Problem(factors, related), rank, units), related[1].coefficient
 
 
 def _weight(given: Any) -> float | None:

@@ -23,15 +23,15 @@ def sketch(n_rows: int, columns: int, dtype: Any, rng: np.random.Generator) -> A
     return padded(rng.standard_normal((n_rows, columns)), dtype)
 
 
-def orthonormal(A: Array, columns: int, n_threads: int) -> Array:
+def orthonormal(A: Array, columns: int, threads: int) -> Array:
     """Replace the first columns of A by an orthonormal basis, in place; return R."""
     R = np.empty((columns, columns), dtype=A.dtype)
-    kernels.tall_qr(A, columns, R, n_threads)
+    kernels.tall_qr(A, columns, R, threads)
     return R
 
 
 def leading_triplets(
-    X: Operator, sketched: Array, columns: int, n_power: int, n_threads: int
+    X: Operator, sketched: Array, columns: int, n_power: int
 ) -> tuple[Array, Array, Array]:
     """Return U (n x C), singular values (`columns`) and V (m x C) of X within a row space.
 
@@ -41,23 +41,23 @@ def leading_triplets(
     Q = sketched
     for _ in range(n_power):
         Y = X.times(Q)
-        orthonormal(Y, columns, n_threads)
+        orthonormal(Y, columns, X.threads)
         Q = X.transposed_times(Y)
-        orthonormal(Q, columns, n_threads)
+        orthonormal(Q, columns, X.threads)
     if n_power == 0:
         Q = Q.copy()
-        orthonormal(Q, columns, n_threads)
+        orthonormal(Q, columns, X.threads)
     B = X.times(Q)
-    R = orthonormal(B, columns, n_threads)
+    R = orthonormal(B, columns, X.threads)
     left, singular, right = svd(R)
-    return _rotated(B, left, n_threads), singular, _rotated(Q, right.T, n_threads)
+    return _rotated(B, left, X.threads), singular, _rotated(Q, right.T, X.threads)
 
 
-def _rotated(Q: Array, rotation: Array, n_threads: int) -> Array:
+def _rotated(Q: Array, rotation: Array, threads: int) -> Array:
     columns = len(rotation)
     whole = np.zeros((Q.shape[1], Q.shape[1]), dtype=Q.dtype)  # the padding stays zero
     whole[:columns, :columns] = rotation
-    return times(Q, whole, n_threads)
+    return times(Q, whole, threads)
 
 
 def randomized_svd(
@@ -132,7 +132,7 @@ def randomized_svd(
         raise ValueError(f"rank must be at most min(n, m) = {least} of X; got {rank}.")
     n_oversamples = check_integer(n_oversamples, "n_oversamples", 0)
     n_power = check_integer(n_power, "n_power", 0)
-    return truncated_svd(operator, rank, n_oversamples, n_power, generator(random_state), threads)
+    return truncated_svd(operator, rank, n_oversamples, n_power, generator(random_state))
 
 
 def truncated_svd(
@@ -141,14 +141,11 @@ def truncated_svd(
     n_oversamples: int,
     n_power: int,
     rng: np.random.Generator,
-    n_threads: int,
 ) -> tuple[Array, Array, Array]:
     """Return what :func:`randomized_svd` does, of an operator."""
     n, m = X.shape
     columns = min(rank + n_oversamples, n, m)
-    U, singular, V = leading_triplets(
-        X, sketch(m, columns, X.dtype, rng), columns, n_power, n_threads
-    )
+    U, singular, V = leading_triplets(X, sketch(m, columns, X.dtype, rng), columns, n_power)
     return U[:, :rank].copy(), singular[:rank], V[:, :rank].T.copy()
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import padded, padded_zeros
 from ._csr_file import check_data
-from ._dispatch import kernels
-from ._entries import Target, row_slices
-from ._terms import LOSSES, Loss, Term, build_term
+from ._losses import loss_named
 from ._threads import resolve_threads
 from ._units import exponent_of, scaled
-from ._validation import check_factor, check_matrix, check_option, check_real
+from ._validation import check_factor, check_matrix, check_real
 from ._warn import warn_user
+from ._weights import build_term
 
 Array = npt.NDArray[Any]
 
@@ -75,7 +74,7 @@ def represent(
     >>> sf.represent([[2.0, 3.0, 5.0]], A).round(6)
     array([[2., 3.]])
     """
-    check_option(loss, "loss", LOSSES)
+    divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
     X = check_data(X, threads)
@@ -87,15 +86,14 @@ def represent(
     if rank < 1:
         raise ValueError("A has no rows; needed is at least one component.")
     size = exponent_of(X, "X")
-    term = build_term(scaled(X, -size), X_weights, cast(Loss, loss), "X")
+    term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
     exponents = _exponents(A)
     G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
     exponents = exponents - size
     F = _start(init, (X.shape[0], rank), X.dtype)
     F[:, :rank] = np.ldexp(F[:, :rank], exponents)
     tol = max(tol, _FINEST_TOL[X.dtype])
-    solve = _solve_frobenius if loss == "frobenius" else _solve_kl
-    unsolved = solve(term, F, G, tol, threads)
+    unsolved = divergence.solve_rows(term, F, G, tol, _MAX_SWEEPS)
     if unsolved:
         warn_user(
             f"{unsolved} of {len(F)} samples do not meet the optimality conditions to "
@@ -118,31 +116,3 @@ def _start(init: Any, shape: tuple[int, int], dtype: Any) -> Array:
     if init is None:
         return padded_zeros(*shape, dtype)
     return padded(check_factor(init, "init", shape, dtype, "samples x components of A"), dtype)
-
-
-def _solve_frobenius(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
-    P = np.empty_like(F)
-    term.pull_up(F, G, Target(P, 1.0, threads))
-    part = term.form.quadratic(G, threads)
-    unsolved = 0
-    for rows in row_slices(len(F)):
-        w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
-        if part.entries is not None:
-            w = part.entries.csr_rows(rows)
-        scale = None if part.rows is None else part.rows[rows]
-        unsolved += kernels.nnls(
-            part.gram, scale, w[0], w[1], w[2], G, P[rows], F[rows], tol, _MAX_SWEEPS, threads
-        )
-    return unsolved
-
-
-def _solve_kl(term: Term, F: Array, G: Array, tol: float, threads: int) -> int:
-    N = np.empty_like(F)
-    term.pull_down(F, G, Target(N, 1.0, threads))
-    unsolved = 0
-    for rows in row_slices(len(F)):
-        indptr, indices, values = term.entries.csr_rows(rows)
-        unsolved += kernels.kl_rows(
-            indptr, indices, values, G, N[rows], F[rows], tol, _MAX_SWEEPS, threads
-        )
-    return unsolved

@@ -1,8 +1,8 @@
-"""The one fit loop: updates of the factors in turn, the stopping rule, the callback."""
+"""The one fit loop: iterations, the stopping rule, the callback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and 
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees.
+    """What a callback sees; the factors are attributes, too.
 
     Attributes
     ----------
@@ -27,15 +27,21 @@ class State:
         Number of updates of every factor so far.
     objective : float
         The value that is being minimised.
-    S, A, B : ndarray or None
-        Read-only views of the factors, shapes (n, r), (r, m) and (r, k).
+    factors : mapping of str to ndarray or None
+        Read-only views of the factors: of a factorisation S, A and B, of shapes (n, r), (r, m) and
+        (r, k).
     """
 
     iteration: int
     objective: float
-    S: Array
-    A: Array
-    B: Array | None = None
+    factors: Mapping[str, Array | None] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a factor."""
+        factors = self.__dict__.get("factors", {})
+        if name in factors:
+            return factors[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 @dataclass
@@ -47,15 +53,38 @@ class Run:
     converged: bool = False
 
 
-class Objective(Protocol):
-    """What :func:`minimise` needs: a value, and updates by name that lower it."""
+class Steps(Protocol):
+    """What :func:`minimise` needs of a model."""
 
-    def objective(self) -> float: ...
-    def update(self, name: str, rule: Solver) -> None: ...
-    def balance(self, earlier: dict[str, Array] | None = None) -> None: ...
+    def iterate(self, iteration: int) -> None:
+        """Update everything once; iterations count from 1."""
+
+    def objective(self) -> float:
+        """Return the value that is minimised."""
 
 
 Check = Callable[[int, float], bool]
+
+
+class Alternation:
+    """Updates of the factors of a problem in turn: the last one is what the others are for."""
+
+    def __init__(self, problem: Problem, rule: Solver) -> None:
+        self.problem = problem
+        self._rule = rule
+        hub, *others = problem.factors
+        self.order = (*others, hub)
+        self._begun = False
+
+    def iterate(self, iteration: int) -> None:
+        self._begun = iteration > 0
+        for name in self.order:
+            self.problem.update(name, self._rule)
+
+    def objective(self) -> float:
+        if self._begun and self._rule in ("auto", "hals"):
+            self.problem.balance()
+        return self.problem.objective()
 
 
 class Extrapolation:
@@ -63,87 +92,88 @@ class Extrapolation:
 
     Every factor sets out from beyond its last update, in the direction in which it has been moving,
     further and further while the objective falls.  An iteration that raises the objective is undone
-    and the next one goes without momentum, which coordinate descent lets it fall.  `value` is the
-    objective of the factors as they are, and `before` what they were an iteration ago.
+    and the next one goes without momentum, which coordinate descent lets it fall.  `before` is what
+    the factors were an iteration ago.
     """
 
-    def __init__(self, problem: Problem, order: Sequence[str], value: float) -> None:
-        self._problem = problem
-        self._order = order
-        self.value = value
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._last, *self._others = problem.factors
+        self._value = problem.objective()
         self._step = self._step_before = 0.25
         self._largest = 1.0
-        self.before = {name: factor.copy() for name, factor in problem.factors.items()}
-        self._momentum = False
+        self._before = {name: factor.copy() for name, factor in problem.factors.items()}
+        self._momentum = self._begun = False
 
-    def iterate(self) -> None:
+    def objective(self) -> float:
+        if self._begun:
+            self.problem.balance(self._before)
+        return self._value
+
+    def iterate(self, iteration: int) -> None:
         """Update every factor once; afterwards the objective is no larger than before."""
-        problem, before = self._problem, self.before
-        *others, last = self._order
-        accepted = {name: problem.factors[name].copy() for name in others}
+        self._begun = iteration > 0
+        problem, before, last = self.problem, self._before, self._last
+        accepted = {name: problem.factors[name].copy() for name in self._others}
         step = self._step if self._momentum else 0.0
-        kernels.extrapolate(problem.factors[last], before[last], step, problem.n_threads)
-        for name in others:
+        kernels.extrapolate(problem.factors[last], before[last], step, problem.threads)
+        for name in self._others:
             problem.update(name, "auto")
-            kernels.extrapolate(problem.factors[name], before[name], step, problem.n_threads)
+            kernels.extrapolate(problem.factors[name], before[name], step, problem.threads)
         problem.update(last, "auto")
         value = problem.objective()
-        if value > self.value:
+        if value > self._value:
             problem.restore({**accepted, last: before[last]})
             self._largest, self._step = self._step_before, self._step / _SHRINK
             self._momentum = False
             return
-        self.value, self._momentum = value, True
+        self._value, self._momentum = value, True
         self._step_before = self._step
         self._step = min(self._largest, _GROWTH * self._step)
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
 
+def steps_of(problem: Problem, rule: Solver) -> Steps:
+    """Return the steps of a rule: of "auto" with momentum, where that does good."""
+    if rule == "auto" and problem.extrapolates():
+        return Extrapolation(problem)
+    return Alternation(problem, rule)
+
+
 def minimise(
-    problem: Objective,
-    order: Sequence[str],
-    rule: Solver,
+    steps: Steps,
     *,
     max_iter: int,
     tol: float,
     check_every: int,
-    check: Check,
-    settling: int = 0,
+    check: Check | None = None,
+    burn_in: int = 0,
     unreached: float = 0.0,
 ) -> Run:
-    """Update the factors in order until the objective falls by less than `tol` per iteration.
+    """Iterate until the objective falls by less than `tol` per iteration.
 
     The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number of
-    iterations between two checks; it is not applied up to iteration `settling`, and what is
+    iterations between two checks; it is not applied up to iteration `burn_in`, and what is
     `unreached` of the objective does not count in F_0.  `check` is called after each check; it
     returns True to stop.
     """
     run = Run()
-    first = before = problem.objective()
+    first = before = steps.objective()
     reached = max(abs(first - unreached), _ROUNDING * abs(first))
     run.objective.append((0, first))
-    if check(0, first):
+    if check and check(0, first):
         return run
-    momentum: Extrapolation | None = None
-    if rule == "auto" and isinstance(problem, Problem) and problem.extrapolates():
-        momentum = Extrapolation(problem, order, first)
     for iteration in range(1, max_iter + 1):
-        if momentum:
-            momentum.iterate()
-        else:
-            for name in order:
-                problem.update(name, rule)
+        steps.iterate(iteration)
         run.n_iter = iteration
         if iteration % check_every and iteration != max_iter:
             continue
-        if rule in ("auto", "hals"):
-            problem.balance(momentum.before if momentum else None)
-        steps = iteration - run.objective[-1][0]
-        now = momentum.value if momentum else problem.objective()
+        passed = iteration - run.objective[-1][0]
+        now = steps.objective()
         run.objective.append((iteration, now))
-        if check(iteration, now):
+        if check and check(iteration, now):
             break
-        if tol > 0 and iteration > settling and (before - now) < tol * steps * reached:
+        if tol > 0 and iteration > burn_in and (before - now) < tol * passed * reached:
             run.converged = True
             break
         before = now

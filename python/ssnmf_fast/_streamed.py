@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,63 +12,54 @@ import scipy.sparse as sp
 
 from ._csr_file import CsrFile
 from ._dispatch import kernels
-from ._entries import Csr, SparseEntries, Target
+from ._entries import Csr, Entries, SparseEntries, Target
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class StreamedEntries:
+class StreamedEntries(Entries):
     """Rows of a file."""
 
     file: CsrFile
+    threads: int
 
-    def transposed(self, n_threads: int) -> StreamedColumns:
-        return StreamedColumns(self.file, self.file.column_ranges(n_threads))
+    def transposed(self) -> StreamedColumns:
+        return StreamedColumns(self.file, self.threads)
 
     def total(self) -> float:
         return self.file.total
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some rows as indptr, indices and values."""
         block = self.file.rows(rows)
         return block.indptr, block.indices, block.data
 
-    def product(self, G: Array, to: Target) -> None:
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         for rows, block in self.file.blocks():
-            SparseEntries(block).product(G, to.rows(rows))
+            part = None if F is None else F[rows]
+            SparseEntries(block, self.threads).apply(name, part, G, to.rows(rows), *parameters)
 
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        for rows, block in self.file.blocks():
-            SparseEntries(block).ratio(F[rows], G, to.rows(rows))
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        for rows, block in self.file.blocks():
-            SparseEntries(block).sampled(F[rows], G, to.rows(rows))
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return sum(
-            SparseEntries(block).kl_loss(F[rows], G, n_threads)
-            for rows, block in self.file.blocks()
-        )
-
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return sum(
-            SparseEntries(block).kl_unreached(F[rows], G, n_threads)
+            SparseEntries(block, self.threads).sum(name, F[rows], G, *parameters)
             for rows, block in self.file.blocks()
         )
 
 
 @dataclass(frozen=True)
-class StreamedColumns:
+class StreamedColumns(Entries):
     """The same matrix seen from its columns.  There is no transposed copy: rows are scattered."""
 
     file: CsrFile
-    bounds: Array  # one range of columns for each thread
+    threads: int
 
-    def transposed(self, n_threads: int) -> StreamedEntries:
-        del n_threads
-        return StreamedEntries(self.file)
+    @cached_property
+    def bounds(self) -> Array:
+        """One range of columns for each thread."""
+        return self.file.column_ranges(self.threads)
+
+    def transposed(self) -> StreamedEntries:
+        return StreamedEntries(self.file, self.threads)
 
     def total(self) -> float:
         return self.file.total
@@ -78,26 +69,20 @@ class StreamedColumns:
         stacked = sp.vstack([block[:, rows] for _, block in self.file.blocks()], format="csc")
         return stacked.indptr, stacked.indices, stacked.data
 
-    def product(self, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_product, (), G, to)
-
-    def ratio(self, F: Array, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_ratio, (F,), G, to)
-
-    def sampled(self, F: Array, G: Array, to: Target) -> None:
-        self._scatter(kernels.scatter_sampled, (F,), G, to)
-
-    def kl_loss(self, F: Array, G: Array, n_threads: int) -> float:
-        return StreamedEntries(self.file).kl_loss(G, F, n_threads)
-
-    def kl_unreached(self, F: Array, G: Array, n_threads: int) -> float:
-        return StreamedEntries(self.file).kl_unreached(G, F, n_threads)
-
-    def _scatter(
-        self, kernel: Callable[..., None], model: tuple[Array, ...], G: Array, to: Target
-    ) -> None:
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
         for rows, block in self.file.blocks():
-            csr = (block.indptr, block.indices, block.data)
-            kernel(*csr, *model, G[rows], self.bounds, to.out, to.scale, to.n_threads)
+            self.scatter(block, name, F, G[rows], to, *parameters)
+
+    def scatter(
+        self, block: Any, name: str, F: Array | None, G: Array, to: Target, *parameters: Any
+    ) -> None:
+        """Add what some rows, and those of the other factor, give to a pass."""
+        csr = (block.indptr, block.indices, block.data)
+        model = (G,) if F is None else (F, G)
+        kernel = getattr(kernels, f"scatter_{name}")
+        kernel(*csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return self.transposed().sum(name, G, F, *parameters)

@@ -16,13 +16,13 @@ import scipy.sparse as sp
 
 from ._csr import with_values
 from ._csr_file import CsrFile
+from ._losses import Loss
 from ._validation import check_factor
 
 Array = npt.NDArray[Any]
 
 # Binary orders of magnitude of the largest entry for which nothing needs to be done.
 _MIDDLE = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
-_POWER = {"frobenius": 2, "kullback-leibler": 1}  # of the data, in the loss
 
 
 def exponent_of(Z: Any, name: str) -> int:
@@ -52,10 +52,11 @@ def scaled(Z: Any, exponent: int) -> Any:
     return np.ldexp(Z, exponent)
 
 
-def _times(number: float, exponent: int) -> float:
+def _times(number: float, exponent: float) -> float:
     """Return number * 2^exponent; 0 or infinity beyond the range."""
     with np.errstate(over="ignore", under="ignore"):
-        return float(np.ldexp(number, exponent))
+        whole = int(np.floor(exponent))
+        return float(np.ldexp(number * 2.0 ** (exponent - whole), whole))
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,18 @@ class Units:
         Those of X and Y.
     s : int
         That of S; those of A and B follow.
-    of_x, of_y : int
+    of_x, of_y : float
         Those of the losses of X and Y.
-    whole : int
+    whole : float
         That of the objective.
     """
 
     x: int = 0
     y: int = 0
     s: int = 0
-    of_x: int = 0
-    of_y: int = 0
-    whole: int = 0
+    of_x: float = 0
+    of_y: float = 0
+    whole: float = 0
 
     @property
     def trivial(self) -> bool:
@@ -101,12 +102,12 @@ class Units:
         return {"S": self.s, "A": self.x - self.s, "B": self.y - self.s}
 
     @classmethod
-    def of(cls, x: int, y: int, losses: tuple[str, str], labels: bool = False) -> Units:
+    def of(cls, x: int, y: int, losses: tuple[Loss, Loss], labels: bool = False) -> Units:
         """Return the units of a fit to data of these exponents.
 
         S and A share the scale of X, or A has all of it where S has labels to explain, too.
         """
-        of_x, of_y = _POWER[losses[0]] * x, _POWER[losses[1]] * y
+        of_x, of_y = losses[0].degree * x, losses[1].degree * y
         return cls(x, y, 0 if labels else x // 2, of_x, of_y, of_x)
 
     def weighing(self, weight: float | None) -> Units:

@@ -22,19 +22,19 @@ from ._arrays import aligned_zeros, padded, padded_zeros
 from ._count_scale import check_count_scale, find_count_scale, scaled
 from ._dispatch import kernels
 from ._entries import DenseEntries, SparseEntries, Target
-from ._fit import FitLoop
+from ._fit import FitLoop, named
 from ._initialise import start
-from ._problem import Solver
+from ._losses import KULLBACK_LEIBLER
 from ._random import generator
 from ._solver import Run, State
-from ._terms import Term, build_term
+from ._terms import Term
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix
 from ._variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
+from ._weights import build_term
 
 Array = npt.NDArray[Any]
 
-_ORDER = ("A", "S", "lambda", "hyperparameters")
 _ENTRIES_AT_ONCE = 1 << 16
 
 
@@ -75,64 +75,50 @@ class VariationalProblem:
         posteriors: dict[str, Posterior],
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
-        n_threads: int,
     ) -> None:
         self.posteriors, self.priors = posteriors, priors
-        self._sides = {"S": (data, "A"), "A": (data.transposed(n_threads), "S")}
+        self._sides = {"S": (data, "A"), "A": (data.view(1), "S")}
         self._burn_in = burn_in
-        self._n_threads = n_threads
-        self._n_iter = 0
         self._constant = _constant(data)
         longest = max((p.F for p in posteriors.values()), key=len)
         self._work = aligned_zeros(longest.shape, longest.dtype)
-        posteriors["S"].add_up(n_threads)
+        posteriors["S"].add_up()
         for name in ("A", "S"):  # from now on every posterior has the form that the bound is for
-            self._update_factor(name)
+            self._update(name, learning=burn_in == 0)
 
     @property
     def factors(self) -> dict[str, Array]:
         """The expectations, by rows and padded."""
         return {name: posterior.E for name, posterior in self.posteriors.items()}
 
-    @property
-    def _learning(self) -> bool:
-        return self._n_iter >= self._burn_in
-
-    def update(self, name: str, rule: Solver) -> None:
-        """Update the posteriors of "A", "S" or "lambda", or the "hyperparameters"."""
-        del rule
-        if name in self.posteriors:
-            self._update_factor(name)
-        elif name == "lambda" and self._learning:
+    def iterate(self, iteration: int) -> None:
+        """Update the posteriors of A, S and lambda, and the hyperparameters."""
+        learning = iteration > self._burn_in
+        for name in ("A", "S"):
+            self._update(name, learning)
+        if learning:
             self.priors["S"].update(self.posteriors["S"])
-        elif name == "hyperparameters":
-            if self._learning:
-                for factor, prior in self.priors.items():
-                    prior.learn(self.posteriors[factor])
-            self._n_iter += 1
+            for name, prior in self.priors.items():
+                prior.learn(self.posteriors[name])
 
-    def _update_factor(self, name: str) -> None:
+    def _update(self, name: str, learning: bool) -> None:
         term, other = self._sides[name]
         this, that, prior = self.posteriors[name], self.posteriors[other], self.priors[name]
         P = self._work[: len(this.F)]
-        term.pull_up(this.F, that.F, Target(P, 1.0, self._n_threads))
+        term.P(this.F, that.F, Target(P))
         rates = prior.expectations + that.sums[:, : that.rank].sum(axis=0)
-        logs = self._learning and prior.needs_logs
-        this.update(P, prior.shape, rates, logs, self._n_threads)
+        this.update(P, prior.shape, rates, learning and prior.needs_logs)
 
     def objective(self) -> float:
         """Return minus the lower bound of the log-evidence."""
         S, A = self.posteriors["S"], self.posteriors["A"]
         data, _ = self._sides["S"]
         fitted = float(S.sums.sum(axis=0) @ A.sums.sum(axis=0))
-        bound = self._constant - data.entries.kl_loss(S.F, A.F, self._n_threads) - fitted
+        bound = self._constant - data.entries.sum("kl_loss", S.F, A.F) - fitted
         for name, posterior in self.posteriors.items():
             prior = self.priors[name]
-            bound += posterior.bound(prior.shape, self._n_threads) + prior.bound(posterior)
+            bound += posterior.bound(prior.shape) + prior.bound(posterior)
         return -bound
-
-    def balance(self, earlier: dict[str, Array] | None = None) -> None:
-        """Do nothing: the priors fix the scale of every component."""
 
 
 def _constant(data: Term) -> float:
@@ -175,18 +161,18 @@ def fit_variational(
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
     scale = find_count_scale(X) if chosen is None else chosen
     seen = callback if callback is None or scale == 1 else _in_units(callback, scale)
-    loop = FitLoop.checked("mm", max_iter, tol, seen, verbose)
+    loop = FitLoop.checked("auto", max_iter, tol, seen, verbose)
     counts = _counts(X, scale)
-    data = build_term(counts, None, "kullback-leibler", "X")
-    S, A, _ = start(init, counts, data, None, rank, generator(random_state), threads)
+    data = build_term(counts, None, KULLBACK_LEIBLER, "X", threads)
+    S, A, _ = start(init, counts, data, None, rank, generator(random_state))
     if not isinstance(init, str):
         A = scaled(A, scale)
     if given["b_A"] is not None:
         given["b_A"] *= scale
-    posteriors = _posteriors(S, A, groups)
+    posteriors = _posteriors(S, A, groups, threads)
     priors = _priors(given, groups, S, A)
-    problem = VariationalProblem(data, posteriors, priors, burn_in, threads)
-    run = loop.minimise(problem, _ORDER, rank, burn_in)
+    problem = VariationalProblem(data, posteriors, priors, burn_in)
+    run = loop.run(problem, named(problem.factors, rank), burn_in)
     return _result(problem, run, scale)
 
 
@@ -201,17 +187,17 @@ def _in_units(callback: Callable[[State], Any], scale: float) -> Callable[[State
     def shown(state: State) -> Any:
         A = state.A / scale
         A.flags.writeable = False
-        return callback(replace(state, A=A))
+        return callback(replace(state, factors={**state.factors, "A": A}))
 
     return shown
 
 
-def _posteriors(S: Array, A: Array, groups: Groups | None) -> dict[str, Posterior]:
+def _posteriors(S: Array, A: Array, groups: Groups | None, threads: int) -> dict[str, Posterior]:
     rank = S.shape[1]
     n_groups, codes = (1, None) if groups is None else (len(groups.counts), groups.codes)
     return {
-        "S": Posterior(padded(S, S.dtype), rank, n_groups, codes),
-        "A": Posterior(padded(A.T, A.dtype), rank, 1, None),
+        "S": Posterior(padded(S, S.dtype), rank, threads, n_groups, codes),
+        "A": Posterior(padded(A.T, A.dtype), rank, threads),
     }
 
 
@@ -274,18 +260,18 @@ def infer(
     """
     threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
-    data = build_term(_counts(X, count_scale), None, "kullback-leibler", "X")
+    data = build_term(_counts(X, count_scale), None, KULLBACK_LEIBLER, "X", threads)
     rank = len(A)
     rates_of_A = A_rates[:, None] / count_scale
     logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(rates_of_A)
     G = padded(np.maximum(np.exp(logs), kernels.tiny(X.dtype)).T, X.dtype)
     F = padded(np.ones((X.shape[0], rank)), X.dtype)
-    new = Posterior(F, rank, 1, None)
+    new = Posterior(F, rank, threads)
     rates = prior_rates + count_scale * A.sum(axis=1, dtype=np.float64)
     P = padded_zeros(X.shape[0], rank, X.dtype)
     for _ in range(n_iter):
-        data.pull_up(new.F, G, Target(P, 1.0, threads))
-        new.update(P, prior_shape, rates, False, threads)
+        data.P(new.F, G, Target(P))
+        new.update(P, prior_shape, rates, False)
     return np.ascontiguousarray(new.E[:, :rank])
 
 

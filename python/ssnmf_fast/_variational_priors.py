@@ -58,9 +58,16 @@ def best_shape(slope: Callable[[float], float]) -> float:
 class Posterior:
     """Gamma posteriors of a factor: expectations E, F = exp(Lg), and rates by group of rows."""
 
-    def __init__(self, start: Array, rank: int, n_groups: int, groups: Array | None) -> None:
+    def __init__(
+        self,
+        start: Array,
+        rank: int,
+        threads: int,
+        n_groups: int = 1,
+        groups: Array | None = None,
+    ) -> None:
         self.F, self.E = start, start.copy()
-        self.rank = rank
+        self.rank, self.threads = rank, threads
         self.groups = groups
         self.sums = np.zeros((n_groups, start.shape[1]))  # of E, by group
         self.rates = np.ones_like(self.sums)
@@ -73,23 +80,23 @@ class Posterior:
     def mean(self) -> float:
         return float(self.sums.sum() / self.size)
 
-    def add_up(self, n_threads: int) -> None:
+    def add_up(self) -> None:
         """Refresh the sums of E."""
-        kernels.group_sums(self.E, self.groups, self.sums, n_threads)
+        kernels.group_sums(self.E, self.groups, self.sums, self.threads)
 
-    def update(self, P: Array, prior_shape: float, rates: Array, logs: bool, threads: int) -> None:
+    def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
         """Set shapes to prior_shape + F .* P, and the rates, (groups or 1) x (r or 1)."""
         self.rates = np.ones_like(self.sums)
         self.rates[:, : self.rank] = rates
         self.log_sum = kernels.gamma_update(
-            self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, threads
+            self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, self.threads
         )
-        self.add_up(threads)
+        self.add_up()
 
-    def bound(self, prior_shape: float, n_threads: int) -> float:
+    def bound(self, prior_shape: float) -> float:
         """What the entries add to the bound, but for the terms with the prior's rate."""
         return kernels.gamma_bound(
-            self.E, prior_shape, self.rates, self.groups, self.rank, n_threads
+            self.E, prior_shape, self.rates, self.groups, self.rank, self.threads
         )
 
 

@@ -6,10 +6,10 @@ factor of the rows and that of the columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,106 +38,162 @@ class Quadratic:
     entries: Entries | None = None
 
 
-class WeightForm(Protocol):
-    """Weights V of the entries: gives N for both losses."""
+class WeightForm(ABC):
+    """Weights V of the entries."""
 
-    def transposed(self, n_threads: int) -> WeightForm: ...
-    def quadratic(self, G: Array, n_threads: int) -> Quadratic: ...
-    def frobenius(self, F: Array, G: Array, to: Target) -> None:
-        """(V .* (F G^T)) G."""
+    separable = False  # of rank 1
+    equal_rows = False  # whether all rows are the same
+    threads: int
 
-    def kl(self, G: Array, to: Target) -> None:
-        """V G."""
+    @abstractmethod
+    def transposed(self) -> WeightForm: ...
+    @abstractmethod
+    def quadratic(self, G: Array) -> Quadratic: ...
+    @abstractmethod
+    def total(self, shape: tuple[int, int]) -> float:
+        """Sum of all weights."""
+
+    @abstractmethod
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        """(V .* (F G^T)^exponent) G."""
+
+    def mapped(self, weights: Array) -> WeightForm | None:
+        """Return M^T V for an M with these sums of columns, if all rows of V are equal."""
+        del weights
+        return None
+
+    def squares(self, F: Array, G: Array) -> float:
+        """Return sum V .* (F G^T)^2."""
+        N = np.empty_like(F)
+        self.power(1, F, G, Target(N))
+        return float(kernels.inner(F, N, self.threads))
 
 
 @dataclass(frozen=True)
-class Separable:
-    """V = rows columns^T; None stands for ones, so that ``Separable()`` is no weights at all."""
+class Separable(WeightForm):
+    """V = rows columns^T; None stands for ones, so that without both there are no weights."""
 
     rows: Array | None = None
     columns: Array | None = None
+    threads: int = 1
+    separable = True
 
-    def transposed(self, n_threads: int) -> Separable:
-        del n_threads
-        return Separable(self.columns, self.rows)
+    @property
+    def equal_rows(self) -> bool:  # type: ignore[override]
+        return self.rows is None
 
-    def gram(self, G: Array, n_threads: int) -> Array:
+    def transposed(self) -> Separable:
+        return Separable(self.columns, self.rows, self.threads)
+
+    def mapped(self, weights: Array) -> Separable | None:
+        return Separable(weights, self.columns, self.threads) if self.rows is None else None
+
+    def gram(self, G: Array) -> Array:
+        """G^T diag(columns) G."""
         K = np.empty((G.shape[1], G.shape[1]), dtype=G.dtype)
-        kernels.gram(G, self.columns, K, n_threads)
+        kernels.gram(G, self.columns, K, self.threads)
         return K
 
-    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
-        return Quadratic(self.gram(G, n_threads), self.rows)
+    def quadratic(self, G: Array) -> Quadratic:
+        return Quadratic(self.gram(G), self.rows)
 
-    def sums(self, G: Array, n_threads: int) -> Array:
-        vector = np.empty(G.shape[1], dtype=G.dtype)
-        kernels.column_sums(G, self.columns, vector, n_threads)
-        return vector
+    def total(self, shape: tuple[int, int]) -> float:
+        sides = zip((self.rows, self.columns), shape, strict=True)
+        a, b = (n if side is None else side.sum(dtype=np.float64) for side, n in sides)
+        return float(a * b)
 
-    def quadratic_value(self, F: Array, G: Array, n_threads: int) -> float:
-        """sum V .* (F G^T)^2 = <F^T diag(rows) F, G^T diag(columns) G>."""
-        pair = self.gram(G, n_threads), self.transposed(n_threads).gram(F, n_threads)
-        return float(kernels.inner(*pair, 1))
+    def squares(self, F: Array, G: Array) -> float:
+        """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
+        return float(kernels.inner(self.gram(G), self.transposed().gram(F), 1))
 
-    def frobenius(self, F: Array, G: Array, to: Target) -> None:
-        kernels.multiply(F, self.gram(G, to.n_threads), self.rows, *to.arguments)
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        if exponent == 1:
+            kernels.multiply(F, self.gram(G), self.rows, *to.arguments, self.threads)
+        elif exponent == 0:
+            sums = np.empty(G.shape[1], dtype=G.dtype)
+            kernels.column_sums(G, self.columns, sums, self.threads)
+            kernels.add_row(sums, self.rows, *to.arguments, self.threads)
+        else:
+            b = np.ones(1, dtype=G.dtype) if self.columns is None else self.columns
+            V = DenseEntries(np.broadcast_to(b, (len(F), len(G))), self.threads)
+            to.weighted(self.rows, lambda part: V.power(exponent, F, G, part))
 
-    def kl(self, G: Array, to: Target) -> None:
-        kernels.add_row(self.sums(G, to.n_threads), self.rows, *to.arguments)
+    def at(self, pattern: sp.csr_array) -> Array:
+        """Return the weights of the stored entries of a matrix."""
+        values = np.ones(pattern.nnz, dtype=pattern.dtype)
+        if self.rows is not None:
+            values *= np.repeat(self.rows, np.diff(pattern.indptr))
+        if self.columns is not None:
+            values *= self.columns[pattern.indices]
+        return values
 
-
-def is_unweighted(form: WeightForm) -> bool:
-    """Whether all weights are 1."""
-    return isinstance(form, Separable) and form.rows is None and form.columns is None
+    def present(self, rows: Any, shape: tuple[int, int], dtype: Any) -> Array:
+        """Return the weights of some rows of a matrix, one by one."""
+        some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
+        every = np.ones(shape[1], dtype=dtype) if self.columns is None else self.columns
+        return np.outer(some, every)
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(WeightForm):
     """V given entry by entry: an observed pattern, a dense array, or the NaN mask of the data."""
 
     entries: Entries
 
-    def transposed(self, n_threads: int) -> Listed:
-        return Listed(self.entries.transposed(n_threads))
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.entries.threads
 
-    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
-        del G, n_threads
+    def transposed(self) -> Listed:
+        return Listed(self.entries.transposed())
+
+    def quadratic(self, G: Array) -> Quadratic:
+        del G
         return Quadratic(entries=self.entries)
 
-    def frobenius(self, F: Array, G: Array, to: Target) -> None:
-        self.entries.sampled(F, G, to)
+    def total(self, shape: tuple[int, int]) -> float:
+        del shape
+        return self.entries.total()
 
-    def kl(self, G: Array, to: Target) -> None:
-        self.entries.product(G, to)
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        self.entries.power(exponent, F, G, to)
 
 
 @dataclass(frozen=True)
-class Complement:
-    """V = 1 - M with a sparse 0/1 pattern M of missing entries."""
+class Complement(WeightForm):
+    """V = rows columns^T but on a sparse pattern of missing entries, which holds these weights."""
 
     missing: SparseEntries
+    whole: Separable
 
-    def transposed(self, n_threads: int) -> Complement:
-        return Complement(self.missing.transposed(n_threads))
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.missing.threads
 
-    def quadratic(self, G: Array, n_threads: int) -> Quadratic:
-        gram = Separable().gram(G, n_threads)
+    def transposed(self) -> Complement:
+        return Complement(self.missing.transposed(), self.whole.transposed())
+
+    def total(self, shape: tuple[int, int]) -> float:
+        return self.whole.total(shape) - self.missing.total()
+
+    def quadratic(self, G: Array) -> Quadratic:
+        part = self.whole.quadratic(G)
         squares = np.square(G)
-        whole = squares.sum(axis=0)
         there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
-        self.missing.product(squares, Target(there, -1.0, n_threads))
-        there += whole
-        doubtful = np.flatnonzero((there < _CANCELS * whole).any(axis=1))
+        self.whole.power(0, there, squares, Target(there))
+        least = _CANCELS * there
+        self.missing.apply("product", None, squares, Target(there, -1.0, accumulate=True))
+        doubtful = np.flatnonzero((there < least).any(axis=1))
         if len(doubtful) == 0:
-            return Quadratic(gram, None, self._negative)
+            return Quadratic(part.gram, part.rows, self._negative)
         # Rows whose difference would cancel list what is present instead.
-        scale = np.ones(len(there), dtype=G.dtype)
+        scale = np.ones(len(there), dtype=G.dtype) if part.rows is None else part.rows.copy()
         scale[doubtful] = 0
-        sure = np.flatnonzero(scale)
+        sure = np.delete(np.arange(len(there)), doubtful)
         present = [sp.csr_array(self._present(rows).array) for rows in self._portions(doubtful)]
         entries = sp.vstack([self._negative.matrix[sure], *present], format="csr")
         place = np.argsort(np.concatenate([sure, doubtful]))
-        return Quadratic(gram, scale, SparseEntries(sp.csr_array(entries[place])))
+        return Quadratic(part.gram, scale, SparseEntries(sp.csr_array(entries[place])))
 
     @cached_property
     def _negative(self) -> SparseEntries:
@@ -146,43 +202,21 @@ class Complement:
             sp.csr_array((-missing.data, missing.indices, missing.indptr), missing.shape)
         )
 
-    def frobenius(self, F: Array, G: Array, to: Target) -> None:
-        self._subtract(
-            to,
-            lambda part: Separable().frobenius(F, G, part),
-            lambda part: self.missing.sampled(F, G, part),
-            lambda present, rows, part: present.sampled(F[rows], G, part),
-        )
-
-    def kl(self, G: Array, to: Target) -> None:
-        self._subtract(
-            to,
-            lambda part: Separable().kl(G, part),
-            lambda part: self.missing.product(G, part),
-            lambda present, rows, part: present.product(G, part),
-        )
-
-    def _subtract(
-        self,
-        to: Target,
-        whole: Callable[[Target], None],
-        part: Callable[[Target], None],
-        direct: Callable[[DenseEntries, Array, Target], None],
-    ) -> None:
-        """Give whole - part, and sum the present entries one by one where that would cancel.
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        """Whole - missing, and the present entries one by one where that would cancel.
 
         A component may have next to all of its weight where a row is missing.  The difference would
         be rounding noise there, and a step divided by it would leave all bounds.
         """
         rest = np.empty_like(to.out)
-        whole(Target(rest, 1.0, to.n_threads))
+        self.whole.power(exponent, F, G, Target(rest))
         least = _CANCELS * rest
-        part(Target(rest, -1.0, to.n_threads, accumulate=True))
+        self.missing.power(exponent, F, G, Target(rest, -1.0, accumulate=True))
         empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
         rest[empty] = 0
         for rows in self._portions(np.flatnonzero((rest < least).any(axis=1) & ~empty)):
             block = np.empty((len(rows), rest.shape[1]), dtype=rest.dtype)
-            direct(self._present(rows), rows, Target(block, 1.0, to.n_threads))
+            self._present(rows).power(exponent, F[rows], G, Target(block))
             rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
@@ -198,6 +232,6 @@ class Complement:
     def _present(self, rows: Array) -> DenseEntries:
         """The weights of some rows, one by one."""
         missing = self.missing.matrix[rows]
-        present = np.ones(missing.shape, dtype=missing.dtype)
+        present = self.whole.present(rows, self.missing.matrix.shape, missing.dtype)
         present[entry_rows(missing.indptr), missing.indices] = 0
-        return DenseEntries(present)
+        return DenseEntries(present, self.threads)

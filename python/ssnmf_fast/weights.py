@@ -6,38 +6,12 @@ Pass one of these, a dense array, or None (all ones) as `X_weights` or `Y_weight
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
-
 from ._validation import as_array, unmasked
+from ._weights import Missing, Observed, Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
-
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """Weights that are zero outside of a sparse pattern; see :func:`observed`."""
-
-    pattern: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Missing:
-    """Weights that are one outside of a sparse pattern, zero on it; see :func:`missing`."""
-
-    pattern: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Outer:
-    """Separable weights; see :func:`outer`."""
-
-    rows: Array | None
-    columns: Array | None
 
 
 def observed(pattern: Any) -> Observed:
@@ -89,10 +63,6 @@ def missing(pattern: Any) -> Missing:
     return Missing(pattern)
 
 
-def _vector(values: Any, name: str) -> Array:
-    return as_array(unmasked(values, name, allow_nan=False), name)
-
-
 def outer(rows: Any = None, columns: Any = None) -> Outer:
     """Weights ``rows[i] * columns[j]``.
 
@@ -115,7 +85,10 @@ def outer(rows: Any = None, columns: Any = None) -> Outer:
     >>> weights = sf.weights.outer(rows=[10, 1, 1, 1])  # the first sample counts ten times
     >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
+    sides = (("rows", rows), ("columns", columns))
     return Outer(
-        None if rows is None else _vector(rows, "rows"),
-        None if columns is None else _vector(columns, "columns"),
+        *(
+            None if side is None else as_array(unmasked(side, name, allow_nan=False), name)
+            for name, side in sides
+        )
     )

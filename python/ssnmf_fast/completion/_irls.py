@@ -94,8 +94,7 @@ class Iteration:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
         # The space of the last iterate is a good start; the first one has to be found.
         steps = _FIRST_POWER_STEPS if self._fresh else _POWER_STEPS
-        n_threads = self.observations.n_threads
-        U, singular, V = leading_triplets(X, self._space, self._columns, steps, n_threads)
+        U, singular, V = leading_triplets(X, self._space, self._columns, steps)
         self._space, self._fresh = V, False
         kept = self._truncate(singular)
         self.singular = singular[:kept].astype(np.float64)

@@ -75,9 +75,7 @@ class _State:
         observations = self.observations
         sparse = SparseOperator(observations.pattern, self.residuals, observations.n_threads)
         X = SparsePlusLowRank(sparse, self.F, self.G)
-        U, singular, V = leading_triplets(
-            X, self.space, self.columns, 4 if fresh else 2, observations.n_threads
-        )
+        U, singular, V = leading_triplets(X, self.space, self.columns, 4 if fresh else 2)
         self.space = V
         r = self.rank
         following = float(singular[r]) if len(singular) > r else 0.0

@@ -44,7 +44,7 @@ class Observations:
         largest = float(np.abs(values).max())
         if largest > 0:
             shifted = SparseOperator(pattern, values / values.dtype.type(largest), n_threads)
-            _, singular, _ = truncated_svd(shifted, 1, _NORM_SKETCH, _NORM_STEPS, rng, n_threads)
+            _, singular, _ = truncated_svd(shifted, 1, _NORM_SKETCH, _NORM_STEPS, rng)
             scale = largest * float(singular[0])
         else:
             scale = 1.0

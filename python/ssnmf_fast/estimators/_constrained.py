@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from .._collapse import collapse
 from .._csr_file import CsrFile
 from .._factorize import factorize
-from .._terms import LOSSES, Loss
-from .._validation import check_matrix, check_option
+from .._losses import loss_named
+from .._validation import check_matrix
 from ._guided import GuidedBase
 from ._targets import ClassLabels
 
@@ -132,13 +132,12 @@ class ConstrainedNMF(GuidedBase):
     def _learn(self, X: Any, y: Any, X_weights: Any, y_weights: Any) -> None:
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
-        check_option(self.reconstruction, "reconstruction", LOSSES)
+        loss = loss_named(self.reconstruction, "reconstruction")
         self._check_readout()
         labels = ClassLabels(y, self.unlabelled)
         labels.check_fit()
         groups, n_groups = _groups(labels)
         X = check_matrix(X, "X")
-        loss = cast(Loss, self.reconstruction)
         collapsed = collapse(X, groups, n_groups, X_weights, loss)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         arguments["init"] = _averaged(self.init, groups, n_groups)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .. import weights
 from .._validation import as_array, unmasked
 from ._known_labels import Labels
 from ._target_weights import combined_weights
@@ -32,7 +31,8 @@ def labels_for_training(
     """
     Y: Any = targets.matrix(np.float64)
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
-    given = _dense(combined_weights(y_weights, targets.labelled, members.shape), members.shape)
+    combined = combined_weights(y_weights, targets.labelled, members.shape)
+    given = np.ones(members.shape) if combined is None else combined.dense(members.shape)
     if sample_weight is not None:
         given_rows = unmasked(sample_weight, "sample_weight", allow_nan=False)
         rows = as_array(given_rows, "sample_weight").astype(np.float64)
@@ -69,17 +69,3 @@ def check_classes(labels: Labels) -> None:
 
 def _own(given: Array, members: Array) -> Array:
     return np.asarray((given * members).sum(axis=1, keepdims=True))
-
-
-def _dense(combined: Any, shape: tuple[int, int]) -> Array:
-    if combined is None:
-        return np.ones(shape)
-    if isinstance(combined, weights.Outer):
-        rows = np.ones(shape[0]) if combined.rows is None else np.asarray(combined.rows)
-        columns = np.ones(shape[1]) if combined.columns is None else np.asarray(combined.columns)
-        return np.outer(rows, columns).astype(np.float64)
-    if isinstance(combined, weights.Observed):
-        return np.asarray(combined.pattern.toarray(), dtype=np.float64)
-    if isinstance(combined, weights.Missing):
-        return np.asarray(1.0 - (combined.pattern.toarray() != 0))
-    return np.asarray(combined, dtype=np.float64)

@@ -1,0 +1,105 @@
+"""Losses and weights as objects: the names of losses, and weights without arrays as large as X."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import LOSSES, data, dense_objective, filled
+
+import ssnmf_fast as sf
+
+PACKAGE = Path(sf.__file__).parent
+X = np.random.default_rng(0).random((12, 8))
+
+
+def peak(X, weights, loss, solver="auto"):
+    """Largest number of bytes that a fit holds beside X."""
+    tracemalloc.start()
+    sf.factorize(
+        X,
+        n_components=4,
+        reconstruction=loss,
+        X_weights=weights,
+        solver=solver,
+        init="random",
+        random_state=0,
+        max_iter=3,
+    )
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("columns", [None, np.linspace(1, 3, 2000)])
+def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
+    X = np.random.default_rng(0).random((2000, 2000))
+    rows = np.linspace(0, 2, 2000)
+    without, most = peak(X, None, loss), peak(X, sf.weights.outer(rows, columns), loss)
+    assert most < without + 0.4 * X.nbytes
+
+
+@pytest.mark.parametrize("share", [0.1, 0.8])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", ["auto", "hals"])
+def test_separable_weights_of_data_with_holes(loss, share, solver):
+    rng = np.random.default_rng(1)
+    X = data(rng, (40, 30), np.float64, "dense")
+    X[rng.random(X.shape) < share] = np.nan
+    X[3], X[:, 5] = np.nan, np.nan
+    a, b = rng.random(40), rng.random(30)
+    a[:4] = 0
+    W = np.where(np.isnan(X), 0, np.outer(a, b))
+    options = {"reconstruction": loss, "solver": solver, "random_state": 0, "tol": 0}
+    fit = sf.factorize(X, n_components=3, X_weights=sf.weights.outer(a, b), **options)
+    expected = dense_objective(filled(X), W, fit.S, fit.A, loss)
+    assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
+    assert max(np.diff([value for _, value in fit.objective])) <= 1e-9 * fit.objective[0][1]
+    S = sf.represent(X, fit.A, loss=loss, X_weights=sf.weights.outer(a, b))
+    T = sf.represent(filled(X), fit.A, loss=loss, X_weights=W)
+    np.testing.assert_allclose(S @ fit.A, T @ fit.A, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", ["factorize", "represent", "objective", "ConstrainedNMF"])
+def test_an_unknown_loss_is_refused_with_the_list(function):
+    message = r"must be one of 'frobenius', 'kullback-leibler'.*; got 'euclidean'"
+    with pytest.raises(ValueError, match=message):
+        if function == "factorize":
+            sf.factorize(X, n_components=2, reconstruction="euclidean")
+        elif function == "represent":
+            sf.represent(X, np.ones((2, 8)), loss="euclidean")
+        elif function == "objective":
+            sf.objective(X, np.ones((12, 2)), np.ones((2, 8)), reconstruction="euclidean")
+        else:
+            sf.ConstrainedNMF(reconstruction="euclidean").fit(X, np.arange(12) % 2)
+
+
+def test_no_module_asks_for_the_name_of_a_loss_or_the_kind_of_weights():
+    ladder = re.compile(
+        r"""[!=]= *["'](frobenius|kullback-leibler)["']"""
+        r"|isinstance\([^)]*(Separable|Listed|Complement|Outer|Observed|Missing|Entrywise)\b"
+    )
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in PACKAGE.glob("_*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if ladder.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_missing_rows_join_a_missing_pattern(storage):
+    rng = np.random.default_rng(2)
+    Y = data(rng, (20, 3), np.float64, storage)
+    pattern = sp.csr_array((rng.random((20, 3)) < 0.2) * 1.0)
+    rows = (np.arange(20) % 3 > 0) * 1.0
+    joined = sf.weights.missing(pattern).with_rows(rows, "Y_weights")
+    np.testing.assert_array_equal(joined.dense(Y.shape), (1 - pattern.toarray()) * rows[:, None])
+    with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
+        sf.weights.missing(pattern).with_rows(2 * rows, "Y_weights")
