@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 Csr = tuple[Array, Array, Array]
 
 _ROWS_PER_CALL = 4096
-_ENTRIES_PER_BLOCK = 1 << 18  # of a dense array whose weighted copy is made part by part
+_ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
 _PASSES = {0.0: "product", 1.0: "sampled", -1.0: "ratio"}  # of powers of the model
 
 

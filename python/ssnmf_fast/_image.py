@@ -90,5 +90,7 @@ class MappedFactors:
 
     def changed(self, name: str | None = None) -> None:
         """Forget what was made of a factor, or of all."""
+        if not self._made:
+            return
         for key in [key for key in self._made if name is None or name in key[1:]]:
             del self._made[key]

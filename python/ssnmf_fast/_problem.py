@@ -94,6 +94,7 @@ class Problem:
         self.sides = {name: self._sides_of(name) for name in factors}
         self._all_quadratic = all(r.term.gram and r.map is None for r in relations)
         self._mapped = MappedFactors(factors)
+        self._keeps_P = {name: self._gives_objective(name) for name in factors}
         self._pulled: str | None = None  # the factor whose P is in the workspace
         # One (P, N) for each loss serves every factor: fresh memory in every update would cost more
         # than some of the updates.
@@ -154,7 +155,7 @@ class Problem:
         """
         return self._all_quadratic and sum(r.coefficient > 0 for r in self.relations) == 1
 
-    def _keeps_P(self, name: str) -> bool:
+    def _gives_objective(self, name: str) -> bool:
         """Whether the objective follows from P of this factor: all terms meet it, by products."""
         return all(
             r.names[0] == name and r.term.loss.quadratic and r.map is None for r in self.relations
@@ -202,7 +203,7 @@ class Problem:
         losses coordinate descent on a part of the factors ends in poorer minima, and where rows
         have weights of their own their Gram matrices cost more than faster convergence gives.
         """
-        self._pulled = name if self._keeps_P(name) else None
+        self._pulled = name if self._keeps_P[name] else None
         F = self.factors[name]
         if self._descends(name, rule):
             P, parts = self.quadratic(name)

@@ -15,6 +15,7 @@ import ssnmf_fast as sf
 
 PACKAGE = Path(sf.__file__).parent
 X = np.random.default_rng(0).random((12, 8))
+LABELS = np.arange(12) % 2
 
 
 def peak(X, weights, loss, solver="auto"):
@@ -65,18 +66,19 @@ def test_separable_weights_of_data_with_holes(loss, share, solver):
     np.testing.assert_allclose(S @ fit.A, T @ fit.A, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("function", ["factorize", "represent", "objective", "ConstrainedNMF"])
+UNKNOWN = {
+    "factorize": lambda: sf.factorize(X, n_components=2, reconstruction="euclidean"),
+    "represent": lambda: sf.represent(X, np.ones((2, 8)), loss="euclidean"),
+    "objective": lambda: sf.objective(X, X[:, :2], X[:2], reconstruction="euclidean"),
+    "ConstrainedNMF": lambda: sf.ConstrainedNMF(reconstruction="euclidean").fit(X, LABELS),
+}
+
+
+@pytest.mark.parametrize("function", UNKNOWN)
 def test_an_unknown_loss_is_refused_with_the_list(function):
     message = r"must be one of 'frobenius', 'kullback-leibler'.*; got 'euclidean'"
     with pytest.raises(ValueError, match=message):
-        if function == "factorize":
-            sf.factorize(X, n_components=2, reconstruction="euclidean")
-        elif function == "represent":
-            sf.represent(X, np.ones((2, 8)), loss="euclidean")
-        elif function == "objective":
-            sf.objective(X, np.ones((12, 2)), np.ones((2, 8)), reconstruction="euclidean")
-        else:
-            sf.ConstrainedNMF(reconstruction="euclidean").fit(X, np.arange(12) % 2)
+        UNKNOWN[function]()
 
 
 def test_no_module_asks_for_the_name_of_a_loss_or_the_kind_of_weights():
