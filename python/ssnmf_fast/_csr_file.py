@@ -167,7 +167,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     """Open a sparse matrix in a file, to be fitted without ever being in memory as a whole.
 
     The result is taken by :func:`factorize`, :func:`represent` and the estimators in place of X.
-    They read it twice in every iteration, block by block, and check what they read: a file that
+    They read it once in every iteration, block by block, and check what they read: a file that
     changes meanwhile stops them with a ValueError.
 
     Parameters

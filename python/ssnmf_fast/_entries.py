@@ -73,9 +73,18 @@ class Entries(ABC):
     """Data over which the kernels run."""
 
     threads: int
+    streamed = False  # whether every pass reads a file
 
     @abstractmethod
     def transposed(self) -> Entries: ...
+    @abstractmethod
+    def part(self, rows: slice) -> Entries:
+        """Return some rows."""
+
+    def blocks(self) -> Iterator[tuple[slice, Entries]]:
+        """Give all rows, in the blocks in which they are read."""
+        raise NotImplementedError
+
     @abstractmethod
     def total(self) -> float:
         """Sum of all entries."""
@@ -107,10 +116,20 @@ class SparseEntries(Entries):
     def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
         self.matrix = matrix
         self.threads = threads
-        self._csr: Csr = kernel_parts(matrix)
+        self.threads = threads
+        self.csr: Csr = kernel_parts(matrix)
 
-    def transposed(self) -> SparseEntries:
+    def transposed(self) -> Entries:
+        return self.turned()
+
+    def turned(self) -> SparseEntries:
+        """Return a transposed copy."""
         return SparseEntries(transposed(self.matrix, self.threads), self.threads)
+
+    def part(self, rows: slice) -> SparseEntries:
+        indptr, indices, data = self.csr_rows(rows)
+        shape = len(indptr) - 1, self.matrix.shape[1]
+        return SparseEntries(sp.csr_array((data, indices, indptr), shape, copy=False), self.threads)
 
     def total(self) -> float:
         return float(self.matrix.data.sum(dtype=np.float64))
@@ -123,11 +142,11 @@ class SparseEntries(Entries):
     def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         model = (G,) if F is None else (F, G)
         kernel = getattr(kernels, f"sparse_{name}")
-        kernel(*self._csr, *parameters, *model, *to.arguments, self.threads)
+        kernel(*self.csr, *parameters, *model, *to.arguments, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
-        return float(kernel(*self._csr, *parameters, F, G, self.threads))
+        return float(kernel(*self.csr, *parameters, F, G, self.threads))
 
 
 @dataclass(frozen=True)
@@ -140,6 +159,9 @@ class DenseEntries(Entries):
 
     def transposed(self) -> DenseEntries:
         return replace(self, array=self.array.T)
+
+    def part(self, rows: slice) -> DenseEntries:
+        return replace(self, array=self.array[rows])
 
     def total(self) -> float:
         if self.mask:
@@ -180,6 +202,10 @@ class WeightedEntries(Entries):
 
     def transposed(self) -> WeightedEntries:
         return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
+
+    def part(self, rows: slice) -> WeightedEntries:
+        weights = None if self.rows is None else self.rows[rows]
+        return WeightedEntries(self.entries.part(rows), weights, self.columns)
 
     def block(self, rows: slice) -> DenseEntries:
         """Return some rows, weighted."""

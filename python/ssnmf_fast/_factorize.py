@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import padded
+from ._blocks import problem_of
 from ._fit import Factorization, FitLoop
 from ._initialise import start
 from ._model import check_weight, relations, stored, terms
-from ._problem import Problem, value
 from ._random import generator
+from ._relations import value
 from ._solver import State
 from ._threads import resolve_threads
 from ._validation import check_factor, check_integer, check_real, check_support
@@ -136,7 +137,7 @@ def factorize(
     kept = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
     if support is not None:
         kept["S"] = padded(support, X.dtype)
-    result = loop.factorize(Problem(factors, related, kept), rank, units)
+    result = loop.factorize(problem_of(factors, related, kept), rank, units)
     if labels is None:
         return result
     if weight is None:

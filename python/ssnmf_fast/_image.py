@@ -35,7 +35,7 @@ class LinearMap:
     def by(cls, matrix: sp.csr_array, threads: int) -> LinearMap:
         """Return the map by a matrix, (p, n)."""
         forward = SparseEntries(matrix, threads)
-        return cls(forward, forward.transposed())
+        return cls(forward, forward.turned())
 
     def of(self, F: Array) -> Array:
         """M F, by rows, (p, R)."""

@@ -13,8 +13,9 @@ from ._csr import with_values
 from ._csr_file import CsrFile
 from ._losses import FROBENIUS
 from ._operators import MatrixOperator
-from ._problem import Problem, Relation
+from ._problem import Problem
 from ._randomized_svd import truncated_svd
+from ._relations import Relation
 from ._solver import minimise, steps_of
 from ._terms import Term
 from ._validation import check_factor, check_option

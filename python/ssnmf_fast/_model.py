@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ._arrays import padded
 from ._csr_file import check_data
 from ._losses import loss_named
-from ._problem import Relation, unreached, value
+from ._relations import Relation, unreached, value
 from ._terms import Term
 from ._units import Units, exponent_of, scaled
 from ._validation import check_matrix, check_option, check_real

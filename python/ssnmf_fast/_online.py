@@ -17,6 +17,7 @@ from ._losses import multiply
 from ._model import check_weight, relations, terms
 from ._problem import Problem
 from ._random import generator
+from ._relations import Statistics
 from ._terms import Term
 from ._threads import resolve_threads
 from ._validation import check_integer, check_real
@@ -112,16 +113,21 @@ class Online:
         if labels is not None:
             self.weight = related[1].coefficient
         problem = Problem(factors, related)
+        # Squares whose weights are those of columns have one curvature for all rows of a factor.
+        curvature = {name: problem.sides(name)[0].term for name in self.factors}
+        asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
         evidence: dict[str, _Evidence] = {}
         for _ in range(_ROUNDS):
-            for _ in range(_UPDATES_OF_S):
+            for _ in range(_UPDATES_OF_S - 1):
                 problem.update("S", "auto")
+            says = problem.step("auto", asked)
             value = problem.objective()
-            for name in self.factors:
-                new = self._new_evidence(problem, name)
+            for name, statistics in says.items():
+                new = _evidence(self.factors[name], statistics)
                 past = self._evidence.get(name)
                 evidence[name] = new if past is None else past.plus(new, keep)
                 self._follow(problem, name, evidence[name])
+            problem.forget()
         self._evidence = evidence
         n = data.shape[0]
         self._seen = keep * self._seen + n
@@ -129,20 +135,10 @@ class Online:
         self.n_steps += 1
         return self.mean_loss
 
-    def _new_evidence(self, problem: Problem, name: str) -> _Evidence:
-        F = self.factors[name]
-        ((term, *_),) = problem.sides[name]
-        if term.gram and term.form.equal_rows:
-            P, (part,) = problem.quadratic(name)
-            return _Evidence(P.copy(), K=part.quadratic.gram)
-        ((loss, (P, N)),) = problem.pairs(name).items()
-        p, q = loss.exponents
-        return _Evidence(_times(P, F, -q), a=_times(N, F, -p))
-
     def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
         """Go to the minimiser of what the evidence says, or towards it."""
         F, threads = self.factors[name], problem.threads
-        ((term, far, *_),) = problem.sides[name]
+        ((term, far, *_),) = problem.sides(name)
         p, q = term.loss.exponents
         b, a, K = evidence.b, evidence.a, evidence.K
         alive = F > 0
@@ -157,6 +153,15 @@ class Online:
             multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, threads)
         # What no batch has held so far must be able to come back from a later one.
         F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+
+
+def _evidence(F: Array, statistics: Statistics) -> _Evidence:
+    """What the statistics of a batch say of F, in a form that also holds when F has moved on."""
+    if statistics.parts:
+        return _Evidence(statistics.P, K=statistics.parts[0].quadratic.gram)
+    ((loss, (P, N)),) = statistics.sums.items()
+    p, q = loss.exponents
+    return _Evidence(_times(P, F, -q), a=_times(N, F, -p))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:

@@ -11,8 +11,9 @@ from ._fit import Factorization, FitLoop
 from ._image import LinearMap
 from ._initialise import start
 from ._model import balance_weight, check_weight, stored, terms
-from ._problem import Problem, Relation
+from ._problem import Problem
 from ._random import generator
+from ._relations import Relation
 from ._threads import resolve_threads
 from ._validation import check_integer, check_matrix, check_option
 from ._weights import build_term

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +12,15 @@ from ._arrays import aligned_zeros
 from ._descent import Part, descend
 from ._dispatch import kernels
 from ._entries import Target
-from ._image import LinearMap, MappedFactors
-from ._losses import Loss, Sums, multiply
-from ._terms import Term
+from ._image import MappedFactors
+from ._losses import Loss, multiply
+from ._relations import Relation, Side, Statistics, unreached, value
 
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "mm", "mu", "hals"]
 SOLVERS = ("auto", "mm", "mu", "hals")
+Workspaces = dict[Loss, tuple[Array, Array]]
+Ahead = Callable[[slice], Array]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
@@ -27,122 +28,70 @@ _SWEEPS = 2  # of coordinate descent for every product with the data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
-@dataclass(frozen=True)
-class Relation:
-    """``coefficient * term``: data approximated by the product of the factors of these names.
-
-    With two names, Z ~ F G^T.  With more, the far side is the products of the rows of all others,
-    and ``term.view(k)`` are the data unfolded by the rows of factor k.  With a map, the first
-    factor F stands for its image.
-    """
-
-    names: tuple[str, ...]
-    term: Term
-    coefficient: float = 1.0
-    map: LinearMap | None = None
-
-    def sides(self, factors: MappedFactors) -> tuple[Array, Array]:
-        """Return F and G of the first view."""
-        return factors.of(self.names[:1], self.map), factors.of(self.names[1:])
-
-
-class Side(NamedTuple):
-    """A relation as one of its factors sees it, with the maps of this factor and of the others."""
-
-    term: Term
-    far: tuple[str, ...]
-    coefficient: float
-    here: LinearMap | None = None
-    there: LinearMap | None = None
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether coordinate descent can go without its own view of the map."""
-        return self.term.loss.quadratic and self.here is None and self.there is None
-
-
-def value(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
-    """Return the weighted sum of the values of the terms."""
-    return _value(relations, MappedFactors(factors))
-
-
-def _value(relations: Sequence[Relation], mapped: MappedFactors) -> float:
-    return sum(r.coefficient * r.term.value(*r.sides(mapped)) for r in relations if r.coefficient)
-
-
-def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
-    """Return what of the value belongs to entries that no component can reach."""
-    mapped = MappedFactors(factors)
-    return sum(
-        r.coefficient * r.term.unreached(*r.sides(mapped)) for r in relations if r.coefficient
-    )
-
-
 class Problem:
-    """Factors by name, stored by rows and padded, and the relations between them."""
+    """Factors by name, stored by rows and padded, and the relations between them.
+
+    The first factor is that of the rows, the `hub`; the problem may be one of a few rows only.
+    """
 
     def __init__(
         self,
         factors: dict[str, Array],
         relations: Sequence[Relation],
         support: Mapping[str, Array] | None = None,
+        workspaces: Workspaces | None = None,
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.support = support or {}
         self.threads = relations[0].term.threads
-        self.sides = {name: self._sides_of(name) for name in factors}
-        self._all_quadratic = all(r.term.gram and r.map is None for r in relations)
+        self.hub, *self.others = factors
+        self._sides: dict[str, list[Side]] = {}
         self._mapped = MappedFactors(factors)
-        self._keeps_P = {name: self._gives_objective(name) for name in factors}
-        self._pulled: str | None = None  # the factor whose P is in the workspace
+        self._all_quadratic = all(r.term.gram and r.map is None for r in relations)
+        # The objective follows from P of the hub if all terms meet it by products.
+        self._keeps_P = all(
+            r.names[0] == self.hub and r.term.loss.quadratic and r.map is None for r in relations
+        )
+        self._kept: Array | float | None = None  # P of the last update, or <P, F>
         # One (P, N) for each loss serves every factor: fresh memory in every update would cost more
         # than some of the updates.
-        longest = max(factors.values(), key=len)
-        self._workspaces: dict[Loss, tuple[Array, Array]] = {
-            loss: (
-                aligned_zeros(longest.shape, longest.dtype),
-                aligned_zeros(longest.shape, longest.dtype),
-            )
-            for loss in {relation.term.loss for relation in relations}
-        }
+        self._workspaces: Workspaces = {} if workspaces is None else workspaces
 
-    def _sides_of(self, name: str) -> list[Side]:
-        """Terms that meet a factor, as that factor sees them."""
-        sides = []
-        for r in sorted(self.relations, key=lambda r: r.names[0] != name):
-            if name in r.names:
-                position = r.names.index(name)
-                far = r.names[:position] + r.names[position + 1 :]
-                maps = (r.map, None) if position == 0 else (None, r.map)
-                sides.append(Side(r.term.view(position), far, r.coefficient, *maps))
-        # A coefficient common to all terms changes no update; without it, lambda = 0 still fits B.
-        return [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
+    def sides(self, name: str) -> list[Side]:
+        """Return the terms that meet a factor, as that factor sees them."""
+        if name not in self._sides:
+            meet = [r for r in self.relations if name in r.names]
+            sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
+            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
+            self._sides[name] = [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
+        return self._sides[name]
 
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
-        if self._pulled is not None:
-            total, constant = self._objective_from_P(self._pulled)
+        if self._kept is not None:
+            total, constant = self._objective_from_P()
             # A small difference of large sums has few digits: then entry by entry, where possible.
-            if total > _CANCELS[self.factors[self._pulled].dtype] * constant or not any(
+            if total > _CANCELS[self.factors[self.hub].dtype] * constant or not any(
                 r.term.data for r in self.relations
             ):
                 return total
-        return _value(self.relations, self._mapped)
+        return value(self.relations, self.factors, self._mapped)
 
-    def _objective_from_P(self, name: str) -> tuple[float, float]:
-        """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms.
-
-        P of the last update still holds.
-        """
-        F = self.factors[name]
-        constant = below = above = 0.0
-        for side in self.sides[name]:
+    def _objective_from_P(self) -> tuple[float, float]:
+        """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
+        F = self.factors[self.hub]
+        constant = below = 0.0
+        for side in self.sides(self.hub):
             below += side.coefficient * side.term.form.squares(F, self._mapped.of(side.far))
             constant += side.coefficient * side.term.constant
-        for P, _ in self._workspaces.values():
-            above += kernels.inner(F, P[: len(F)], self.threads)
-        return max(constant - 2 * above + below, 0.0), constant
+        return max(constant - 2 * self.product() + below, 0.0), constant
+
+    def product(self) -> float:
+        """Return <P, F> of the last update, that of the hub; 0 where P is not kept."""
+        if isinstance(self._kept, np.ndarray):
+            self._kept = float(kernels.inner(self.factors[self.hub], self._kept, self.threads))
+        return self._kept or 0.0
 
     def unreached(self) -> float:
         """Return what of the objective no update can change; see :func:`unreached`."""
@@ -155,47 +104,46 @@ class Problem:
         """
         return self._all_quadratic and sum(r.coefficient > 0 for r in self.relations) == 1
 
-    def _gives_objective(self, name: str) -> bool:
-        """Whether the objective follows from P of this factor: all terms meet it, by products."""
-        return all(
-            r.names[0] == name and r.term.loss.quadratic and r.map is None for r in self.relations
-        )
+    def descends(self, name: str, rule: Solver) -> bool:
+        """Whether a factor is updated by coordinate descent."""
+        if rule == "auto":
+            return self._all_quadratic
+        return rule == "hals" and all(side.quadratic for side in self.sides(name))
 
-    def pairs(self, name: str) -> Sums:
-        """Return (P, N) of a factor, summed by loss; valid until the next call."""
+    def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
+        if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
+            longest = max(self.factors.values(), key=len)
+            P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
+            self._workspaces[loss] = P, N
+        P, N = self._workspaces[loss]
+        return P[:n_rows], N[:n_rows]
+
+    def statistics(self, name: str, curvature: bool) -> Statistics:
+        """Return what the data say of a factor; valid until the next call.
+
+        (P, N) summed by loss; or, of quadratic terms, P and the parts of the curvature.
+        """
         F = self.factors[name]
         sums: dict[Loss, tuple[Array, Array]] = {}
-        for side in self.sides[name]:
+        parts: list[Part] = []
+        for side in self.sides(name):
             loss = side.term.loss
             further = loss in sums
             if not further:
-                P, N = self._workspaces[loss]
-                sums[loss] = P[: len(F)], N[: len(F)]
-            up, down = (Target(out, side.coefficient, further) for out in sums[loss])
+                sums[loss] = self._workspace(loss, len(F))
+            P, N = (Target(out, side.coefficient, further) for out in sums[loss])
             G = self._mapped.of(side.far, side.there)
-            if side.here is None:
-                side.term.P(F, G, up)
-                side.term.N(F, G, down)
+            if side.here is not None:
+                side.here.pair(side.term, self._mapped.of((name,), side.here), G, P, N)
+                continue
+            side.term.P(F, G, P)
+            if curvature:
+                parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
             else:
-                side.here.pair(side.term, self._mapped.of((name,), side.here), G, up, down)
-        return sums
+                side.term.N(F, G, N)
+        return Statistics(sums, parts)
 
-    def quadratic(self, name: str) -> tuple[Array, list[Part]]:
-        """Return P of a factor whose terms are all quadratic, and the parts of its K_i.
-
-        P is valid until the next call, as that of :meth:`pairs` is.
-        """
-        F = self.factors[name]
-        (P, _), *_ = self._workspaces.values()
-        P = P[: len(F)]
-        parts: list[Part] = []
-        for side in self.sides[name]:
-            G = self._mapped.of(side.far)
-            side.term.P(F, G, Target(P, side.coefficient, accumulate=bool(parts)))
-            parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
-        return P, parts
-
-    def update(self, name: str, rule: Solver) -> None:
+    def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
         """Update a factor by the rule.
 
         "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
@@ -203,27 +151,44 @@ class Problem:
         losses coordinate descent on a part of the factors ends in poorer minima, and where rows
         have weights of their own their Gram matrices cost more than faster convergence gives.
         """
-        self._pulled = name if self._keeps_P[name] else None
+        del ahead  # only those who add up statistics in advance need it
+        self.apply(name, self.statistics(name, self.descends(name, rule)), rule)
+
+    def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
+        """Update a factor by what the data say of it; the statistics are overwritten."""
         F = self.factors[name]
-        if self._descends(name, rule):
-            P, parts = self.quadratic(name)
+        self._kept = statistics.P if self._keeps_P and name == self.hub else None
+        if statistics.parts:
+            P, parts = statistics.P, statistics.parts
             descend(F, P, parts, self.support.get(name), _SWEEPS, self.threads)
         else:
             relaxation = _RELAXATION if rule == "auto" else 0.0
-            multiply(F, self.pairs(name), rule, relaxation, self.threads)
+            multiply(F, statistics.sums, rule, relaxation, self.threads)
         self._mapped.changed(name)
 
-    def _descends(self, name: str, rule: Solver) -> bool:
-        """Whether a factor is updated by coordinate descent."""
-        if rule == "auto":
-            return self._all_quadratic
-        return rule == "hals" and all(side.quadratic for side in self.sides[name])
+    def step(
+        self, rule: Solver, others: Mapping[str, bool], ahead: Callable[[], Array] | None = None
+    ) -> dict[str, Statistics]:
+        """Update the factor of these rows, and return what the rows say of other factors then.
+
+        This is the step of every fit over blocks of rows.  `others` tells of each factor whether
+        its curvature is asked for.  They say it at `ahead`, if they are to be moved there.
+        """
+        self.update(self.hub, rule)
+        self.product()  # before its P is overwritten
+        if ahead is not None:
+            self.factors[self.hub] = ahead()
+        return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def restore(self, factors: Mapping[str, Array]) -> None:
         """Put factors back to what they were."""
         for name, factor in factors.items():
             np.copyto(self.factors[name], factor)
-        self._pulled = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was computed of factors that have changed since."""
+        self._kept = None
         self._mapped.changed()
 
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
@@ -231,20 +196,17 @@ class Problem:
 
         What the factors were `earlier` is scaled with them.
         """
-        hubs = {relation.names[0] for relation in self.relations}
-        if len(hubs) > 1 or any(len(relation.names) > 2 for relation in self.relations):
+        if any(r.names[0] != self.hub or len(r.names) > 2 for r in self.relations):
             return
-        hub = hubs.pop()
-        others = [factor for name, factor in self.factors.items() if name != hub]
-        here = self.factors[hub].max(axis=0, initial=0.0)
-        there = np.max([factor.max(axis=0, initial=0.0) for factor in others], axis=0)
+        here = self.factors[self.hub].max(axis=0, initial=0.0)
+        others = [self.factors[name].max(axis=0, initial=0.0) for name in self.others]
+        there = np.max(others, axis=0)
         drifted = (here > 0) & (there > 0)
         exponents = np.zeros(len(here), dtype=np.int64)
         ratio = np.log2(there[drifted]) - np.log2(here[drifted])
         exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
         if exponents.any():
-            self._pulled = None
-            self._mapped.changed()
+            self.forget()
             for factors in (self.factors, earlier or {}):
                 for name, factor in factors.items():
-                    np.ldexp(factor, exponents if name == hub else -exponents, out=factor)
+                    np.ldexp(factor, exponents if name == self.hub else -exponents, out=factor)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from ._dispatch import kernels
@@ -67,18 +68,16 @@ Check = Callable[[int, float], bool]
 
 
 class Alternation:
-    """Updates of the factors of a problem in turn: the last one is what the others are for."""
+    """Updates of the factors of a problem in turn, that of the rows last."""
 
     def __init__(self, problem: Problem, rule: Solver) -> None:
         self.problem = problem
         self._rule = rule
-        hub, *others = problem.factors
-        self.order = (*others, hub)
         self._begun = False
 
     def iterate(self, iteration: int) -> None:
         self._begun = iteration > 0
-        for name in self.order:
+        for name in (*self.problem.others, self.problem.hub):
             self.problem.update(name, self._rule)
 
     def objective(self) -> float:
@@ -98,7 +97,6 @@ class Extrapolation:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._last, *self._others = problem.factors
         self._value = problem.objective()
         self._step = self._step_before = 0.25
         self._largest = 1.0
@@ -113,14 +111,14 @@ class Extrapolation:
     def iterate(self, iteration: int) -> None:
         """Update every factor once; afterwards the objective is no larger than before."""
         self._begun = iteration > 0
-        problem, before, last = self.problem, self._before, self._last
-        accepted = {name: problem.factors[name].copy() for name in self._others}
+        problem, before, last = self.problem, self._before, self.problem.hub
+        accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
         kernels.extrapolate(problem.factors[last], before[last], step, problem.threads)
-        for name in self._others:
+        for name in problem.others:
             problem.update(name, "auto")
             kernels.extrapolate(problem.factors[name], before[name], step, problem.threads)
-        problem.update(last, "auto")
+        problem.update(last, "auto", self._ahead)
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})
@@ -129,8 +127,20 @@ class Extrapolation:
             return
         self._value, self._momentum = value, True
         self._step_before = self._step
-        self._step = min(self._largest, _GROWTH * self._step)
+        self._step = self._next_step()
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
+
+    def _next_step(self) -> float:
+        return min(self._largest, _GROWTH * self._step)
+
+    def _ahead(self, rows: slice) -> Array:
+        """Return where the next iteration will move rows that have just been updated."""
+        F, before = (
+            factors[self.problem.hub][rows].copy()
+            for factors in (self.problem.factors, self._before)
+        )
+        kernels.extrapolate(F, before, self._next_step(), self.problem.threads)
+        return np.asarray(F)
 
 
 def steps_of(problem: Problem, rule: Solver) -> Steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,9 +24,23 @@ class StreamedEntries(Entries):
 
     file: CsrFile
     threads: int
+    streamed = True
 
-    def transposed(self) -> StreamedColumns:
-        return StreamedColumns(self.file, self.threads)
+    @cached_property
+    def _bounds(self) -> Array:
+        """One range of columns for each thread."""
+        return self.file.column_ranges(self.threads)
+
+    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
+        """Read all rows, a block at a time."""
+        for rows, block in self.file.blocks():
+            yield rows, BlockEntries(block, self.threads, self._bounds)
+
+    def part(self, rows: slice) -> BlockEntries:
+        return BlockEntries(self.file.rows(rows), self.threads, self._bounds)
+
+    def transposed(self) -> ScatteredEntries:
+        return ScatteredEntries(self, self._bounds)
 
     def total(self) -> float:
         return self.file.total
@@ -35,54 +50,61 @@ class StreamedEntries(Entries):
         return block.indptr, block.indices, block.data
 
     def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        for rows, block in self.file.blocks():
-            part = None if F is None else F[rows]
-            SparseEntries(block, self.threads).apply(name, part, G, to.rows(rows), *parameters)
+        for rows, block in self.blocks():
+            block.apply(name, None if F is None else F[rows], G, to.rows(rows), *parameters)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
-        return sum(
-            SparseEntries(block, self.threads).sum(name, F[rows], G, *parameters)
-            for rows, block in self.file.blocks()
-        )
+        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self.blocks())
+
+
+class BlockEntries(SparseEntries):
+    """Some rows of a file."""
+
+    def __init__(self, matrix: sp.csr_array, threads: int, bounds: Array) -> None:
+        super().__init__(matrix, threads)
+        self._bounds = bounds
+
+    def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
+        yield slice(0, self.matrix.shape[0]), self
+
+    def transposed(self) -> Entries:
+        return ScatteredEntries(self, self._bounds, streamed=False)
 
 
 @dataclass(frozen=True)
-class StreamedColumns(Entries):
-    """The same matrix seen from its columns.  There is no transposed copy: rows are scattered."""
+class ScatteredEntries(Entries):
+    """Rows seen from their columns.  There is no transposed copy: rows are scattered."""
 
-    file: CsrFile
-    threads: int
+    by_rows: StreamedEntries | BlockEntries
+    bounds: Array
+    streamed: bool = True
 
-    @cached_property
-    def bounds(self) -> Array:
-        """One range of columns for each thread."""
-        return self.file.column_ranges(self.threads)
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.by_rows.threads
 
-    def transposed(self) -> StreamedEntries:
-        return StreamedEntries(self.file, self.threads)
+    def part(self, rows: slice) -> SparseEntries:
+        blocks = [block.matrix[:, rows] for _, block in self.by_rows.blocks()]
+        return SparseEntries(sp.csr_array(sp.vstack(blocks).T), self.threads)
+
+    def transposed(self) -> Entries:
+        return self.by_rows
 
     def total(self) -> float:
-        return self.file.total
+        return self.by_rows.total()
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Some columns of the file as indptr, indices and values."""
-        stacked = sp.vstack([block[:, rows] for _, block in self.file.blocks()], format="csc")
-        return stacked.indptr, stacked.indices, stacked.data
+        """Some columns as indptr, indices and values."""
+        matrix = self.part(rows).matrix
+        return matrix.indptr, matrix.indices, matrix.data
 
     def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
-        for rows, block in self.file.blocks():
-            self.scatter(block, name, F, G[rows], to, *parameters)
-
-    def scatter(
-        self, block: Any, name: str, F: Array | None, G: Array, to: Target, *parameters: Any
-    ) -> None:
-        """Add what some rows, and those of the other factor, give to a pass."""
-        csr = (block.indptr, block.indices, block.data)
-        model = (G,) if F is None else (F, G)
         kernel = getattr(kernels, f"scatter_{name}")
-        kernel(*csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
+        for rows, block in self.by_rows.blocks():
+            model = (G[rows],) if F is None else (F, G[rows])
+            kernel(*block.csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
-        return self.transposed().sum(name, G, F, *parameters)
+        return self.by_rows.sum(name, G, F, *parameters)

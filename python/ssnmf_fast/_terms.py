@@ -63,6 +63,12 @@ class Term:
             data=None,
         )
 
+    def part(self, rows: slice, entries: Entries | None = None) -> Term:
+        """Return the term of some rows, for updates; their entries may have been read already."""
+        entries = entries or self.entries.part(rows)
+        shape = rows.stop - rows.start, self.shape[1]
+        return replace(self, entries=entries, form=self.form.part(rows), shape=shape, data=None)
+
     def P(self, F: Array, G: Array, to: Target) -> None:
         """Give P, which pulls F up."""
         self.loss.P(self.entries, F, G, to)

@@ -7,7 +7,7 @@ factor of the rows and that of the columns.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,10 @@ class WeightForm(ABC):
     @abstractmethod
     def transposed(self) -> WeightForm: ...
     @abstractmethod
+    def part(self, rows: slice) -> WeightForm:
+        """Return the weights of some rows."""
+
+    @abstractmethod
     def quadratic(self, G: Array) -> Quadratic: ...
     @abstractmethod
     def total(self, shape: tuple[int, int]) -> float:
@@ -84,6 +88,9 @@ class Separable(WeightForm):
 
     def transposed(self) -> Separable:
         return Separable(self.columns, self.rows, self.threads)
+
+    def part(self, rows: slice) -> Separable:
+        return self if self.rows is None else replace(self, rows=self.rows[rows])
 
     def mapped(self, weights: Array) -> Separable | None:
         return Separable(weights, self.columns, self.threads) if self.rows is None else None
@@ -147,6 +154,9 @@ class Listed(WeightForm):
     def transposed(self) -> Listed:
         return Listed(self.entries.transposed())
 
+    def part(self, rows: slice) -> Listed:
+        return Listed(self.entries.part(rows))
+
     def quadratic(self, G: Array) -> Quadratic:
         del G
         return Quadratic(entries=self.entries)
@@ -171,7 +181,10 @@ class Complement(WeightForm):
         return self.missing.threads
 
     def transposed(self) -> Complement:
-        return Complement(self.missing.transposed(), self.whole.transposed())
+        return Complement(self.missing.turned(), self.whole.transposed())
+
+    def part(self, rows: slice) -> Complement:
+        return Complement(self.missing.part(rows), self.whole.part(rows))
 
     def total(self, shape: tuple[int, int]) -> float:
         return self.whole.total(shape) - self.missing.total()

@@ -105,3 +105,27 @@ def test_missing_rows_join_a_missing_pattern(storage):
     np.testing.assert_array_equal(joined.dense(Y.shape), (1 - pattern.toarray()) * rows[:, None])
     with pytest.raises(ValueError, match="weights of samples cannot be combined with"):
         sf.weights.missing(pattern).with_rows(2 * rows, "Y_weights")
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_file_is_read_once_in_every_iteration(tmp_path, monkeypatch, loss, solver, labels):
+    rng = np.random.default_rng(3)
+    X = data(rng, (200, 40), np.float64)
+    Y = np.eye(3)[rng.integers(3, size=200)] if labels else None
+    sp.save_npz(tmp_path / "X.npz", X, compressed=False)
+    file = sf.open_csr(tmp_path / "X.npz", memory=2000)
+    blocks, reads = sf.CsrFile.blocks, []
+    monkeypatch.setattr(sf.CsrFile, "blocks", lambda self: (reads.append(1), blocks(self))[1])
+    sums = {"reconstruction": loss, "supervision": loss, "solver": solver}
+    options = {"n_components": 4, "init": "random", "random_state": 0, "tol": 0, **sums}
+
+    def count(max_iter):
+        reads.clear()
+        fit = sf.factorize(file, Y, max_iter=max_iter, **options)
+        here = sf.factorize(X, Y, max_iter=max_iter, **options)
+        np.testing.assert_allclose(fit.S, here.S, rtol=1e-8, atol=1e-12)
+        return len(reads)
+
+    assert count(9) - count(4) == 5
