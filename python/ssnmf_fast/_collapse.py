@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._losses import loss_named
+from ._beta_divergences import loss_named
 from ._weights import as_weights
 
 Array = npt.NDArray[Any]

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import padded
+from ._beta_divergences import FROBENIUS
 from ._csr import with_values
 from ._csr_file import CsrFile
-from ._losses import FROBENIUS
 from ._operators import MatrixOperator
 from ._problem import Problem
 from ._randomized_svd import truncated_svd

@@ -7,21 +7,23 @@ alone.  A loss is entered in the registry by :func:`register`; public functions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from ._dispatch import kernels
-from ._entries import Entries, Target, block_slices, row_slices
+from ._entries import Entries, Target
 from ._weight_forms import WeightForm
 
 if TYPE_CHECKING:
     from ._terms import Term
 
 Array = npt.NDArray[Any]
+
+_FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
 
 class Loss:
@@ -82,9 +84,6 @@ class Loss:
         del entries, F, G
         return 0.0
 
-    def check(self, Z: Any, name: str) -> None:
-        """Raise ValueError for data for which the loss is not defined."""
-
     def energy(self, values: Array) -> Array:
         """Return phi(x) if d is the Bregman divergence of phi: samples may share a mean then."""
         raise ValueError(
@@ -92,140 +91,33 @@ class Loss:
             "representation need; use 'frobenius' or 'kullback-leibler'."
         )
 
+    def check(self, term: Term, name: str) -> None:
+        """Raise ValueError for data for which the loss is not defined."""
+
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Set every row of F to the minimiser, G fixed; return the number of rows left unsolved.
 
-        By multiplicative steps, until no |min(F_k / max(F), 1 - P_k / N_k)| is above `tol`.
+        By multiplicative steps, until no |F_k (N_k - P_k)| is above `tol` times <F, N>; they are
+        too slow for less than 1e-4.
         """
-        F[(F <= 0).all(axis=1) if F.any() else slice(None)] = 1.0
+        size = float(G.sum(axis=1, dtype=np.float64).mean())
+        F[F <= 0] = term.mean() / size if size > 0 else 1.0
         F *= G.any(axis=0)
         P, N = np.empty_like(F), np.empty_like(F)
-        sums = {self: (P, N)}
         unsolved = np.ones(len(F), dtype=bool)
         for _ in range(most):
             self.P(term.entries, F, G, Target(P))
             self.N(term.form, F, G, Target(N))
-            ratio = np.divide(P, N, out=np.ones_like(P), where=N > 0)
-            size = F / np.maximum(F.max(axis=1, keepdims=True), kernels.tiny(F.dtype))
-            unsolved = (np.abs(np.minimum(size, 1 - ratio)) > tol).any(axis=1)
+            whole = np.sum(F * N, axis=1, keepdims=True)
+            unsolved = (np.abs(F * (N - P)) > max(tol, _FINEST) * whole).any(axis=1)
             if not unsolved.any():
                 break
-            multiply(F, sums, "mm", 0.0, term.threads)
+            multiply(F, {self: (P, N)}, "mm", _RELAXATION, term.threads)
         return int(np.count_nonzero(unsolved))
 
 
-class Frobenius(Loss):
-    """d(x, z) = (x - z)^2."""
-
-    name = "frobenius"
-    exponents = (1.0, 0.0)
-    slope = 2.0
-    degree = 2
-    quadratic = True
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.apply("product", None, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(1, F, G, to)
-
-    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
-        return listed and (sparse or not weighted)
-
-    def constant(self, z: Array, w: Array | None) -> float:
-        add = np.sum if z.ndim == 1 else np.nansum  # entries of a sparse matrix are never NaN
-        total = 0.0
-        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
-            squares = np.square(z[rows], dtype=np.float64)
-            total += float(add(squares if w is None else w[rows].astype(np.float64) * squares))
-        return total
-
-    def value(self, term: Term, F: Array, G: Array) -> float:
-        """Sum the squared residuals where they can be listed, else |Z|^2 - 2 <P, F> + <N, F>."""
-        if term.data is not None:
-            data, weights = term.data
-            if sp.issparse(data):
-                csr = (data.indptr, data.indices, data.data)
-                return float(kernels.sparse_frobenius_loss(*csr, weights, F, G, term.threads))
-            return float(kernels.dense_frobenius_loss(data, F, G, term.threads))
-        below = term.form.squares(F, G)
-        P = np.empty_like(F)
-        self.P(term.entries, F, G, Target(P))
-        above = float(kernels.inner(F, P, term.threads))
-        return max(term.constant - 2 * above + below, 0.0)
-
-    def energy(self, values: Array) -> Array:
-        return values**2
-
-    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        P = np.empty_like(F)
-        self.P(term.entries, F, G, Target(P))
-        part = term.form.quadratic(G)
-        unsolved = 0
-        for rows in row_slices(len(F)):
-            w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
-            if part.entries is not None:
-                w = part.entries.csr_rows(rows)
-            scale = None if part.rows is None else part.rows[rows]
-            unsolved += kernels.nnls(
-                part.gram, scale, *w, G, P[rows], F[rows], tol, most, term.threads
-            )
-        return unsolved
-
-
-class KullbackLeibler(Loss):
-    """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
-
-    name = "kullback-leibler"
-    model_free = True
-    start = "least-squares"
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.apply("ratio", F, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(0, F, G, to)
-
-    def constant(self, z: Array, w: Array | None) -> float:
-        """Sum of -wz log w: w (z log z/y - z) = (wz log wz/y - wz) - wz log w."""
-        if w is None:
-            return 0.0
-        total = 0.0
-        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
-            wz, v = w[rows] * z[rows], w[rows]
-            positive = wz > 0
-            total -= float(np.sum(wz[positive] * np.log(v[positive].astype(np.float64))))
-        return total
-
-    def value(self, term: Term, F: Array, G: Array) -> float:
-        """Return sum V (z log z/(FG) - z) + <N, F>."""
-        N = np.empty_like(F)
-        self.N(term.form, F, G, Target(N))
-        below = float(kernels.inner(F, N, term.threads))
-        value = term.constant + term.entries.sum("kl_loss", F, G) + below
-        return max(value, 0.0)  # what is below is the rounding of large sums
-
-    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
-        """About 700 times such an entry, since the model counts as the least number then."""
-        if ((F > 0).all(axis=0) & (G > 0).all(axis=0)).any():
-            return 0.0
-        return entries.sum("kl_unreached", F, G)
-
-    def energy(self, values: Array) -> Array:
-        energy: Array = values * np.log(np.where(values > 0, values, 1.0))
-        return energy
-
-    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        N = np.empty_like(F)
-        self.N(term.form, F, G, Target(N))
-        unsolved = 0
-        for rows in row_slices(len(F)):
-            csr = term.entries.csr_rows(rows)
-            unsolved += kernels.kl_rows(*csr, G, N[rows], F[rows], tol, most, term.threads)
-        return unsolved
-
-
 _registry: dict[str, Loss] = {}
+_families: list[Callable[[float], Loss]] = []
 
 
 def register(loss: Loss) -> Loss:
@@ -234,18 +126,22 @@ def register(loss: Loss) -> Loss:
     return loss
 
 
-FROBENIUS = register(Frobenius())
-KULLBACK_LEIBLER = register(KullbackLeibler())
+def register_numbers(family: Callable[[float], Loss]) -> None:
+    """Enter a family of losses: public functions take its parameter, from 0 to 2."""
+    _families[:] = [family]
 
 
 def loss_named(name: Any, argument: str) -> Loss:
     """Return a registered loss; raise ValueError that lists them for another name."""
     if isinstance(name, Loss):
         return name
-    if not isinstance(name, str) or name not in _registry:
-        listed = ", ".join(repr(known) for known in _registry)
-        raise ValueError(f"{argument} must be one of {listed}; got {name!r}.")
-    return _registry[name]
+    if isinstance(name, str) and name in _registry:
+        return _registry[name]
+    number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
+    if number and _families and 0 <= name <= 2:
+        return _families[0](float(name))
+    listed = ", ".join(repr(known) for known in _registry)
+    raise ValueError(f"{argument} must be one of {listed}, or a number from 0 to 2; got {name!r}.")
 
 
 # ------------------------------------------------------------------------- multiplicative update
@@ -264,13 +160,12 @@ def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -
     divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
     least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
     """
-    kinds = {loss: (*loss.exponents, loss.slope) for loss in sums}
-    if not set(kinds.values()) <= {_QUADRATIC, _LOGARITHMIC}:
-        sums = {KULLBACK_LEIBLER: _common(sums)}
-        kinds = {KULLBACK_LEIBLER: _LOGARITHMIC}
-    pairs: dict[Any, tuple[Array, Array]] = {}
-    for loss, kind in kinds.items():
-        pairs[kind] = _added(sums[loss], pairs[kind]) if kind in pairs else sums[loss]
+    pairs: dict[tuple[float, float, float], tuple[Array, Array]] = {}
+    for loss, pair in sums.items():
+        kind = (*loss.exponents, loss.slope)
+        pairs[kind] = _added(pairs[kind], pair) if kind in pairs else pair
+    if not set(pairs) <= {_QUADRATIC, _LOGARITHMIC}:
+        pairs = {_LOGARITHMIC: _common(pairs)}
     P2, N2 = pairs.get(_QUADRATIC, (None, None))
     P1, N1 = pairs.get(_LOGARITHMIC, (None, None))
     kernels.update(F, P2, N2, P1, N1, "mu" if rule == "mu" else "mm", relaxation, threads)
@@ -282,15 +177,12 @@ def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.
     return to
 
 
-def _common(sums: Sums) -> tuple[Array, Array]:
+def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
-    (first, (P, N)), *others = sums.items()
-    if first.slope != 1:
-        P *= P.dtype.type(first.slope)
-        N *= N.dtype.type(first.slope)
-    for loss, pair in others:
-        _added((P, N), pair, loss.slope)
-    exponent = 1 / (max(loss.exponents[0] for loss in sums) - min(x.exponents[1] for x in sums))
+    P, N = (np.zeros_like(total) for total in next(iter(pairs.values())))
+    for (_, _, slope), pair in pairs.items():
+        _added((P, N), pair, slope)
+    exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))
     moves = kernels.tiny(N.dtype) < N
     with np.errstate(over="ignore"):
         np.divide(P, N, out=P, where=moves)

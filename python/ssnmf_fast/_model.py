@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ._arrays import padded
+from ._beta_divergences import loss_named
 from ._csr_file import check_data
-from ._losses import loss_named
 from ._relations import Relation, unreached, value
 from ._terms import Term
 from ._units import Units, exponent_of, scaled

@@ -40,6 +40,8 @@ from ._reference_completion import residual_step as residual_step
 from ._reference_completion import ridge_rows as ridge_rows
 from ._reference_completion import structured_rows as structured_rows
 from ._reference_completion import tall_qr as tall_qr
+from ._reference_losses import beta_terms, power
+from ._reference_losses import tiny as tiny
 
 Array = npt.NDArray[Any]
 Rule = Literal["mu", "mm"]
@@ -51,12 +53,6 @@ def padded_rank(rank: int, itemsize: int) -> int:
     """Return the number of columns in which the kernels store factors of this rank."""
     del itemsize
     return rank
-
-
-def tiny(dtype: Any) -> float:
-    """Return the floor of divisors and of positive factor entries: 1e-292 or 1e-31."""
-    info = np.finfo(dtype)
-    return float(info.tiny / info.eps)
 
 
 def max_threads() -> int:
@@ -217,6 +213,40 @@ def sparse_frobenius_loss(
     return float(np.sum(w.astype(np.float64) * residual.astype(np.float64) ** 2))
 
 
+def sparse_power(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    exponent: float,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)^exponent) G over the stored entries."""
+    v = _values(values, indices, G.dtype)
+    c = v * power(_sampled_product(indptr, indices, F, G), exponent)
+    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_beta_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    weights: Array | None,
+    beta: float,
+    rest: bool,
+    F: Array,
+    G: Array,
+    n_threads: int,
+) -> float:
+    """Sum over the stored entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
+    x = _values(values, indices, G.dtype)
+    return beta_terms(x, _sampled_product(indptr, indices, F, G), weights, beta, rest)
+
+
 # Passes for the factor of the columns, by rows of Z, sorted: F and out are q x R, G is p x R.
 # `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
 
@@ -276,6 +306,24 @@ def scatter_sampled(
     _scatter(out, scale, indptr, indices, c, G)
 
 
+def scatter_power(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    exponent: float,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    c = v * power(_sampled_product(indptr, indices, G, F), exponent)
+    _scatter(out, scale, indptr, indices, c, G)
+
+
 # -------------------------------------------------------------------------- passes, dense Z
 # Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
 # entries of Z are read as 1, and the NaN entries as 0.
@@ -316,6 +364,37 @@ def dense_sampled(
     """(Z .* (F G^T)) G."""
     sampled = _entries(Z, mask, G.dtype) * _matmul(F, G.T)
     _store(out, _matmul(sampled, G), scale, accumulate)
+
+
+def dense_power(
+    Z: Array,
+    mask: bool,
+    exponent: float,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)^exponent) G."""
+    coefficients = _entries(Z, mask, G.dtype) * power(_matmul(F, G.T), exponent)
+    _store(out, _matmul(coefficients, G), scale, accumulate)
+
+
+def dense_beta_loss(
+    Z: Array,
+    weights: Array | None,
+    beta: float,
+    rest: bool,
+    F: Array,
+    G: Array,
+    n_threads: int,
+) -> float:
+    """Sum over the entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
+    there = ~np.isnan(Z)
+    w = None if weights is None else weights[there]
+    return beta_terms(Z[there], _matmul(F, G.T)[there], w, beta, rest)
 
 
 def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import padded, padded_zeros
+from ._beta_divergences import loss_named
 from ._csr_file import check_data
-from ._losses import loss_named
 from ._threads import resolve_threads
 from ._units import exponent_of, scaled
 from ._validation import check_factor, check_matrix, check_real

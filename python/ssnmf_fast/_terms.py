@@ -29,7 +29,8 @@ _FEW_MISSING = 0.5
 class Term:
     """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
-    `data` is Z and V, entry by entry, for losses that read them so.
+    `listed` says that all entries which are not listed weigh nothing; `data` is Z and V, entry by
+    entry, for losses that read them so.
     """
 
     loss: Loss
@@ -37,6 +38,7 @@ class Term:
     form: WeightForm
     shape: tuple[int, int]
     constant: float = 0.0
+    listed: bool = False
     data: tuple[Any, Any] | None = None
 
     @property
@@ -134,7 +136,7 @@ def separable(Z: Any, a: Array | None, b: Array | None, loss: Loss, threads: int
         return weighted(Z, whole.at(Z), loss, threads, whole)
     form = _without_nan(Z, whole) if np.isnan(Z).any() else whole
     entries = WeightedEntries(DenseEntries(Z, threads), a, b)
-    term = _term(Z, (a, b), entries, form, loss)
+    term = _term(Z, whole, entries, form, loss)
     constant = sum(
         loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
         for rows in block_slices(Z.shape)
@@ -168,10 +170,10 @@ def _term(
     """Return the term of entries V .* Z; `listed` says that all that is not listed weighs 0."""
     sparse = sp.issparse(Z)
     data = (Z, w) if loss.entrywise(sparse, listed, w is not None) else None
-    outer = isinstance(w, tuple)
-    constant = 0.0 if outer else loss.constant(Z.data if sparse else Z, w)
+    values = Z.data if sparse else Z
+    constant = 0.0 if isinstance(w, Separable) else loss.constant(values, w)
     form = form or Separable(threads=entries.threads)
-    return Term(loss, entries, form, Z.shape, constant, data)
+    return Term(loss, entries, form, Z.shape, constant, listed, data)
 
 
 def every(W: Array, threads: int) -> WeightForm:

@@ -19,12 +19,12 @@ import numpy.typing as npt
 from scipy.special import gammaln, psi, xlogy
 
 from ._arrays import aligned_zeros, padded, padded_zeros
+from ._beta_divergences import KULLBACK_LEIBLER
 from ._count_scale import check_count_scale, find_count_scale, scaled
 from ._dispatch import kernels
 from ._entries import DenseEntries, SparseEntries, Target
 from ._fit import FitLoop, named
 from ._initialise import start
-from ._losses import KULLBACK_LEIBLER
 from ._random import generator
 from ._solver import Run, State
 from ._terms import Term

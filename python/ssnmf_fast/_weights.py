@@ -238,15 +238,18 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
     `name` is "X" or "Y"; the weights are called X_weights or Y_weights in errors.
     """
     title = f"{name}_weights"
-    loss.check(Z, name)
     if not isinstance(Z, CsrFile):
-        return as_weights(given, title).term(Z, loss, title, threads)
+        term = as_weights(given, title).term(Z, loss, title, threads)
+        loss.check(term, name)
+        return term
     if given is not None:
         raise ValueError(
             f"{title} are given with a matrix on disk, which takes none; load it into memory, or "
             "save the weighted problem in parts."
         )
-    return _terms.on_disk(Z, loss, threads)
+    term = _terms.on_disk(Z, loss, threads)
+    loss.check(term, name)
+    return term
 
 
 def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:

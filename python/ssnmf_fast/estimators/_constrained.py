@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._beta_divergences import loss_named
 from .._collapse import collapse
 from .._csr_file import CsrFile
 from .._factorize import factorize
-from .._losses import loss_named
 from .._validation import check_matrix
 from ._guided import GuidedBase
 from ._targets import ClassLabels

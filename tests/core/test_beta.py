@@ -1,0 +1,195 @@
+"""Itakura-Saito and the other beta-divergences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import FORMS, data, filled, weighted
+
+import ssnmf_fast as sf
+from ssnmf_fast._dispatch import kernels
+
+pytestmark = pytest.mark.skipif(not hasattr(kernels, "dense_power"), reason="needs its kernels")
+BETAS = (0.0, 0.3, 0.5, 0.7, 1.0, 1.2, 1.5, 1.9, 2.0)
+NAMES = {0.0: "itakura-saito", 1.0: "kullback-leibler", 2.0: "frobenius"}
+
+
+def divergence(x, z, beta):
+    """The definition, in extended precision; the squares have no factor 1/2 here."""
+    x, z = np.asarray(x, np.longdouble), np.asarray(z, np.longdouble)
+    if beta == 0:
+        return x / z - np.log(x / z) - 1
+    if beta == 1:
+        return np.where(x > 0, x * np.log(np.where(x > 0, x, 1) / z), 0) - x + z
+    if beta == 2:
+        return (x - z) ** 2
+    return (x**beta + (beta - 1) * z**beta - beta * x * z ** (beta - 1)) / (beta * (beta - 1))
+
+
+def objective(X, W, S, A, beta):
+    """Sum of the losses of entries whose weight is above 0."""
+    z = S.astype(np.longdouble) @ A.astype(np.longdouble)
+    least = np.finfo(A.dtype).tiny / np.finfo(A.dtype).eps
+    return float(np.sum(W[W > 0] * divergence(X[W > 0], np.maximum(z[W > 0], least), beta)))
+
+
+def problem(rng, beta, form, storage, shape, dtype=np.float64):
+    """X, its weights, and both in full; positive for Itakura-Saito."""
+    X = data(rng, shape, dtype, storage)
+    if beta == 0:
+        X = X.toarray() + dtype(0.1) if storage == "sparse" else X + dtype(0.1)
+        X = sp.csr_array(X) if storage == "sparse" and form == "observed" else X
+    return weighted(rng, X, form), X
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("beta", BETAS)
+def test_objective_is_the_formula(beta, form, storage):
+    rng = np.random.default_rng(0)
+    (X, W, dense_W), whole = problem(rng, beta, form, storage, (30, 20))
+    S, A = rng.random((30, 3)) + 0.1, rng.random((3, 20)) + 0.1
+    expected = objective(filled(whole), dense_W, S, A, beta)
+    loss = {"reconstruction": beta, "X_weights": W}
+    assert sf.objective(X, S, A, **loss) == pytest.approx(expected, rel=1e-9)
+    fit = sf.factorize(X, n_components=3, init=(S, A), max_iter=15, tol=0, **loss)
+    expected = objective(filled(whole), dense_W, fit.S, fit.A, beta)
+    assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-8)
+
+
+@settings(max_examples=400)
+@given(
+    dtype=st.sampled_from([np.float32, np.float64]),
+    beta=st.one_of(st.sampled_from(BETAS), st.floats(0, 2).filter(lambda b: b == 0 or b > 1e-3)),
+    other=st.sampled_from([None, 0.5, 1.0, 1.5, 2.0]),
+    form=st.sampled_from(FORMS),
+    storage=st.sampled_from(["sparse", "dense"]),
+    solver=st.sampled_from(["auto", "mm", "mu", "hals"]),
+    seed=st.integers(0, 10_000),
+)
+def test_no_step_raises_the_objective(dtype, beta, other, form, storage, solver, seed):
+    rng = np.random.default_rng(seed)
+    shape = int(rng.integers(1, 20)), int(rng.integers(1, 15))
+    (X, W, dense_W), whole = problem(rng, beta, form, storage, shape, dtype)
+    if other is not None and solver == "mu":
+        solver = "mm"  # the papers' rule is for one kind of loss
+    Y = None if other is None else data(rng, (shape[0], 3), dtype, "dense")
+    rank, weight = int(1 + seed % 5), float(rng.choice([0.1, 1.0, 30.0]))
+    options = {"reconstruction": beta, "X_weights": W, "solver": solver, "random_state": seed}
+    if Y is not None:
+        options |= {"supervision": other, "supervision_weight": weight}
+    values = []
+    for n in range(8):
+        fit = sf.factorize(X, Y, n_components=rank, init="random", max_iter=n, tol=0, **options)
+        value = objective(filled(whole), dense_W, fit.S, fit.A, beta)
+        if Y is not None:
+            value += weight * objective(Y, np.ones_like(Y), fit.S, fit.B, other)
+        assert np.isfinite(fit.S).all()
+        assert np.isfinite(fit.A).all()
+        values.append(value)
+    slack = 200 * np.finfo(dtype).eps * (abs(values[0]) + np.sum(filled(whole)) + 1)
+    assert max(np.diff(values)) <= slack
+
+
+@pytest.mark.parametrize("beta", [0, 0.5, 1.5])
+def test_objective_at_convergence_is_that_of_scikit_learn(beta):
+    from sklearn.decomposition import non_negative_factorization
+
+    rng = np.random.default_rng(4)
+    X = (rng.random((40, 2)) @ rng.random((2, 25))) * rng.gamma(50, 0.02, (40, 25)) + 1e-3
+    S, A = rng.random((40, 2)) + 0.1, rng.random((2, 25)) + 0.1
+    W, H, _ = non_negative_factorization(
+        X, S.copy(), A.copy(), init="custom", solver="mu", beta_loss=beta, tol=0, max_iter=5000
+    )
+    loss = "itakura-saito" if beta == 0 else beta
+    fit = sf.factorize(
+        X, n_components=2, reconstruction=loss, init=(S, A), solver="mm", tol=0, max_iter=5000
+    )
+    ones = np.ones_like(X)
+    theirs = objective(X, ones, W, H, beta)
+    assert fit.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
+    fast = sf.factorize(X, n_components=2, reconstruction=loss, init=(S, A), tol=0, max_iter=5000)
+    assert fast.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:The total space")
+@pytest.mark.parametrize("beta", BETAS)
+def test_names_and_numbers_agree_and_scale_does_not_matter(beta):
+    rng = np.random.default_rng(5)
+    X = rng.random((20, 10)) + 0.1
+    options = {"n_components": 2, "random_state": 0, "max_iter": 30, "init": "random"}
+    fit = sf.factorize(X, reconstruction=beta, **options)
+    if beta in NAMES:
+        named = sf.factorize(X, reconstruction=NAMES[beta], **options)
+        np.testing.assert_array_equal(named.S, fit.S)
+    large = sf.factorize(X * 2.0**80, reconstruction=beta, **options)
+    np.testing.assert_allclose(large.S @ large.A, fit.S @ fit.A * 2.0**80, rtol=1e-6)
+    expected = fit.objective[-1][1] * 2.0 ** (80 * beta)
+    assert large.objective[-1][1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("zeros", ["dense", "sparse", "weights", "labels"])
+def test_zeros_are_refused_where_the_loss_is_infinite(zeros):
+    X = np.random.default_rng(6).random((6, 5)) + 0.1
+    X[2, 3] = 0
+    arguments = {"X": X, "n_components": 2, "reconstruction": "itakura-saito"}
+    name = "X"
+    if zeros == "sparse":
+        arguments["X"] = sp.csr_array(X)
+    elif zeros == "weights":
+        arguments["X_weights"] = sf.weights.outer(np.ones(6))
+    elif zeros == "labels":
+        arguments |= {"X": X + 1, "Y": np.eye(6)[:, :2], "supervision": 0}
+        name = "Y"
+    with pytest.raises(ValueError, match=f"{name} has zeros, for which the loss 'itakura-saito'"):
+        sf.factorize(**arguments)
+    X[2, 3] = np.nan
+    assert np.isfinite(sf.factorize(X, n_components=2, reconstruction=0).objective[-1][1])
+    pattern = sp.csr_array(np.nan_to_num(X) > 0)
+    known = sf.factorize(
+        sp.csr_array(np.nan_to_num(X)),
+        n_components=2,
+        reconstruction=0,
+        X_weights=sf.weights.observed(pattern),
+    )
+    assert np.isfinite(known.objective[-1][1])
+
+
+@pytest.mark.parametrize("loss", [-0.1, 2.5, True, np.nan, "beta", None])
+def test_other_losses_are_refused(loss):
+    with pytest.raises(ValueError, match=r"'itakura-saito', or a number from 0 to 2; got"):
+        sf.factorize(np.ones((3, 3)), n_components=1, reconstruction=loss)
+
+
+@pytest.mark.parametrize("beta", [0, 0.5, 1.5])
+def test_represent_and_estimators(beta):
+    rng = np.random.default_rng(7)
+    A = rng.random((3, 30)) + 0.01
+    S = rng.random((12, 3)) + 0.05
+    found = sf.represent(S @ A, A, loss=beta)
+    np.testing.assert_allclose(found @ A, S @ A, rtol=0.02)
+    y = np.arange(12) % 3
+    model = sf.SSNMFClassifier(n_components=3, reconstruction=beta, random_state=0).fit(S @ A, y)
+    assert model.transform(S @ A).shape == (12, 3)
+    online = sf.NMF(n_components=3, reconstruction=beta, random_state=0)
+    for _ in range(30):
+        online.partial_fit(S @ A)
+    assert online.objective_[-1][1] < 0.1 * online.objective_[0][1]
+    constrained = sf.ConstrainedNMF(n_components=3, reconstruction=beta, random_state=0)
+    constrained.fit(S @ A, y)
+    values = [value for _, value in constrained.objective_]
+    assert max(np.diff(values)) <= 1e-9 * values[0]
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.5])
+def test_fits_from_disk_are_those_in_memory(tmp_path, beta):
+    X = data(np.random.default_rng(8), (80, 20), np.float64)
+    sp.save_npz(tmp_path / "X.npz", X, compressed=False)
+    file = sf.open_csr(tmp_path / "X.npz", memory=1000)
+    options = {"n_components": 3, "reconstruction": beta, "random_state": 0, "init": "random"}
+    here, there = (sf.factorize(Z, max_iter=15, tol=0, **options) for Z in (X, file))
+    np.testing.assert_allclose(there.A, here.A, rtol=1e-8)
+    assert there.objective[-1][1] == pytest.approx(here.objective[-1][1], rel=1e-9)
