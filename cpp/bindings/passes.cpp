@@ -231,11 +231,63 @@ void register_dense(py::module_& module) {
       "Sum over the entries of (x - z)^2.");
 }
 
+// The passes and the loss of the beta-divergences.
+void register_beta(py::module_& module) {
+  module.def(
+      "sparse_power",
+      [](py::handle indptr, py::handle indices, py::handle values, double exponent, py::handle F,
+         py::handle G, py::handle out, double scale, bool accumulate, Threads n_threads) {
+        run_sparse({Operation::kPower, exponent}, indptr, indices, values, F, G, out, scale,
+                   accumulate, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("exponent"),
+      py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"),
+      py::arg("n_threads"), "(Z .* (F G^T)^exponent) G over the stored entries.");
+  module.def(
+      "scatter_power",
+      [](py::handle indptr, py::handle indices, py::handle values, double exponent, py::handle F,
+         py::handle G, py::handle bounds, py::handle out, double scale, Threads n_threads) {
+        run_scatter({Operation::kPower, exponent}, indptr, indices, values, F, G, bounds, out,
+                    scale, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("exponent"),
+      py::arg("F"), py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"),
+      py::arg("n_threads"), "Adds scale * (Z .* (G F^T)^exponent)^T G.");
+  module.def(
+      "dense_power",
+      [](py::handle Z, bool mask, double exponent, py::handle F, py::handle G, py::handle out,
+         double scale, bool accumulate, Threads n_threads) {
+        run_dense({Operation::kPower, exponent}, Z, mask, F, G, out, scale, accumulate, n_threads);
+      },
+      py::arg("Z"), py::arg("mask"), py::arg("exponent"), py::arg("F"), py::arg("G"),
+      py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+      "(Z .* (F G^T)^exponent) G.");
+  module.def(
+      "sparse_beta_loss",
+      [](py::handle indptr, py::handle indices, py::handle values, double beta, bool rest,
+         py::handle F, py::handle G, Threads n_threads, py::handle weights) {
+        return run_sparse_loss({EntryLoss::kBeta, beta, rest}, indptr, indices, values, weights, F,
+                               G, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("beta"),
+      py::arg("rest"), py::arg("F"), py::arg("G"), py::arg("n_threads"),
+      py::arg("weights") = py::none(),
+      "Sum over the stored entries of w d(x, z), less z^beta / beta with `rest`.");
+  module.def(
+      "dense_beta_loss",
+      [](py::handle Z, double beta, bool rest, py::handle F, py::handle G, Threads n_threads) {
+        return run_dense_loss({EntryLoss::kBeta, beta, rest}, Z, F, G, n_threads);
+      },
+      py::arg("Z"), py::arg("beta"), py::arg("rest"), py::arg("F"), py::arg("G"),
+      py::arg("n_threads"), "Sum over the entries of d(x, z), less z^beta / beta with `rest`.");
+}
+
 }  // namespace
 
 void register_passes(py::module_& module) {
   register_sparse(module);
   register_dense(module);
+  register_beta(module);
   define_loss(module, "kl_loss", EntryLoss::kKullbackLeibler,
               "Sum over the entries, if sparse the stored ones, of x log(x/z) - x.");
   define_loss(module, "kl_unreached", EntryLoss::kUnreached,

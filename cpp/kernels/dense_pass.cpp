@@ -93,8 +93,12 @@ void model_tile(const Tile<T>& tile, const Rows<const T>& F, const Rows<const T>
 // Turns the values of a tile into coefficients, given the models.
 template <class Op, class T>
 void apply(const Op& op, T* values, const T* model, Size size) {
-  for (Size e = 0; e < size; ++e) {
-    values[e] = op.coefficient(values[e], model[e]);
+  if constexpr (std::is_same_v<Op, Power>) {
+    op.coefficients(values, model, size);
+  } else {
+    for (Size e = 0; e < size; ++e) {
+      values[e] = op.coefficient(values[e], model[e]);
+    }
   }
 }
 

@@ -5,7 +5,9 @@
 //   kProduct   c = z                  Z G                         (Frobenius P, Kullback-Leibler N)
 //   kRatio     c = z / (f_i . g_j)    (Z ./ (F G^T)) G            (Kullback-Leibler P)
 //   kSampled   c = z * (f_i . g_j)    (Z .* (F G^T)) G            (Frobenius N on a pattern)
-// Cost: 2R flops (kProduct) or 4R flops for an entry; Z is read once and nothing of its size is
+//   kPower     c = z * (f_i . g_j)^e  (Z .* (F G^T)^e) G          (both of a beta-divergence)
+// Cost: 2R flops (kProduct) or 4R flops for an entry, and for kPower a logarithm and an exponential
+// more, unless e is -1 or -2; Z is read once and nothing of its size is
 // written.  The result must not overlap F or G.
 #pragma once
 
@@ -13,7 +15,12 @@
 
 namespace ssnmf {
 
-enum class Operation { kProduct, kRatio, kSampled };
+struct Operation {
+  enum Kind { kProduct, kRatio, kSampled, kPower };
+  Kind kind;
+  double exponent;
+  Operation(Kind which, double e = 0.0) : kind(which), exponent(e) {}  // a kind is an operation
+};
 
 // F.data may be null for kProduct.
 template <class T>
@@ -38,7 +45,14 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
 //   kKullbackLeibler   x log(x/z) - x, with 0 log 0 = 0
 //   kUnreached         the same where z = 0; updates keep it so, and this part is constant
 //   kFrobenius         w (x - z)^2
-enum class EntryLoss { kKullbackLeibler, kUnreached, kFrobenius };
+//   kBeta              w d(x, z), the beta-divergence, less z^beta / beta where `rest` says so
+struct EntryLoss {
+  enum Kind { kKullbackLeibler, kUnreached, kFrobenius, kBeta };
+  Kind kind;
+  double beta;
+  bool rest;
+  EntryLoss(Kind which, double b = 0.0, bool less = false) : kind(which), beta(b), rest(less) {}
+};
 
 // Over the stored entries; weights == nullptr stands for ones.
 template <class T>

@@ -9,14 +9,16 @@ and its limits; of the squares it is half.  Their multiplicative updates never r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._csr import entry_rows, kernel_parts
 from ._dispatch import kernels
-from ._entries import Entries, Target, block_slices, row_slices
+from ._entries import Csr, Entries, Target, block_slices, row_slices
 from ._losses import Loss, loss_named, register, register_numbers
 from ._weight_forms import WeightForm
 
@@ -140,6 +142,18 @@ class KullbackLeibler(Loss):
 _NOTHING: tuple[Any, Any] = (np.ones(1), None)
 
 
+def _weighted_blocks(Z: Any, w: Any) -> Iterator[tuple[slice, Csr, Array]]:
+    """Give the positive entries, in CSR form, and their weights by blocks of rows."""
+    if sp.issparse(Z):
+        yield slice(None), kernel_parts(Z), w
+        return
+    for rows in block_slices(Z.shape):
+        weights = w[rows] if isinstance(w, np.ndarray) else w.present(rows, Z.shape, Z.dtype)
+        block = sp.csr_array(np.nan_to_num(Z[rows]))
+        there = weights[entry_rows(block.indptr), block.indices]
+        yield rows, kernel_parts(block), there
+
+
 class BetaDivergence(Loss):
     """The divergence for any beta from 0 to 2, but for the two above.
 
@@ -170,28 +184,22 @@ class BetaDivergence(Loss):
 
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Sum over the listed entries, and z^beta / beta over all others, by way of N."""
-        value = self._listed(term, F, G)
-        if not term.listed:
+        Z, w = term.data or _NOTHING
+        # Zeros of a dense array with weights are left to N, too.
+        whole = term.listed and (w is None or sp.issparse(Z) or self.beta == 0)
+        parameters = self.beta, not whole
+        if w is None:
+            value = term.entries.sum("beta_loss", F, G, *parameters)
+        else:
+            value = sum(
+                kernels.sparse_beta_loss(*csr, *parameters, F[rows], G, term.threads, weights)
+                for rows, csr, weights in _weighted_blocks(Z, w)
+            )
+        if not whole:
             N = np.empty_like(F)
             self.N(term.form, F, G, Target(N))
             value += float(kernels.inner(F, N, term.threads)) / self.beta
         return max(value, 0.0)
-
-    def _listed(self, term: Term, F: Array, G: Array) -> float:
-        """Sum over the listed entries of w (d(x, z) - z^beta / beta); of d where all are listed."""
-        parameters = self.beta, not term.listed
-        Z, w = term.data or _NOTHING
-        if w is None:
-            return term.entries.sum("beta_loss", F, G, None, *parameters)
-        if sp.issparse(Z):
-            csr = (Z.indptr, Z.indices, Z.data)
-            return float(kernels.sparse_beta_loss(*csr, w, *parameters, F, G, term.threads))
-        total = 0.0
-        for rows in block_slices(Z.shape):
-            weights = w[rows] if isinstance(w, np.ndarray) else w.present(rows, Z.shape, Z.dtype)
-            block = Z[rows], weights, *parameters, F[rows], G
-            total += float(kernels.dense_beta_loss(*block, term.threads))
-        return total
 
     def check(self, term: Term, name: str) -> None:
         """Refuse zeros that count, for which Itakura-Saito is infinite."""

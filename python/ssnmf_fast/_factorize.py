@@ -28,8 +28,8 @@ def factorize(
     Y: Any = None,
     *,
     n_components: int,
-    reconstruction: str = "frobenius",
-    supervision: str = "frobenius",
+    reconstruction: str | float = "frobenius",
+    supervision: str | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
@@ -57,8 +57,10 @@ def factorize(
         Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
     n_components : int
         Rank r, at least 1.
-    reconstruction, supervision : {"frobenius", "kullback-leibler"}
-        Losses of X and of Y: squared error, or the I-divergence.
+    reconstruction, supervision : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Losses of X and of Y: squared error, the I-divergence, the Itakura-Saito divergence, or the
+        beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are these (squared errors have
+        no factor 1/2).  Only a number above 0 allows for zeros in the data.
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
         at the start.
@@ -152,8 +154,8 @@ def objective(
     *,
     Y: Any = None,
     B: Any = None,
-    reconstruction: str = "frobenius",
-    supervision: str = "frobenius",
+    reconstruction: str | float = "frobenius",
+    supervision: str | float = "frobenius",
     supervision_weight: float = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,

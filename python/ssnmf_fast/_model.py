@@ -26,8 +26,8 @@ _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a s
 def terms(
     X: Any,
     Y: Any,
-    reconstruction: str,
-    supervision: str,
+    reconstruction: str | float,
+    supervision: str | float,
     X_weights: Any,
     Y_weights: Any,
     threads: int,

@@ -235,12 +235,12 @@ def sparse_beta_loss(
     indptr: Array,
     indices: Array,
     values: Array | None,
-    weights: Array | None,
     beta: float,
     rest: bool,
     F: Array,
     G: Array,
     n_threads: int,
+    weights: Array | None = None,
 ) -> float:
     """Sum over the stored entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
     x = _values(values, indices, G.dtype)
@@ -382,19 +382,10 @@ def dense_power(
     _store(out, _matmul(coefficients, G), scale, accumulate)
 
 
-def dense_beta_loss(
-    Z: Array,
-    weights: Array | None,
-    beta: float,
-    rest: bool,
-    F: Array,
-    G: Array,
-    n_threads: int,
-) -> float:
-    """Sum over the entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
+def dense_beta_loss(Z: Array, beta: float, rest: bool, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of d(x, z), or of d(x, z) - z^beta / beta with `rest`."""
     there = ~np.isnan(Z)
-    w = None if weights is None else weights[there]
-    return beta_terms(Z[there], _matmul(F, G.T)[there], w, beta, rest)
+    return beta_terms(Z[there], _matmul(F, G.T)[there], None, beta, rest)
 
 
 def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:

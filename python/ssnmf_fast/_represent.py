@@ -26,7 +26,7 @@ def represent(
     X: Any,
     A: Any,
     *,
-    loss: str = "frobenius",
+    loss: str | float = "frobenius",
     X_weights: Any = None,
     init: Any = None,
     tol: float = 1e-6,
@@ -43,8 +43,9 @@ def represent(
         Samples by features, nonnegative; NaN in a dense X means missing.
     A : array_like, shape (r, m)
         Nonnegative dictionary.
-    loss : {"frobenius", "kullback-leibler"}
-        Loss of the reconstruction.
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of the reconstruction, as in :func:`factorize`.  Losses other than the first two are
+        solved to a `tol` of 1e-4 at best, and below 1 they are not convex.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry.
     init : array_like, shape (n, r), optional

@@ -158,7 +158,7 @@ class Outer(Weights):
         if self.rows is not None:
             given = np.asarray(self.rows)
             if given.shape != rows.shape:
-                raise ValueError(f"{name}.rows has shape {given.shape}; needed is {rows.shape}.")
+                raise ValueError(f"{name}.rows has shape {given.shape}; expected {rows.shape}.")
             rows = np.where(rows > 0, rows * given, 0)
         return Outer(rows, self.columns)
 
@@ -260,7 +260,7 @@ def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
 
 def _check_rows(array: Any, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
-        raise ValueError(f"{name} has shape {array.shape}; needed are {len(rows)} rows.")
+        raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
 
 
 def _ratio(sums: Array, weights: Array) -> Array:

@@ -1,0 +1,154 @@
+"""New losses and new models on the same engine: what code outside of this package builds on.
+
+A *loss* is an object of a class derived from :class:`Loss`; :func:`register_loss` makes its name
+known to all functions and estimators.  A *model* is a list of relations, each of which says that a
+data matrix is approximated by the product of some factors; :func:`fit` fits them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import padded
+from ._beta_divergences import loss_named
+from ._blocks import problem_of
+from ._csr_file import check_data
+from ._entries import Entries, Target
+from ._fit import FitLoop
+from ._losses import Loss
+from ._losses import register as register_loss
+from ._random import generator
+from ._relations import Relation
+from ._solver import State, steps_of
+from ._terms import Term
+from ._threads import resolve_threads
+from ._validation import check_factor, check_integer, check_real
+from ._weight_forms import WeightForm
+from ._weights import build_term
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Result of :func:`fit`: the factors by name, each with a row for each of its objects."""
+
+    factors: dict[str, Array]
+    objective: list[tuple[int, float]]
+    n_iter: int
+    converged: bool
+
+
+def relation(
+    rows: str,
+    columns: str,
+    X: Any,
+    *,
+    loss: Any = "frobenius",
+    weights: Any = None,
+    coefficient: float = 1.0,
+    n_threads: int | None = None,
+) -> Relation:
+    """Say that X (n x m) is approximated by ``F @ G.T``.
+
+    Parameters
+    ----------
+    rows, columns : str
+        Names of the factors F (n x r) and G (m x r).
+    X : array_like or scipy.sparse, shape (n, m)
+        Nonnegative data.
+    loss, weights
+        As `reconstruction` and `X_weights` of :func:`ssnmf_fast.factorize`.
+    coefficient : float
+        Weight of this loss in the sum over all relations.
+    n_threads : int, optional
+        Number of threads.
+    """
+    threads = resolve_threads(n_threads)
+    term = build_term(check_data(X, threads), weights, loss_named(loss, "loss"), "X", threads)
+    return Relation((rows, columns), term, check_real(coefficient, "coefficient"))
+
+
+def fit(
+    relations: Sequence[Relation],
+    *,
+    n_components: int,
+    solver: str = "auto",
+    init: Mapping[str, Any] | None = None,
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    callback: Callable[[State], Any] | None = None,
+    verbose: int = 0,
+) -> Fit:
+    """Fit nonnegative factors to several relations: the sum of their weighted losses is minimised.
+
+    The factor of the rows of the first relation is updated last in every iteration.  Factors that
+    are not in `init` start at random; the other parameters are those of
+    :func:`ssnmf_fast.factorize`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ssnmf_fast import extend
+    >>> texts, images = np.eye(4) + 1, np.ones((4, 3))
+    >>> model = [
+    ...     extend.relation("samples", "terms", texts),
+    ...     extend.relation("samples", "pixels", images, loss="kullback-leibler"),
+    ... ]
+    >>> {name: F.shape for name, F in extend.fit(model, n_components=2).factors.items()}
+    {'samples': (4, 2), 'terms': (4, 2), 'pixels': (3, 2)}
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    rng = generator(random_state)
+    sizes: dict[str, tuple[int, float]] = {}
+    for r in relations:
+        level = (r.term.mean() / rank) ** (1 / len(r.names))
+        for position, name in enumerate(r.names):
+            n_rows = r.term.view(position).shape[0]
+            if sizes.setdefault(name, (n_rows, level))[0] != n_rows:
+                raise ValueError(
+                    f"factor {name!r} has {sizes[name][0]} rows in one relation and {n_rows} in "
+                    "another; give data with as many."
+                )
+    dtypes = {r.term.entries.csr_rows(slice(0, 1))[2].dtype for r in relations}
+    if len(dtypes) > 1:
+        raise TypeError("the data of all relations must be float32, or all float64.")
+    (dtype,) = dtypes
+    factors = {
+        name: padded(
+            2 * level * rng.random((n, rank))
+            if init is None or name not in init
+            else check_factor(init[name], f"init[{name!r}]", (n, rank), dtype, "rows x components"),
+            dtype,
+        )
+        for name, (n, level) in sizes.items()
+    }
+    problem = problem_of(factors, relations)
+
+    def shown() -> dict[str, Array]:
+        return {name: F[:, :rank] for name, F in factors.items()}
+
+    run = loop.run(steps_of(problem, loop.solver), shown, unreached=problem.unreached())
+    copies = {name: np.ascontiguousarray(F) for name, F in shown().items()}
+    return Fit(copies, run.objective, run.n_iter, run.converged)
+
+
+__all__ = [
+    "Entries",
+    "Fit",
+    "Loss",
+    "Relation",
+    "Target",
+    "Term",
+    "WeightForm",
+    "fit",
+    "register_loss",
+    "relation",
+]

@@ -1,0 +1,185 @@
+"""A new loss and a new model, added from outside of the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import data, filled, weighted
+
+import ssnmf_fast as sf
+from ssnmf_fast import extend
+
+
+class Elastic(extend.Loss):
+    """d(x, z) = (x - z)^2 / 2 + x log(x / z) - x + z, from the passes of the two other losses."""
+
+    name = "elastic"
+    exponents = (1.0, -1.0)  # N t - P / t is a bound for both
+
+    def P(self, entries, F, G, to):
+        entries.power(0, F, G, to)
+        entries.power(-1, F, G, extend.Target(to.out, to.scale, accumulate=True))
+
+    def N(self, form, F, G, to):
+        form.power(1, F, G, to)
+        form.power(0, F, G, extend.Target(to.out, to.scale, accumulate=True))
+
+    def constant(self, z, w):
+        z, w = np.nan_to_num(z).astype(float), np.ones(z.shape) if w is None else w.astype(float)
+        wz = (w * z)[w * z > 0]
+        return float(np.sum(w * z**2) / 2 - np.sum(wz * np.log(w[w * z > 0])))
+
+    def value(self, term, F, G):
+        P, N, sums = np.empty_like(F), np.empty_like(F), np.empty_like(F)
+        term.entries.power(0, F, G, extend.Target(P))
+        term.form.power(1, F, G, extend.Target(N))
+        term.form.power(0, F, G, extend.Target(sums))
+        squares = np.sum(F * N) / 2 - np.sum(F * P)
+        return term.constant + squares + term.entries.sum("kl_loss", F, G) + float(np.sum(F * sums))
+
+
+@pytest.fixture(autouse=True)
+def elastic():
+    return extend.register_loss(Elastic())
+
+
+def elastic_value(X, W, S, A):
+    z = np.maximum(S @ A, 1e-300)
+    logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / z), 0)
+    return float(np.sum(W * ((X - z) ** 2 / 2 + logs - X + z)))
+
+
+@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+@pytest.mark.parametrize("form", ["none", "outer", "observed", "missing", "dense", "nan"])
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_a_new_loss_fits_in_every_storage_and_with_all_weights(storage, form, solver):
+    rng = np.random.default_rng(0)
+    X, W, dense_W = weighted(rng, data(rng, (30, 20), np.float64, storage), form)
+    fit = sf.factorize(
+        X,
+        np.eye(3)[np.arange(30) % 3],
+        n_components=4,
+        reconstruction="elastic",
+        supervision_weight=0,
+        X_weights=W,
+        solver=solver,
+        random_state=0,
+        tol=0,
+    )
+    values = [value for _, value in fit.objective]
+    assert values[-1] == pytest.approx(elastic_value(filled(X), dense_W, fit.S, fit.A), rel=1e-9)
+    assert max(np.diff(values)) <= 1e-9 * values[0]
+    assert values[-1] < 0.7 * values[0]
+
+
+def test_a_new_loss_serves_new_samples_batches_and_estimators():
+    rng = np.random.default_rng(1)
+    A, S = rng.random((3, 25)) + 0.1, rng.random((40, 3)) + 0.1
+    found = sf.represent(S @ A, A, loss="elastic")
+    np.testing.assert_allclose(found @ A, S @ A, rtol=0.02)
+    model = sf.NMF(n_components=3, reconstruction="elastic", random_state=0)
+    assert model.fit(S @ A).transform(S @ A).shape == (40, 3)
+    online = sf.NMF(n_components=3, reconstruction="elastic", random_state=0)
+    for _ in range(20):
+        online.partial_fit(sp.csr_array(S @ A))
+    assert online.objective_[-1][1] < online.objective_[0][1]
+    with pytest.raises(ValueError, match="'elastic' has no weighted means"):
+        sf.ConstrainedNMF(reconstruction="elastic").fit(S @ A, np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"must be one of .*'elastic'"):
+        sf.factorize(S @ A, n_components=2, reconstruction="plastic")
+
+
+def graph_model(rng, loss):
+    """Documents x terms, and terms x terms: both know the terms."""
+    D, T = rng.random((50, 4)), rng.random((30, 4))
+    return [
+        extend.relation("documents", "terms", D @ T.T, loss=loss),
+        extend.relation("terms", "contexts", T @ rng.random((4, 30)), coefficient=0.5),
+    ]
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", "elastic"])
+@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+def test_a_new_model_is_a_list_of_relations(loss, solver):
+    model = graph_model(np.random.default_rng(2), loss)
+    seen = []
+    fit = extend.fit(
+        model,
+        n_components=4,
+        solver=solver,
+        random_state=0,
+        tol=0,
+        max_iter=500,
+        callback=lambda state: seen.append(state.terms.shape),
+    )
+    assert {name: F.shape for name, F in fit.factors.items()} == {
+        "documents": (50, 4),
+        "terms": (30, 4),
+        "contexts": (30, 4),
+    }
+    assert seen[0] == (30, 4)
+    values = [value for _, value in fit.objective]
+    assert max(np.diff(values)) <= 1e-9 * values[0]
+    assert values[-1] < 0.02 * values[0]
+
+
+def test_a_model_of_one_relation_is_factorize():
+    rng = np.random.default_rng(3)
+    X, S, A = rng.random((20, 12)), rng.random((20, 3)), rng.random((3, 12))
+    there = sf.factorize(X, n_components=3, init=(S, A), max_iter=20, tol=0)
+    here = extend.fit(
+        [extend.relation("S", "A", X)],
+        n_components=3,
+        init={"S": S, "A": A.T},
+        max_iter=20,
+        tol=0,
+    )
+    np.testing.assert_array_equal(here.factors["S"], there.S)
+    np.testing.assert_array_equal(here.factors["A"].T, there.A)
+
+
+class Unfolded(extend.Term):
+    """A tensor, as each of its factors sees it: X_(k) ~ F_k (products of the others)^T."""
+
+    def view(self, position):
+        return UNFOLDINGS[position]
+
+
+UNFOLDINGS: list[extend.Term] = []
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+def test_a_relation_of_three_factors_is_a_tensor(loss, solver):
+    rng = np.random.default_rng(4)
+    factors = [rng.random((n, 2)) for n in (6, 5, 4)]
+    X = np.einsum("ir,jr,kr->ijk", *factors)
+    UNFOLDINGS[:] = []
+    for k in range(3):
+        unfolded = np.moveaxis(X, k, 0).reshape(X.shape[k], -1)
+        UNFOLDINGS.append(extend.relation("rows", "columns", unfolded, loss=loss).term)
+    tensor = Unfolded(**vars(UNFOLDINGS[0]))
+    fit = extend.fit(
+        [extend.Relation(("a", "b", "c"), tensor)],
+        n_components=2,
+        solver=solver,
+        random_state=0,
+        tol=0,
+        max_iter=2000,
+    )
+    values = [value for _, value in fit.objective]
+    assert max(np.diff(values)) <= 1e-9 * values[0]
+    found = np.einsum("ir,jr,kr->ijk", *fit.factors.values())
+    np.testing.assert_allclose(found, X, atol=0.02)
+
+
+def test_data_that_disagree_are_refused():
+    with pytest.raises(ValueError, match="factor 'b' has 3 rows in one relation and 4 in another"):
+        extend.fit(
+            [
+                extend.relation("a", "b", np.ones((2, 3))),
+                extend.relation("b", "c", np.ones((4, 2))),
+            ],
+            n_components=1,
+        )
