@@ -26,29 +26,62 @@ int bind_inspect_csr(py::handle indptr, py::handle indices, Size n_columns, Thre
   return inspect<std::int32_t>(*pointers, indices, n_columns, n_threads);
 }
 
-void bind_transpose(py::handle indptr, py::handle indices, py::handle values, py::handle out_indptr,
-                    py::handle out_indices, py::handle out_values, Threads n_threads) {
-  visit_float(values, "values", [&](auto type) {
-    using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto pointers = writable_vector<Size>(out_indptr, "out_indptr");
-    const auto rows = writable_vector<Index>(out_indices, "out_indices");
-    const auto data = writable_vector<T>(out_values, "out_values");
-    require_equal(rows.size, Z->entries(), "length of out_indices and entries");
-    require_equal(data.size, Z->entries(), "length of out_values and entries");
-    if (pointers.size < 1) {
+// The outputs of a transpose, checked.
+template <class T>
+struct Transposed {
+  Span<Size> indptr;
+  Span<Index> indices;
+  Span<T> values;
+
+  Transposed(const Csr<T>& Z, std::initializer_list<Extent> given, py::handle out_indptr,
+             py::handle out_indices, py::handle out_values)
+      : indptr(writable_vector<Size>(out_indptr, "out_indptr")),
+        indices(writable_vector<Index>(out_indices, "out_indices")),
+        values(writable_vector<T>(out_values, "out_values")) {
+    require_equal(indices.size, Z.entries(), "length of out_indices and entries");
+    require_equal(values.size, Z.entries(), "length of out_values and entries");
+    if (indptr.size < 1) {
       throw bad("out_indptr", "is empty");
     }
     const Extent to_indptr{"out_indptr", out_indptr}, to_indices{"out_indices", out_indices};
-    const std::initializer_list<Extent> given{
-        {"indptr", indptr}, {"indices", indices}, {"values", values}};
     require_apart(to_indptr, given);
     require_apart(to_indices, given);
     require_apart({"out_values", out_values}, given);
     require_apart(to_indptr, {to_indices, {"out_values", out_values}});
     require_apart(to_indices, {{"out_values", out_values}});
+  }
+};
+
+void bind_transpose(py::handle indptr, py::handle indices, py::handle values, py::handle out_indptr,
+                    py::handle out_indices, py::handle out_values, Threads n_threads) {
+  visit_float(values, "values", [&](auto type) {
+    using T = decltype(type);
+    const CsrArgument<T> Z(indptr, indices, values);
+    const Transposed<T> to(*Z, {{"indptr", indptr}, {"indices", indices}, {"values", values}},
+                           out_indptr, out_indices, out_values);
     const KernelCall call;
-    transpose<T>(*Z, pointers.size - 1, pointers.data, rows.data, data.data, n_threads);
+    transpose<T>(*Z, to.indptr.size - 1, to.indptr.data, to.indices.data, to.values.data,
+                 n_threads);
+  });
+}
+
+void bind_transpose_panels(py::handle indptr, py::handle indices, py::handle values,
+                           Size panel_rows, py::handle out_indptr, py::handle out_indices,
+                           py::handle out_values, Threads n_threads) {
+  if (panel_rows < 1) {
+    throw bad("panel_rows", "must be at least 1");
+  }
+  visit_float(values, "values", [&](auto type) {
+    using T = decltype(type);
+    const CsrArgument<T> Z(indptr, indices, values);
+    const Transposed<T> to(*Z, {{"indptr", indptr}, {"indices", indices}, {"values", values}},
+                           out_indptr, out_indices, out_values);
+    const Size panels = (Z->rows + panel_rows - 1) / panel_rows;
+    const Size columns = panels == 0 ? 0 : (to.indptr.size - 1) / panels;
+    require_equal(to.indptr.size, panels * columns + 1, "length of out_indptr and of its panels");
+    const KernelCall call;
+    transpose_panels<T>(*Z, columns, panel_rows, to.indptr.data, to.indices.data, to.values.data,
+                        n_threads);
   });
 }
 
@@ -61,6 +94,10 @@ void register_csr(py::module_& module) {
   module.def("transpose", &bind_transpose, py::arg("indptr"), py::arg("indices"), py::arg("values"),
              py::arg("out_indptr"), py::arg("out_indices"), py::arg("out_values"),
              py::arg("n_threads"), "Transpose of a sound matrix, with sorted rows.");
+  module.def("transpose_panels", &bind_transpose_panels, py::arg("indptr"), py::arg("indices"),
+             py::arg("values"), py::arg("panel_rows"), py::arg("out_indptr"),
+             py::arg("out_indices"), py::arg("out_values"), py::arg("n_threads"),
+             "Transpose of a sound matrix cut into panels of its rows.");
 }
 
 }  // namespace ssnmf

@@ -9,6 +9,22 @@
 namespace ssnmf {
 namespace {
 
+Operation operation_named(const std::string& name, double exponent) {
+  if (name == "product") {
+    return Operation::kProduct;
+  }
+  if (name == "ratio") {
+    return Operation::kRatio;
+  }
+  if (name == "sampled") {
+    return Operation::kSampled;
+  }
+  if (name == "power") {
+    return {Operation::kPower, exponent};
+  }
+  throw bad("operation", "must be 'product', 'ratio', 'sampled' or 'power'");
+}
+
 // F, of the shape that the result has, or nothing for an operation without a model.
 template <class T>
 Rows<const T> model_factor(py::handle F, const Rows<T>& out) {
@@ -44,7 +60,7 @@ Span<const Size> column_ranges(py::handle bounds, Size columns) {
   const Size* end = given.data + given.size;
   if (given.size < 2 || given.data[0] != 0 || end[-1] != columns ||
       !std::is_sorted(given.data, end)) {
-    throw bad("bounds", "must rise from 0 to the number of columns");
+    throw bad("bounds", "must rise from 0 to the number of rows of out");
   }
   return given;
 }
@@ -72,6 +88,37 @@ void run_scatter(Operation operation, py::handle indptr, py::handle indices, py:
     }
     const KernelCall call;
     scatter_pass<T>(operation, *Z, f, g, ranges, static_cast<T>(scale), to, n_threads);
+  });
+}
+
+// One binding for all operations: F is None for a product; the exponent is that of a power.
+void bind_panels(const std::string& operation, double exponent, py::handle indptr,
+                 py::handle indices, py::handle values, py::handle F, py::handle G,
+                 py::handle bounds, py::handle out, double scale, bool accumulate,
+                 Threads n_threads) {
+  const Operation chosen = operation_named(operation, exponent);
+  visit_float(G, "G", [&](auto type) {
+    using T = decltype(type);
+    const CsrArgument<T> Z(indptr, indices, values);
+    const auto g = const_rows<T>(G, "G");
+    const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
+    require_equal(to.out.columns, g.columns, "columns of out and of G");
+    if (to.out.rows < 1 || Z->rows % to.out.rows != 0) {
+      throw bad("indptr", "must have panels of as many rows as out");
+    }
+    const auto f = model_factor(F, to.out);
+    if (F.is_none() != (chosen.kind == Operation::kProduct)) {
+      throw bad("F", "must be given but for a product");
+    }
+    require_apart({"out", out}, {{"indptr", indptr},
+                                 {"indices", indices},
+                                 {"values", values},
+                                 {"F", F},
+                                 {"G", G},
+                                 {"bounds", bounds}});
+    const auto ranges = column_ranges(bounds, to.out.rows);
+    const KernelCall call;
+    panel_pass<T>(chosen, *Z, f, g, ranges, to, n_threads);
   });
 }
 
@@ -288,6 +335,11 @@ void register_passes(py::module_& module) {
   register_sparse(module);
   register_dense(module);
   register_beta(module);
+  module.def("panel_pass", &bind_panels, py::arg("operation"), py::arg("exponent"),
+             py::arg("indptr"), py::arg("indices"), py::arg("values").none(true),
+             py::arg("F").none(true), py::arg("G"), py::arg("bounds"), py::arg("out"),
+             py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+             "A sparse pass over a matrix that is cut into panels of its columns.");
   define_loss(module, "kl_loss", EntryLoss::kKullbackLeibler,
               "Sum over the entries, if sparse the stored ones, of x log(x/z) - x.");
   define_loss(module, "kl_unreached", EntryLoss::kUnreached,

@@ -120,9 +120,42 @@ void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* v
   });
 }
 
+template <class T>
+void transpose_panels(const Csr<T>& Z, Size columns, Size panel_rows, Size* indptr, Index* indices,
+                      T* values, int threads) {
+  const EvenBlocks panels(Z.rows, panel_rows);
+  const auto make_places = [&] { return std::vector<Size>(static_cast<std::size_t>(columns)); };
+  const int team = useful_threads(Z.entries(), threads);
+  parallel_for(panels.count(), team, make_places, [&](std::vector<Size>& next, Size panel) {
+    const Range rows = panels[panel];
+    std::fill(next.begin(), next.end(), 0);
+    for (Size e = Z.indptr[rows.begin]; e < Z.indptr[rows.end]; ++e) {
+      ++next[static_cast<std::size_t>(Z.indices[e])];
+    }
+    Size place = Z.indptr[rows.begin];
+    for (Size c = 0; c < columns; ++c) {
+      const Size count = next[static_cast<std::size_t>(c)];
+      indptr[panel * columns + c] = place;
+      next[static_cast<std::size_t>(c)] = place;
+      place += count;
+    }
+    for (Size i = rows.begin; i < rows.end; ++i) {
+      end_if_interrupted(1 + Z.indptr[i + 1] - Z.indptr[i]);
+      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
+        const Size to = next[static_cast<std::size_t>(Z.indices[e])]++;
+        indices[to] = static_cast<Index>(i);
+        values[to] = Z.values[e];
+      }
+    }
+  });
+  indptr[panels.count() * columns] = Z.entries();
+}
+
 template int inspect_csr<std::int32_t>(const Size*, const std::int32_t*, Size, Size, Size, int);
 template int inspect_csr<std::int64_t>(const Size*, const std::int64_t*, Size, Size, Size, int);
 template void transpose<float>(const Csr<float>&, Size, Size*, Index*, float*, int);
 template void transpose<double>(const Csr<double>&, Size, Size*, Index*, double*, int);
+template void transpose_panels<float>(const Csr<float>&, Size, Size, Size*, Index*, float*, int);
+template void transpose_panels<double>(const Csr<double>&, Size, Size, Size*, Index*, double*, int);
 
 }  // namespace ssnmf

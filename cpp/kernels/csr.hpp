@@ -17,4 +17,10 @@ int inspect_csr(const Size* indptr, const Given* indices, Size rows, Size column
 template <class T>
 void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* values, int threads);
 
+// The transpose cut into panels of `panel_rows` rows of Z: row k * columns + j of the result has
+// the entries of column j within panel k.  indptr: panels * columns + 1.
+template <class T>
+void transpose_panels(const Csr<T>& Z, Size columns, Size panel_rows, Size* indptr, Index* indices,
+                      T* values, int threads);
+
 }  // namespace ssnmf

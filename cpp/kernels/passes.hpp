@@ -36,6 +36,15 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                   const Rows<const T>& G, const Span<const Size>& bounds, T scale,
                   const Rows<T>& out, int threads);
 
+// The pass over a matrix that is cut into panels of its columns: row k * F.rows + j of Z has the
+// entries of row j in panel k.  The rows of G that a panel names stay in the cache, where a row as
+// a whole would fetch each from memory. bounds: the first row of each range that a thread works on,
+// and the number of rows; the same bits for any ranges.
+template <class T>
+void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                const Rows<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
+                int threads);
+
 // NaN entries are missing and count nothing; with `mask` the other entries are read as ones.
 template <class T>
 void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,

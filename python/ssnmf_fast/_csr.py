@@ -41,6 +41,17 @@ def transposed(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
     return sp.csr_array((values, indices, indptr), shape=(n_columns, n_rows), copy=False)
 
 
+def transposed_panels(
+    csr: tuple[Array, Array, Array], n_columns: int, panel_rows: int, n_threads: int
+) -> tuple[Array, Array, Array]:
+    """Return the transpose cut into panels of rows: a line for each panel and column."""
+    n_panels = -(-(len(csr[0]) - 1) // panel_rows)
+    indptr = np.empty(n_panels * n_columns + 1, dtype=np.int64)
+    indices, values = np.empty_like(csr[1]), np.empty_like(csr[2])
+    kernels.transpose_panels(*csr, panel_rows, indptr, indices, values, n_threads)
+    return indptr, indices, values
+
+
 def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
     """Return a matrix of the same structure with other values."""
     return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._csr import kernel_parts, transposed
+from ._csr import column_ranges, kernel_parts, transposed, transposed_panels
 from ._dispatch import kernels
 
 Array = npt.NDArray[Any]
@@ -23,6 +23,8 @@ Csr = tuple[Array, Array, Array]
 
 _ROWS_PER_CALL = 4096
 _ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
+_PANEL_ROWS = 1 << 14  # whose rows of a factor fit the cache that the cores share
+_PANEL_RANGES = 64  # of columns, for the threads
 _PASSES = {0.0: "product", 1.0: "sampled", -1.0: "ratio"}  # of powers of the model
 
 
@@ -38,6 +40,12 @@ def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:
 def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
     """Cut the rows of a dense array into blocks that fit a cache."""
     yield from row_slices(shape[0], max(1, _ENTRIES_PER_BLOCK // max(1, shape[1])))
+
+
+def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
+    """Return whether a sparse matrix is long enough for panels, with entries enough in each."""
+    n_panels = -(-shape[0] // _PANEL_ROWS)
+    return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,11 @@ class SparseEntries(Entries):
     def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
         self.matrix = matrix
         self.threads = threads
-        self.threads = threads
         self.csr: Csr = kernel_parts(matrix)
 
     def transposed(self) -> Entries:
+        if panels_pay(self.matrix.shape, self.matrix.nnz):
+            return PanelEntries(self)
         return self.turned()
 
     def turned(self) -> SparseEntries:
@@ -147,6 +156,49 @@ class SparseEntries(Entries):
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
         return float(kernel(*self.csr, *parameters, F, G, self.threads))
+
+
+class PanelEntries(Entries):
+    """The transpose of a sparse matrix Z, cut into panels of the rows of Z.
+
+    A pass over the columns of Z reads the rows of the long factor in no order.  Panel by panel they
+    come from a cache, for which passes over long matrices are 2 to 5 times as fast.
+    """
+
+    def __init__(self, entries: SparseEntries) -> None:
+        self.threads = entries.threads
+        self._untransposed = entries
+        self._turned: SparseEntries | None = None
+        n_columns = entries.matrix.shape[1]
+        counts = np.bincount(entries.csr[1], minlength=n_columns)
+        self._bounds = column_ranges(counts, _PANEL_RANGES)
+        self._csr = transposed_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+
+    def transposed(self) -> SparseEntries:
+        return self._untransposed
+
+    def turned(self) -> SparseEntries:
+        """Return a copy that is not cut into panels."""
+        if self._turned is None:
+            self._turned = self._untransposed.turned()
+        return self._turned
+
+    def part(self, rows: slice) -> SparseEntries:
+        return self.turned().part(rows)
+
+    def total(self) -> float:
+        return self._untransposed.total()
+
+    def csr_rows(self, rows: slice) -> Csr:
+        return self.turned().csr_rows(rows)
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        (exponent,) = parameters or (0.0,)
+        model = F, G, self._bounds
+        kernels.panel_pass(name, exponent, *self._csr, *model, *to.arguments, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return self._untransposed.sum(name, G, F, *parameters)
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,35 @@ def sparse_beta_loss(
     return beta_terms(x, _sampled_product(indptr, indices, F, G), weights, beta, rest)
 
 
+def panel_pass(
+    operation: str,
+    exponent: float,
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array | None,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """Run a sparse pass over a matrix cut into panels of its columns.
+
+    Row ``k * len(out) + j`` has the entries of row j in panel k.  `bounds` cuts the rows into
+    ranges for threads; it changes no result.
+    """
+    v = _values(values, indices, G.dtype)
+    panels, rows = (len(indptr) - 1) // len(out), len(out)
+    if F is not None:
+        z = _sampled_product(indptr, indices, np.tile(F, (panels, 1)), G)
+        v = _safe_ratio(v, z) if operation == "ratio" else v * z if operation == "sampled" else v
+        v = v * power(z, exponent) if operation == "power" else v
+    parts = _add_by_row(indptr, v[:, None] * G[indices], G.shape[1])
+    _store(out, parts.reshape(panels, rows, -1).sum(axis=0), scale, accumulate)
+
+
 # Passes for the factor of the columns, by rows of Z, sorted: F and out are q x R, G is p x R.
 # `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
 
@@ -541,6 +570,28 @@ def transpose(
     out_indptr[0] = 0
     np.cumsum(np.bincount(indices[order], minlength=len(out_indptr) - 1), out=out_indptr[1:])
     out_indices[...] = _rows(indptr)[order]
+    out_values[...] = values[order]
+
+
+def transpose_panels(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    panel_rows: int,
+    out_indptr: Array,
+    out_indices: Array,
+    out_values: Array,
+    n_threads: int,
+) -> None:
+    """Write the transpose of a sound matrix, cut into panels of so many of its rows."""
+    rows = _rows(indptr)
+    panels = -(-(len(indptr) - 1) // panel_rows)
+    n_columns = (len(out_indptr) - 1) // max(panels, 1)
+    line = rows // panel_rows * n_columns + indices
+    order = np.argsort(line, kind="stable")
+    out_indptr[0] = 0
+    np.cumsum(np.bincount(line, minlength=len(out_indptr) - 1), out=out_indptr[1:])
+    out_indices[...] = rows[order]
     out_values[...] = values[order]
 
 

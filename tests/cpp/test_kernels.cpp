@@ -69,6 +69,17 @@ void test_scattered(Size p, Size q, Size rank) {
   for (std::size_t e = 0; e < out.size(); ++e) {
     check(std::abs(out[e] - expected[e]) <= T(1e-4) * (T(1) + expected[e]), "scattered ratio");
   }
+  const Size panel_rows = std::max<Size>(1, p / 3);
+  const Size panels = (p + panel_rows - 1) / panel_rows;
+  std::vector<Size> cut(std::size_t(panels * q + 1));
+  transpose_panels(a.csr(), q, panel_rows, cut.data(), indices.data(), values.data(), 2);
+  const Csr<T> parts{cut.data(), indices.data(), values.data(), panels * q};
+  std::fill(out.begin(), out.end(), T(7));
+  panel_pass<T>(Operation::kRatio, parts, a.g(), a.f(), {bounds.data(), 4}, {to, T(1), false}, 3);
+  for (std::size_t e = 0; e < out.size(); ++e) {
+    check(std::abs(out[e] - expected[e]) <= T(1e-4) * (T(1) + expected[e]), "ratio by panels");
+  }
+  std::fill(out.begin(), out.end(), T(0));
   const Rows<const T> no_model{nullptr, q, a.rank};
   scatter_pass<T>(Operation::kProduct, a.csr(), no_model, a.f(), {bounds.data(), 4}, T(1), to, 2);
 }

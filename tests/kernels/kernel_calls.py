@@ -36,6 +36,17 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         "scatter_product": (("out",), {**_csr(), "G": _factor(), **bounds}),
         "scatter_ratio": (("out",), {**_csr(), **model, **bounds}),
         "scatter_sampled": (("out",), {**_csr(), **model, **bounds}),
+        "panel_pass": (
+            ("out",),
+            {
+                "operation": "ratio",
+                "exponent": 0.0,
+                **_csr(),
+                **model,
+                "bounds": np.array([0, 4]),
+                **out,
+            },
+        ),
         "sparse_kl_loss": ((), {**_csr(), **model}),
         "sparse_frobenius_loss": ((), {**_csr(), "weights": np.ones(4), **model}),
         "dense_product": (("out",), {"Z": np.ones((4, 4)), "mask": False, "G": _factor(), **out}),
@@ -132,6 +143,16 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             {
                 **_csr(),
                 "out_indptr": np.zeros(5, np.int64),
+                "out_indices": np.zeros(4, np.int32),
+                "out_values": np.ones(4),
+            },
+        ),
+        "transpose_panels": (
+            ("out_indptr", "out_indices", "out_values"),
+            {
+                **_csr(),
+                "panel_rows": 2,
+                "out_indptr": np.zeros(9, np.int64),
                 "out_indices": np.zeros(4, np.int32),
                 "out_values": np.ones(4),
             },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from kernel_calls import calls
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 512]
@@ -66,10 +67,59 @@ def test_scattered_passes_are_those_of_the_transpose(
                 a.close(out, expected)
 
 
+@pytest.mark.parametrize("rank", [1, 13, 64, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, rank, dtype):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, rank, dtype, np.int32)
+        Z = sp.csr_array((a.values, a.indices, a.indptr), shape=(p, q)).T.tocsr()
+        for panel_rows in (1, 3, p):
+            n_panels = -(-p // panel_rows)
+            cut = (
+                np.empty(n_panels * q + 1, np.int64),
+                np.empty(Z.nnz, np.int32),
+                np.empty(Z.nnz, dtype),
+            )
+            made = [tuple(map(np.copy, cut)) for _ in range(2)]
+            for module, parts in zip((kernels, reference), made, strict=True):
+                module.transpose_panels(*a.csr_arguments(), panel_rows, *parts, 3)
+            for ours, theirs in zip(*made, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+            for operation, F in (("product", None), ("ratio", a.G), ("sampled", a.G)):
+                expected = np.ones_like(a.G)
+                model = () if F is None else (F,)
+                pass_over = getattr(reference, f"sparse_{operation}")
+                pass_over(Z.indptr, Z.indices, Z.data, *model, a.F, expected, 0.7, True, 1)
+                found = set()
+                for module, n_threads in ((kernels, 1), (kernels, 2), (kernels, 8), (reference, 1)):
+                    for cuts in ([], [q // 2], [0, q // 3, q]):
+                        out = np.ones_like(a.G)
+                        where = F, a.F, np.array([0, *cuts, q]), out, 0.7, True, n_threads
+                        module.panel_pass(operation, 0.0, *made[0], *where)
+                        a.close(out, expected)
+                        if module is kernels:
+                            found.add(out.tobytes())
+                assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"operation": "quotient"}, "operation must be"),
+        ({"F": None}, "F must be given but for a product"),
+        ({"out": np.ones((3, 8)), "F": np.ones((3, 8))}, "as many rows as out"),
+        ({"bounds": np.array([0, 3])}, "bounds must rise"),
+    ],
+)
+def test_panels_refuse(kernels, changes, message):
+    with pytest.raises(ValueError, match=message):
+        kernels.panel_pass(**{**calls()["panel_pass"][1], **changes})
+
+
 @pytest.mark.parametrize("bounds", [[0], [0, 5], [1, 7], [0, 6, 3, 7]])
 def test_scattered_passes_refuse_ranges_that_are_none(kernels, problem, bounds):
     a = problem(kernels, 5, 7, 4, np.float64, np.int32)
-    with pytest.raises(ValueError, match="must rise from 0 to the number of columns"):
+    with pytest.raises(ValueError, match="must rise from 0 to the number of rows"):
         kernels.scatter_product(*a.csr_arguments(), a.F, np.array(bounds), a.G, 1.0, 1)
 
 
