@@ -234,4 +234,4 @@ def test_bad_data_is_refused(kind, digits):
     with pytest.raises(ValueError, match="infinity"):
         _fitted(kind, X, y).transform(bad)
     with pytest.raises(ValueError, match="must be one of"):
-        _fitted(kind, X, y, reconstruction="itakura-saito")
+        _fitted(kind, X, y, reconstruction="huber")
