@@ -23,6 +23,16 @@ PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
+PATH = re.compile(r"\b(?:python/ssnmf_fast|cpp|cmake|tests)/[\w/.]*\w")
+
+
+@pytest.mark.parametrize("page", ["contributing", "design"])
+def test_the_files_that_a_page_names_exist(page):
+    named = set(PATH.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")))
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
 class Block(NamedTuple):
     """A fenced block: its page, language and text, and the line where the text begins."""
 
