@@ -9,6 +9,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/factor_ops.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/update.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/cholesky.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/nnls.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_rows.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
@@ -102,6 +103,7 @@ function(ssnmf_add_cpu levels)
   list(JOIN quoted "," built)
   pybind11_add_module(_cpu MODULE NO_EXTRAS cpp/bindings/cpu.cpp)
   ssnmf_compile_options(_cpu)
+  target_compile_options(_cpu PRIVATE -O1)
   ssnmf_hide_symbols(_cpu)
   target_compile_definitions(_cpu PRIVATE "SSNMF_BUILT_LEVELS=${built}")
   install(TARGETS _cpu LIBRARY DESTINATION ssnmf_fast)

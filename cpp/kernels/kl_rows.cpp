@@ -1,6 +1,5 @@
 #include "kl_rows.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "cholesky.hpp"
 #include "row_problem.hpp"
 #include "update.hpp"
 
@@ -202,12 +202,10 @@ class KlRow {
     }
     hessian_.noalias() = scaled_.transpose() * scaled_;
     hessian_.diagonal().array() *= 1.0 + std::min(ridge_, 1.0);
-    factor_.compute(hessian_);
-    if (factor_.info() != Eigen::Success) {
+    if (!solve_positive_definite(hessian_, direction_)) {
       ridge_ *= 100.0;
       return false;
     }
-    factor_.solveInPlace(direction_);
     return direction_.allFinite();
   }
 
@@ -218,7 +216,6 @@ class KlRow {
   std::vector<double> scratch_;
   Eigen::VectorXd x_, n_, s_, z_, pull_, trial_, trial_z_, direction_;
   Eigen::MatrixXd g_, scaled_, hessian_;
-  Eigen::LLT<Eigen::MatrixXd> factor_;
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "nnls.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "cholesky.hpp"
 #include "gemm.hpp"
 #include "row_problem.hpp"
 
@@ -138,9 +138,9 @@ class NnlsRow {
     // solved leaves a gradient far below any tolerance, and coordinate descent ends the rest.
     const double largest = part_.diagonal().maxCoeff();
     for (double ridge = 0.0; ridge < kLargestRidge; ridge = ridge == 0.0 ? 1e-14 : 10.0 * ridge) {
-      factor_.compute(part_ + ridge * largest * Eigen::MatrixXd::Identity(size, size));
-      if (factor_.info() == Eigen::Success) {
-        factor_.solveInPlace(solution_);
+      system_ = part_;
+      system_.diagonal().array() += ridge * largest;
+      if (solve_positive_definite(system_, solution_)) {
         return solution_.allFinite();
       }
     }
@@ -154,7 +154,7 @@ class NnlsRow {
   Eigen::VectorXd gradient_;
   Eigen::MatrixXd part_;
   Eigen::VectorXd solution_;
-  Eigen::LLT<Eigen::MatrixXd> factor_;
+  Eigen::MatrixXd system_;
   std::vector<Eigen::Index> usable_;
   std::vector<Eigen::Index> face_;
 };
