@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +48,7 @@ def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
     return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
     out: Array
@@ -58,18 +57,14 @@ class Target:
 
     def rows(self, rows: slice) -> Target:
         """Return the place of some rows of the result."""
-        return replace(self, out=self.out[rows])
-
-    @property
-    def arguments(self) -> tuple[Array, float, bool]:
-        return self.out, self.scale, self.accumulate
+        return self._replace(out=self.out[rows])
 
     def weighted(self, weights: Array | None, run: Callable[[Target], None]) -> None:
         """Take the result of `run`, with its rows multiplied by weights; None stands for ones."""
         if weights is None:
             run(self)
             return
-        part = replace(self, out=np.empty_like(self.out), accumulate=False)
+        part = Target(np.empty_like(self.out), self.scale)
         run(part if self.accumulate else self)
         if self.accumulate:
             self.out[...] += weights[:, None] * part.out
@@ -151,7 +146,7 @@ class SparseEntries(Entries):
     def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         model = (G,) if F is None else (F, G)
         kernel = getattr(kernels, f"sparse_{name}")
-        kernel(*self.csr, *parameters, *model, *to.arguments, self.threads)
+        kernel(*self.csr, *parameters, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
@@ -233,7 +228,7 @@ class DenseEntries(Entries):
         data = (self.array,) if name == "ratio" else (self.array, self.mask)
         model = (G,) if F is None else (F, G)
         kernel = getattr(kernels, f"dense_{name}")
-        kernel(*data, *parameters, *model, *to.arguments, self.threads)
+        kernel(*data, *parameters, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")

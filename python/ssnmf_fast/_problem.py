@@ -131,16 +131,18 @@ class Problem:
             further = loss in sums
             if not further:
                 sums[loss] = self._workspace(loss, len(F))
-            P, N = (Target(out, side.coefficient, further) for out in sums[loss])
+            P, N = sums[loss]
             G = self._mapped.of(side.far, side.there)
+            up = Target(P, side.coefficient, further)
             if side.here is not None:
-                side.here.pair(side.term, self._mapped.of((name,), side.here), G, P, N)
+                down = Target(N, side.coefficient, further)
+                side.here.pair(side.term, self._mapped.of((name,), side.here), G, up, down)
                 continue
-            side.term.P(F, G, P)
+            loss.P(side.term.entries, F, G, up)
             if curvature:
                 parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
             else:
-                side.term.N(F, G, N)
+                loss.N(side.term.form, F, G, Target(N, side.coefficient, further))
         return Statistics(sums, parts)
 
     def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:

@@ -171,7 +171,7 @@ def _term(
     sparse = sp.issparse(Z)
     data = (Z, w) if loss.entrywise(sparse, listed, w is not None) else None
     values = Z.data if sparse else Z
-    constant = 0.0 if isinstance(w, Separable) else loss.constant(values, w)
+    constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
     form = form or Separable(threads=entries.threads)
     return Term(loss, entries, form, Z.shape, constant, listed, data)
 

@@ -115,11 +115,11 @@ class Separable(WeightForm):
 
     def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
         if exponent == 1:
-            kernels.multiply(F, self.gram(G), self.rows, *to.arguments, self.threads)
+            kernels.multiply(F, self.gram(G), self.rows, *to, self.threads)
         elif exponent == 0:
             sums = np.empty(G.shape[1], dtype=G.dtype)
             kernels.column_sums(G, self.columns, sums, self.threads)
-            kernels.add_row(sums, self.rows, *to.arguments, self.threads)
+            kernels.add_row(sums, self.rows, *to, self.threads)
         else:
             b = np.ones(1, dtype=G.dtype) if self.columns is None else self.columns
             V = DenseEntries(np.broadcast_to(b, (len(F), len(G))), self.threads)

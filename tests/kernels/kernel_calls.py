@@ -33,6 +33,17 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         "sparse_product": (("out",), {**_csr(), "G": _factor(), **out}),
         "sparse_ratio": (("out",), {**_csr(), **model, **out}),
         "sparse_sampled": (("out",), {**_csr(), **model, **out}),
+        "sparse_power": (("out",), {**_csr(), "exponent": -0.5, **model, **out}),
+        "scatter_power": (("out",), {**_csr(), "exponent": -0.5, **model, **bounds}),
+        "dense_power": (
+            ("out",),
+            {"Z": np.ones((4, 4)), "mask": False, "exponent": -0.5, **model, **out},
+        ),
+        "sparse_beta_loss": ((), {**_csr(), "beta": 0.5, "rest": False, **model}),
+        "dense_beta_loss": (
+            (),
+            {"Z": np.ones((4, 4)), "beta": 0.5, "rest": False, **model},
+        ),
         "scatter_product": (("out",), {**_csr(), "G": _factor(), **bounds}),
         "scatter_ratio": (("out",), {**_csr(), **model, **bounds}),
         "scatter_sampled": (("out",), {**_csr(), **model, **bounds}),

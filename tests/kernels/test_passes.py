@@ -296,3 +296,48 @@ def test_structure_of_a_sparse_matrix(kernels, reference, indptr, indices, expec
     arguments = (np.array(indptr, np.int32), np.array(indices, np.int32), 3, 2)
     assert kernels.inspect_csr(*arguments) == expected
     assert reference.inspect_csr(*arguments) == expected
+
+
+@pytest.mark.parametrize("rank", [1, 13, 64, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("exponent", [-2, -1.5, -1, -0.7, 0.3])
+def test_powers_of_the_model(kernels, reference, problem, rank, dtype, exponent):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, rank, dtype, np.int32)
+        csr, dense = a.csr_arguments(), sp.csr_array((a.values, a.indices, a.indptr), (p, q))
+        Z = dense.toarray()
+        Z[0, 0] = np.nan
+        bounds = np.array([0, q // 2, q], dtype=np.int64)
+        results = []
+        for module in (kernels, reference):
+            outs = [a.out.copy(), a.out.copy(), a.out.copy(), np.ones_like(a.G)]
+            module.sparse_power(*csr, exponent, a.F, a.G, outs[0], 0.7, True, 2)
+            module.dense_power(Z, False, exponent, a.F, a.G, outs[1], 0.7, True, 2)
+            module.dense_power(Z, True, exponent, a.F, a.G, outs[2], 0.7, False, 2)
+            module.scatter_power(*csr, exponent, a.G, a.F, bounds, outs[3], 0.7, 2)
+            results.append(outs)
+        for ours, theirs in zip(*results, strict=True):
+            a.close(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rest", [False, True])
+@pytest.mark.parametrize("beta", [0, 1e-9, 0.4, 0.5, 0.8, 1 - 1e-9, 1, 1.5, 1.999])
+def test_beta_loss(kernels, reference, problem, dtype, rest, beta):
+    for p, q in SHAPES:
+        a = problem(kernels, p, q, 13, dtype, np.int32)
+        csr = a.csr_arguments()
+        Z = sp.csr_array((a.values, a.indices, a.indptr), (p, q)).toarray()
+        if beta == 0:
+            Z += dtype(0.5)
+        Z[0, 0] = np.nan
+        weights = a.values[::-1].copy()
+        ours, theirs = (
+            (
+                module.sparse_beta_loss(*csr, beta, rest, a.F, a.G, 2),
+                module.sparse_beta_loss(*csr, beta, rest, a.F, a.G, 2, weights),
+                module.dense_beta_loss(Z, beta, rest, a.F, a.G, 2),
+            )
+            for module in (kernels, reference)
+        )
+        np.testing.assert_allclose(ours, theirs, rtol=1e-3 if dtype == np.float32 else 1e-9)
