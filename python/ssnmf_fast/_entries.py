@@ -190,7 +190,7 @@ class PanelEntries(Entries):
     def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
         (exponent,) = parameters or (0.0,)
         model = F, G, self._bounds
-        kernels.panel_pass(name, exponent, *self._csr, *model, *to.arguments, self.threads)
+        kernels.panel_pass(name, exponent, *self._csr, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self._untransposed.sum(name, G, F, *parameters)
