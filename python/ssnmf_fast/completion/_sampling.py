@@ -28,7 +28,6 @@ class MissingEntries:
     def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
         n, m = observed.shape
         self._shape = observed.shape
-        self._index = observed.indices.dtype
         self._n_threads = n_threads
         rows = entry_rows(observed.indptr)
         self._taken = rows * m + observed.indices
@@ -58,10 +57,4 @@ class MissingEntries:
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         counts = np.bincount(columns, minlength=m)
-        return Pattern.from_counts(
-            self._shape,
-            indptr.astype(self._index),
-            columns.astype(self._index),
-            counts,
-            self._n_threads,
-        )
+        return Pattern.from_counts(self._shape, indptr, columns, counts, self._n_threads)

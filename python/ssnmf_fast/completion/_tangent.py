@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._arrays import aligned_zeros, padded, padded_zeros
-from .._csr import transposed
+from .._csr import kernel_parts, transposed
 from .._dispatch import kernels
 from .._operators import Pattern, SparseOperator
 from .._thin import add_times, cross, inner, times
@@ -55,8 +55,8 @@ class Weighted:
         self.rows = (pattern.indptr, pattern.indices, weights)
         values = np.ones(len(pattern.indices), dtype) if weights is None else weights
         matrix = sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-        turned = transposed(matrix, n_threads)
-        self.columns = (turned.indptr, turned.indices, None if weights is None else turned.data)
+        indptr, indices, data = kernel_parts(transposed(matrix, n_threads))
+        self.columns = (indptr, indices, None if weights is None else data)
 
 
 class TangentSpace:
