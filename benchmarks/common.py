@@ -29,26 +29,30 @@ ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)
 COARSE_FROM = 1.0
 
 
+def newsgroup_posts() -> Any:
+    """Return the module that reads the 20 Newsgroups for the demo of the command."""
+    from ssnmf_fast.cli import _newsgroups
+
+    return _newsgroups
+
+
 @cache
 def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
     """Return the 20 Newsgroups subset: TF-IDF (csr, 8980 x 5000), one-hot labels (8980 x 5)."""
-    from ssnmf_fast.cli._newsgroups import CLASSES, load_subset, tfidf
-
-    texts, names = load_subset()
-    X, _ = tfidf(texts)
-    Y = (names[:, None] == np.array(list(CLASSES))[None, :]).astype(dtype)
+    posts = newsgroup_posts()
+    texts, names = posts.load_subset()
+    X, _ = posts.tfidf(texts)
+    Y = (names[:, None] == np.array(list(posts.CLASSES))[None, :]).astype(dtype)
     return sp.csr_matrix(X, dtype=dtype), Y
 
 
 @cache
 def reuters() -> Any:
     """Return Reuters-21578: TF-IDF of title and body (csr, about 21,000 x 5000)."""
-    from ssnmf_fast.cli._newsgroups import tfidf
-
     path = Path(os.environ["SSNMF_FAST_DATA"]) / "reuters21578.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         stories = [json.loads(line) for line in file]
-    X, _ = tfidf([f"{story['title']} {story['body']}" for story in stories])
+    X, _ = newsgroup_posts().tfidf([f"{story['title']} {story['body']}" for story in stories])
     return sp.csr_matrix(X)
 
 

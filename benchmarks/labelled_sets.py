@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, newsgroup_posts
 from text_sets import _lines
 
 FIVE_GROUPS = (
@@ -45,10 +45,9 @@ class Split:
 
 
 def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    from ssnmf_fast.cli._newsgroups import _strip
-
+    strip = newsgroup_posts()._strip
     posts = [p for p in _lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups]
-    return [_strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
+    return [strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
 
 
 def _articles() -> tuple[list[str], Array]:

@@ -22,10 +22,10 @@ def kl_pass() -> None:
     import kl_pass as script
     from common import zipf_text
 
-    from ssnmf_fast._dispatch import available_levels
-
     print(f"product {script.peak('float64', 256):.1f} GFLOP/s")
-    print(script.table(zipf_text(2000, 1000, 40), available_levels()[-1:], [1, 2], budget=0.0))
+    print(
+        script.table(zipf_text(2000, 1000, 40), script.available_levels()[-1:], [1, 2], budget=0.0)
+    )
 
 
 def iterations() -> None:

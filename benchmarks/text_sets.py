@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, newsgroup_posts
 
 Texts = tuple[list[str], list[str] | None]
 FORMS = ("tfidf", "counts")
@@ -29,9 +29,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 
 def _newsgroups() -> Texts:
-    from ssnmf_fast.cli._newsgroups import load_subset
-
-    texts, classes = load_subset()
+    texts, classes = newsgroup_posts().load_subset()
     return texts, classes.tolist()
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: with threads of their own besides, small fits take many times as
+    # long.  Read when the libraries are loaded; `n_threads` of a test goes before it.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+import pytest
 import scipy
 import scipy.sparse as sp
 from hypothesis import settings
@@ -13,8 +21,16 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-for folder in ("cli", "core", "estimators", "io", "kernels", "metrics"):
+for folder in ("", "cli", "core", "estimators", "io", "kernels", "metrics"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+from levels import IS_REFERENCE  # noqa: E402
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("compiled")
+    if marker is not None and IS_REFERENCE:
+        pytest.skip(*marker.args)
 
 
 def _random_array(shape, *, density=0.01, format="coo", dtype=None, rng=None):

@@ -22,9 +22,7 @@ import scipy.sparse as sp
 from ssnmf_documents import _stop_words
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array
-
-from ssnmf_fast.cli import _newsgroups
+from common import Array, newsgroup_posts
 
 VALIDATION = 0.2  # of the documents that are not test
 N_TERMS = 6000
@@ -93,7 +91,7 @@ def news() -> Data:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    with gzip.open(_folder() / _newsgroups.FILE_NAME, "rt", encoding="utf-8") as file:
+    with gzip.open(_folder() / newsgroup_posts().FILE_NAME, "rt", encoding="utf-8") as file:
         records = [json.loads(line) for line in file]
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(
@@ -102,7 +100,7 @@ def news() -> Data:
     parts: list[Any] = []
     for part, convert in (("train", vectorizer.fit_transform), ("test", vectorizer.transform)):
         chosen = [record for record in records if record["split"] == part]
-        parts.append(sp.csr_matrix(convert([_newsgroups._strip(r["text"]) for r in chosen])))
+        parts.append(sp.csr_matrix(convert([newsgroup_posts()._strip(r["text"]) for r in chosen])))
         parts.append(np.array([names.index(record["label"]) for record in chosen]))
     return Data("news", *parts)
 

@@ -32,11 +32,8 @@ from common import Array, best, blas_threads, load_average, markdown, say, secon
 from imputers import soft_impute, source
 
 import ssnmf_fast as sf
-from ssnmf_fast._dispatch import kernels
-from ssnmf_fast.completion._dense_reference import iterates
-from ssnmf_fast.completion._observations import Observations
-from ssnmf_fast.completion._read import read_observed
-from ssnmf_fast.completion._schedule import Schedule, Sparsity, sirls, structured
+from ssnmf_fast import _dispatch
+from ssnmf_fast.completion import _dense_reference, _observations, _read, _schedule
 
 RANK = 10
 SIRLS_ITER = 10_000  # gradient steps are slow where 1 % is observed
@@ -60,21 +57,21 @@ def error(found: Array, M: Array, X: Array) -> float:
     return float(np.linalg.norm((found - M)[missing]) / np.linalg.norm(M[missing]))
 
 
-def schedule(name: str, observations: Observations) -> Schedule:
+def schedule(name: str, observations: _observations.Observations) -> _schedule.Schedule:
     """Return what the library iterates with by default."""
     if name == "sirls":
-        return sirls(observations, RANK, 1.0, None)
+        return _schedule.sirls(observations, RANK, 1.0, None)
     floor = (1e-3 * observations.root_mean_square) ** 2
-    return structured(1.0, Sparsity(step=1e-6, eps_floor=floor), None)
+    return _schedule.structured(1.0, _schedule.Sparsity(step=1e-6, eps_floor=floor), None)
 
 
 def reference(name: str, M: Array, X: Array, count: int) -> Record:
     """Run the dense NumPy iterates; its error shows that both do the same."""
-    observations = Observations.of(read_observed(X, None, None, 1), 0.0, 1)
+    observations = _observations.Observations.of(_read.read_observed(X, None, None, 1), 0.0, 1)
     observed = ~np.isnan(X)
     scaled = np.where(observed, X, 0.0) / observations.scale
     begin = perf_counter()
-    steps = iterates(scaled, observed, schedule(name, observations), RANK)
+    steps = _dense_reference.iterates(scaled, observed, schedule(name, observations), RANK)
     last = next(islice(steps, count - 1, None))
     took = perf_counter() - begin
     gap = error(last * observations.scale, M, X)
@@ -202,7 +199,9 @@ def pass_alone(quick: bool, threads: int) -> list[Record]:
         "proximal, q = 0.5": (1e-6, 1e-6, 0.5, True, -np.inf),
     }
     for title, shrink in shrinks.items():
-        took = best(lambda s=shrink: kernels.mapped_product(F, G, H, *s, out, threads), budget=1.0)
+        took = best(
+            lambda s=shrink: _dispatch.kernels.mapped_product(F, G, H, *s, out, threads), budget=1.0
+        )
         flops = 4 * n * n * PADDED / took / 1e9  # of both products; the map counts as nothing
         records.append({"pass": title, "gflops": flops, "seconds": took})
     return records

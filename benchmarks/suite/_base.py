@@ -11,9 +11,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import one_hot, start, zipf_text
 
-from ssnmf_fast._arrays import padded, padded_zeros
+from ssnmf_fast import _arrays, _dispatch
 
-__all__ = ["FactorSuite", "SparseSuite", "one_hot", "start"]
+__all__ = ["FactorSuite", "SparseSuite", "kernels", "one_hot", "start"]
+
+kernels = _dispatch.kernels
 
 
 class FactorSuite:
@@ -26,10 +28,10 @@ class FactorSuite:
 
     def make_factors(self, n: int, rank: int, dtype: str) -> None:
         rng = np.random.default_rng(0)
-        self.F = padded(rng.random((n, rank)) + 0.1, dtype)
-        self.G = padded(rng.random((self.m, rank)) + 0.1, dtype)
-        self.out_F = padded_zeros(n, rank, dtype)
-        self.out_G = padded_zeros(self.m, rank, dtype)
+        self.F = _arrays.padded(rng.random((n, rank)) + 0.1, dtype)
+        self.G = _arrays.padded(rng.random((self.m, rank)) + 0.1, dtype)
+        self.out_F = _arrays.padded_zeros(n, rank, dtype)
+        self.out_G = _arrays.padded_zeros(self.m, rank, dtype)
 
 
 class SparseSuite(FactorSuite):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ssnmf_fast._dispatch import kernels
-
-from ._base import SparseSuite
+from ._base import SparseSuite, kernels
 
 
 class KLPass(SparseSuite):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ssnmf_fast._dispatch import kernels
-
-from ._base import SparseSuite, np
+from ._base import SparseSuite, kernels, np
 
 
 class Products(SparseSuite):

@@ -83,7 +83,7 @@ class Pattern:
     def from_counts(
         cls, shape: tuple[int, int], indptr: Array, indices: Array, counts: Array, n_threads: int
     ) -> Pattern:
-        """A pattern whose number of entries in every column is known, in the types of the kernels."""
+        """A pattern whose number of entries in every column is known."""
         pointers = indptr.astype(np.int64, copy=False)
         columns = indices.astype(np.int32, copy=False)
         return cls(shape, pointers, columns, column_ranges(counts, n_threads))

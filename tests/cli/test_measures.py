@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from topic_tables import make_topics
 
 import ssnmf_fast as sf
-from ssnmf_fast._topics import make_topics
-from ssnmf_fast.cli import _measures, _sample_labels
-from ssnmf_fast.cli._examples import examples, excerpt
-from ssnmf_fast.cli._fitted import Fitted
-from ssnmf_fast.cli._shares import data_topics
-from ssnmf_fast.cli._text import TOKENS, fit_vectorizer, load_vectorizer
+from ssnmf_fast.cli import _examples, _fitted, _measures, _sample_labels, _shares
 
 
 class TestLabels:
@@ -40,10 +33,12 @@ class TestLabels:
         assert labels.hold_out(0.2, 3).sum() == round(0.2 * 41)
 
 
-def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> Fitted:
+def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _fitted.Fitted:
     """Return what the measures read of a fit whose transform is S."""
     model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    return Fitted(model, S, _sample_labels.read_labels(labels, None), held_out, None, 0.0, [])
+    return _fitted.Fitted(
+        model, S, _sample_labels.read_labels(labels, None), held_out, None, 0.0, []
+    )
 
 
 class TestMeasures:
@@ -63,14 +58,16 @@ class TestMeasures:
         X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
         A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0]])
         model = SimpleNamespace(components_=A)
-        fitted = Fitted(model, X, None, np.zeros(4, dtype=bool), None, 0.0, [], is_text=True)
+        fitted = _fitted.Fitted(
+            model, X, None, np.zeros(4, dtype=bool), None, 0.0, [], is_text=True
+        )
         (coherence,) = _measures.coherence_measures(fitted)
         assert coherence.value == sf.metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:]
         assert _measures.coherence_measures(fitted) == []
 
 
-def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> Fitted:
+def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.Fitted:
     """Return a fit whose transform is S, and whose B says that every topic has one class."""
     A = np.eye(S.shape[1]) * np.arange(1, S.shape[1] + 1)  # scales that must not matter
     model = SimpleNamespace(
@@ -82,7 +79,7 @@ def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> Fitted:
         ),
     )
     known = _sample_labels.read_labels(labels, None)
-    return Fitted(model, S, known, held_out, None, 0.0, [], **more)
+    return _fitted.Fitted(model, S, known, held_out, None, 0.0, [], **more)
 
 
 class TestSharesOfData:
@@ -91,7 +88,7 @@ class TestSharesOfData:
     def test_held_out_samples_and_not_the_matrix_of_the_model(self) -> None:
         held_out = np.arange(80) >= 40
         S = np.vstack([np.tile(np.eye(2), (20, 1)), np.tile(self.S, (20, 1))])
-        described = data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
+        described = _shares.data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
         shares = [[share for _, share in topic.shares] for topic in described.topics]
         np.testing.assert_allclose(shares, [[0.75, 0.25], [0.25, 0.75]])
         assert described.counts == (20, 20)
@@ -101,13 +98,13 @@ class TestSharesOfData:
     def test_all_labelled_samples_where_few_are_held_out(self) -> None:
         held_out = np.arange(40) >= 30
         S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
-        described = data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
+        described = _shares.data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
         assert described.counts == (20, 20)
         assert "all 40 samples with labels, hidden ones and others" in described.note
 
     def test_large_classes_do_not_dominate(self) -> None:
         labels = ["a"] * 90 + ["b"] * 10
-        described = data_topics(
+        described = _shares.data_topics(
             described_like(np.ones((100, 2)), labels, np.ones(100, dtype=bool)), 2
         )
         for topic in described.topics:
@@ -117,13 +114,15 @@ class TestSharesOfData:
 
     def test_classes_in_natural_order(self) -> None:
         labels = ["10", "9", "2"] * 10
-        described = data_topics(described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2)
+        described = _shares.data_topics(
+            described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2
+        )
         assert [label for label, _ in described.topics[0].shares] == ["2", "9", "10"]
 
     def test_several_labels(self) -> None:
         labels = [["a"], ["a", "b"], []]
         S = np.array([[1.0, 0], [0, 1 / 2], [5, 5]])
-        described = data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
+        described = _shares.data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
         shares = [[share for _, share in topic.shares] for topic in described.topics]
         np.testing.assert_allclose(shares, [[1, 0], [0.25, 0.75]])
         assert described.note.endswith("A sample of several labels counts for each in equal parts.")
@@ -133,7 +132,7 @@ class TestSharesOfData:
             np.ones((4, 2)), ["a", "b", "a", ""], np.zeros(4, bool), guided=False
         )
         fitted.model.representation_ = np.vstack([self.S, self.S])
-        described = data_topics(fitted, 2)
+        described = _shares.data_topics(fitted, 2)
         assert "the 3 samples that have labels" in described.note
         shares = [share for _, share in described.topics[0].shares]
         np.testing.assert_allclose(shares, [0.75, 0.25])
@@ -143,7 +142,7 @@ class TestExamples:
     def test_largest_shares_first_and_the_larger_of_equal_ones(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
         fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
-        first, second = examples(fitted)
+        first, second = _examples.examples(fitted)
         assert [one.sample for one in first] == [1, 0, 2]
         assert [one.label for one in first] == ["", "a", "b"]
         assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
@@ -154,7 +153,7 @@ class TestExamples:
         words = ["word " * 60 + end for end in ("x", "y")]
         S = np.array([[9.0, 0], [8, 0], [7, 0]])
         fitted = described_like(S, ["a", "b", "a"], np.zeros(3, bool), texts=[*words, "other"])
-        first, second = examples(fitted)
+        first, second = _examples.examples(fitted)
         assert [one.sample for one in first] == [0, 2]
         assert len(first[0].text) <= 200
         assert first[0].text.endswith("word…")
@@ -162,34 +161,11 @@ class TestExamples:
 
     def test_images(self) -> None:
         fitted = described_like(np.eye(2), ["a", "b"], np.zeros(2, bool), image_shape=(1, 2))
-        first, second = examples(fitted)
+        first, second = _examples.examples(fitted)
         np.testing.assert_array_equal(first[0].image, [[1, 0]])
         np.testing.assert_array_equal(second[0].image, [[0, 1]])
 
     def test_excerpt(self) -> None:
-        assert excerpt(" a\n b\t c ") == "a b c"
-        assert excerpt("a" * 300) == "a" * 199 + "…"
-        assert excerpt("one two three", 9) == "one two…"
-
-
-def test_vectorizers_of_earlier_versions(tmp_path: Path) -> None:
-    """Those for models of counts had a scale, and the first ones no such entry."""
-    texts = ["cat dog pet", "dog cat mat", "stock bank", "bank price stock"]
-    options = argparse.Namespace(
-        max_features=50,
-        min_df=1,
-        max_df=1.0,
-        stop_words="none",
-        encoding="utf-8",
-        ngram=(1, 1),
-        token_pattern=TOKENS,
-        keep_entities=False,
-    )
-    vectorizer, X = fit_vectorizer(texts, "text", options)
-    path = tmp_path / "v.json"
-    vectorizer.save(path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    for entry, scale in (({}, 1), ({"scale": 2.5}, 2.5)):
-        content.pop("scale", None)
-        path.write_text(json.dumps(content | entry), encoding="utf-8")
-        assert abs(load_vectorizer(path).transform(texts) - scale * X).max() < 1e-12
+        assert _examples.excerpt(" a\n b\t c ") == "a b c"
+        assert _examples.excerpt("a" * 300) == "a" * 199 + "…"
+        assert _examples.excerpt("one two three", 9) == "one two…"

@@ -16,11 +16,9 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _judged, main
-from ssnmf_fast.cli._judged import LARGEST, MODEL, SVC, Judged, simple_guesses
-from ssnmf_fast.cli._learning_curve import _covering, _order
-from ssnmf_fast.cli._quality import accuracy, f_score, quality_measures, shortfalls
-from ssnmf_fast.cli._sample_labels import read_labels
+from ssnmf_fast.cli import _judged, _learning_curve, _quality, _sample_labels, main
+
+MODEL, SVC, LARGEST = _judged.MODEL, _judged.SVC, _judged.LARGEST
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:
@@ -164,21 +162,23 @@ class TestWarnings:
         own = np.array(["a"] * 30 + ["b"] * 70)  # 70 right
         svc = np.where(np.arange(100) < 29, "b", truth)  # 71 right
         guesses = {MODEL: own, SVC: svc, LARGEST: np.full(100, "a")}
-        (line,) = shortfalls(Judged(truth, guesses, ["a", "b"], False))
+        (line,) = _quality.shortfalls(_judged.Judged(truth, guesses, ["a", "b"], False))
         assert line == (
             "the accuracy of the model, 70.0%, is below the 71.0% of LinearSVC, trained on the "
             "same labels: on 100 samples so small a difference may be chance"
         )
-        (line,) = shortfalls(Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False))
+        (line,) = _quality.shortfalls(
+            _judged.Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False)
+        )
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
-        (line,) = shortfalls(Judged(truth, worst, ["a", "b"], True))
+        (line,) = _quality.shortfalls(_judged.Judged(truth, worst, ["a", "b"], True))
         assert "always predicting the largest class: look whether the data tell" in line
 
 
 class TestScores:
     def test_accuracy(self) -> None:
-        score = accuracy(np.array([1, 1, 0, 0]), np.array([1, 1, 1, 0]))
+        score = _quality.accuracy(np.array([1, 1, 0, 0]), np.array([1, 1, 1, 0]))
         ends = binomtest(3, 4).proportion_ci(0.95, method="wilson")
         assert (score.value, score.low, score.high) == (0.75, ends.low, ends.high)
         assert score.shown(".0%") == "75% (95% interval 30% to 95%)"
@@ -188,11 +188,14 @@ class TestScores:
         rng = np.random.default_rng(0)
         truth = (rng.random((80, 4)) < 0.3).astype(int)
         guess = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
-        score = f_score(truth, guess, average)
+        score = _quality.f_score(truth, guess, average)
         assert score.value == pytest.approx(f1_score(truth, guess, average=average))
         assert score.low < score.value < score.high
         assert score.high - score.low < 0.3
-        perfect, never = f_score(truth, truth, average), f_score(truth, 1 - truth, average)
+        perfect, never = (
+            _quality.f_score(truth, truth, average),
+            _quality.f_score(truth, 1 - truth, average),
+        )
         ends = binomtest(80, 80).proportion_ci(0.95, method="wilson")
         assert (perfect.value, perfect.high) == (1, 1)
         assert perfect.low == pytest.approx(ends.low, abs=1e-4)
@@ -201,14 +204,18 @@ class TestScores:
 
     def test_measures_of_several_labels(self) -> None:
         truth = np.array([[1, 0], [1, 1], [0, 1]])
-        judged = Judged(truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True)
-        found = {one.key: one for one in quality_measures(judged)}
+        judged = _judged.Judged(
+            truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True
+        )
+        found = {one.key: one for one in _quality.quality_measures(judged)}
         assert list(found) == [
             *("micro_f", "macro_f", "logistic_regression_micro_f", "logistic_regression_macro_f"),
         ]
         assert found["micro_f"].value == found["macro_f"].value == 1
         worse = np.array([[1, 0], [1, 0], [0, 1]])
-        lines = shortfalls(Judged(truth, {**judged.guesses, MODEL: worse}, ["a", "b"], True))
+        lines = _quality.shortfalls(
+            _judged.Judged(truth, {**judged.guesses, MODEL: worse}, ["a", "b"], True)
+        )
         assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
         assert found["micro_f"].name == "micro F by validation on 3 labelled samples"
 
@@ -221,7 +228,7 @@ class TestSimpleGuesses:
         known = np.arange(60) < 50
         folds = np.where(known, np.arange(60) % 3, -1)
         folds[:6] = -1  # never hidden
-        found = simple_guesses(X, labels, known, folds)
+        found = _judged.simple_guesses(X, labels, known, folds)
         assert set(found) == {SVC, LARGEST}
         assert set(found[LARGEST]) == {"bb"}
         wanted = np.full(60, "--")
@@ -233,10 +240,10 @@ class TestSimpleGuesses:
 
     def test_one_class_and_several_labels(self) -> None:
         X, hidden = np.eye(4), np.array([-1, -1, 0, 0])
-        one = simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
+        one = _judged.simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
         assert one[SVC].tolist() == one[LARGEST].tolist() == ["a", "a"]
         Y = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
-        (name,) = several = simple_guesses(X, Y, hidden < 0, hidden)
+        (name,) = several = _judged.simple_guesses(X, Y, hidden < 0, hidden)
         assert name == "logistic regression"
         assert several[name].shape == (2, 2)
 
@@ -269,10 +276,10 @@ class TestLearningCurve:
     def test_every_beginning_shows_all_labels(self) -> None:
         rng = np.random.default_rng(1)
         lists = [list(rng.choice(list("aaabbc"), 1)) for _ in range(60)] + [["d", "a"], []]
-        labels = read_labels(lists, None)
-        order = _order(labels, 0)
+        labels = _sample_labels.read_labels(lists, None)
+        order = _learning_curve._order(labels, 0)
         assert sorted(order) == list(range(61))
-        first = _covering(labels, order)
+        first = _learning_curve._covering(labels, order)
         assert first <= 4
         shown = labels.indicators()[order]
         assert shown[:first].any(axis=0).all()

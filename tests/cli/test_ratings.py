@@ -13,9 +13,6 @@ from outputs import rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
-from ssnmf_fast.cli._completion_bar import FitsBar, completion_bar
-from ssnmf_fast.cli._ratings import read_ratings
-from ssnmf_fast.cli._source import Source
 
 USERS, ITEMS = 12, 9
 
@@ -95,11 +92,10 @@ class TestDuplicates:
         assert "2 more of the same pairs" in capsys.readouterr().out
         counts = {row["user"]: int(row["ratings"]) for row in rows_of(out / "users.csv")}
         assert counts["x"] == 2
-        read = read_ratings(Source(table, ".csv", "utf-8", ","), [None] * 3, how)
-        rated = dict(zip(zip(read.rows, read.columns, strict=True), read.values, strict=True))
-        assert len(rated) == len(read.values)
-        places = (USERS, read.items.index("i0")), (USERS, read.items.index("i1"))
-        assert [rated[place] for place in places] == [value, 3]
+        merged = written(tmp_path / "b.csv", f"x,i0,{value}\nx,i1,3\n")
+        assert complete(merged, tmp_path / "merged", "--exact") == 0
+        for name in ("recommendations.csv", "users.csv", "items.csv"):
+            assert (out / name).read_bytes() == (tmp_path / "merged" / name).read_bytes()
 
     def test_refused_unless_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = written(tmp_path / "a.csv", "u3,i0,10\n")
@@ -154,10 +150,9 @@ def test_one_bar_for_all_ranks(bars: list[_Recorded], tmp_path: Path) -> None:
     assert "rank 1, gamma 4, iteration" in choice.shown[0][1]
 
 
-def test_bar_of_an_exact_fit(bars: list[_Recorded]) -> None:
-    options = types.SimpleNamespace(rank=None, max_iter=None, method="auto")
-    completion_bar(options, (9, 9), noisy=False, chosen=False)
-    completion_bar(types.SimpleNamespace(rank=3, max_iter=7, method="irls"), (9, 9), False, False)
+def test_bar_of_an_exact_fit(bars: list[_Recorded], tmp_path: Path) -> None:
+    table = written(tmp_path / "a.csv")
+    assert complete(table, tmp_path / "out", "--exact") == 0
+    given = ["--exact", "--rank", "3", "--max-iter", "7", "--method", "irls"]
+    assert complete(table, tmp_path / "out", *given) == 0
     assert [bar.total for bar in bars] == [200, 7]
-    assert isinstance(completion_bar(options, (9, 9), noisy=True, chosen=False), FitsBar)
-    assert bars[-1].total == 4

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ssnmf_fast.completion import _observations, _read
+
 
 def sparse_factor(n, rank, density, rng):
     factor = np.zeros(n * rank)
@@ -18,6 +20,11 @@ def structured(n, m, rank, zero_rate, nonzero_rate, seed=0, density=0.6):
     M = sparse_factor(n, rank, density, rng) @ sparse_factor(m, rank, density, rng).T
     observed = rng.random((n, m)) < np.where(M == 0, zero_rate, nonzero_rate)
     return M, np.where(observed, M, np.nan)
+
+
+def observations(holes):
+    """Return the observed entries as the iterations of the methods take them."""
+    return _observations.Observations.of(_read.read_observed(holes, None, None, 1), 0.0, 1)
 
 
 def error(M, completion):

@@ -7,12 +7,14 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from levels import IS_REFERENCE, kernels_in_use
 from problems import FORMS, data, filled, weighted
 
 import ssnmf_fast as sf
-from ssnmf_fast._dispatch import kernels
 
-pytestmark = pytest.mark.skipif(not hasattr(kernels, "dense_power"), reason="needs its kernels")
+pytestmark = pytest.mark.skipif(
+    not hasattr(kernels_in_use, "dense_power"), reason="needs its kernels"
+)
 BETAS = (0.0, 0.3, 0.5, 0.7, 1.0, 1.2, 1.5, 1.9, 2.0)
 NAMES = {0.0: "itakura-saito", 1.0: "kullback-leibler", 2.0: "frobenius"}
 
@@ -60,7 +62,7 @@ def test_objective_is_the_formula(beta, form, storage):
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-8)
 
 
-@settings(max_examples=400)
+@settings(max_examples=60 if IS_REFERENCE else 400)
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     beta=st.one_of(st.sampled_from(BETAS), st.floats(0, 2).filter(lambda b: b == 0 or b > 1e-3)),
@@ -94,6 +96,7 @@ def test_no_step_raises_the_objective(dtype, beta, other, form, storage, solver,
     assert max(np.diff(values)) <= slack
 
 
+@pytest.mark.compiled("thousands of iterations take too long in NumPy")
 @pytest.mark.parametrize("beta", [0, 0.5, 1.5])
 def test_objective_at_convergence_is_that_of_scikit_learn(beta):
     from sklearn.decomposition import non_negative_factorization

@@ -12,9 +12,9 @@ from completion_problems import error, structured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from levels import IS_REFERENCE
 
 import ssnmf_fast as sf
-from ssnmf_fast._dispatch import level
 from ssnmf_fast._thin import svd
 
 METHODS = (
@@ -26,7 +26,9 @@ METHODS = (
     "nnm",
     "structured-nnm",
 )
-FAST = level != "reference"
+FAST = not IS_REFERENCE
+# What fits come to: the iterates, compared with dense ones, show that the reference does the same.
+slow_in_numpy = pytest.mark.compiled("takes too long in NumPy; its iterates are tested there")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,7 @@ def test_recovery(easy, method, dtype):
     assert fit.history[-1].iteration == fit.n_iter
 
 
+@slow_in_numpy
 @pytest.mark.filterwarnings("ignore:.*have no observed entry")
 @pytest.mark.parametrize("shape", [(50, 50), (60, 44), (44, 60)])
 def test_auto_uses_structure(shape):
@@ -85,6 +88,7 @@ def test_thesis_without_its_sparsity_step(easy):
         assert error(M, fit) < 0.5 * slow
 
 
+@slow_in_numpy
 def test_rank_is_estimated():
     M, holes = structured(60, 50, 3, 0.6, 0.9)
     for method in ("auto", "structured-sirls", "irls"):
@@ -93,7 +97,7 @@ def test_rank_is_estimated():
         assert error(M, fit) < 1e-2
 
 
-@pytest.mark.skipif(not FAST, reason="the reference takes too long")
+@slow_in_numpy
 def test_the_estimated_rank_is_not_the_largest_possible():
     """A schedule that falls fast keeps every rank that the entries allow, and fits nothing."""
     rng = np.random.default_rng(2)
@@ -207,6 +211,7 @@ def test_fill_value_shifts_the_problem(easy):
     assert error(M - 0.1, sf.complete(holes - 0.1, rank=3, fill_value=-0.1, random_state=0)) < 1e-4
 
 
+@slow_in_numpy
 def test_nonnegative():
     rng = np.random.default_rng(0)
     M = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 30))
@@ -229,6 +234,7 @@ def test_noise_is_not_amplified():
         assert error(M, fit) < 5e-3
 
 
+@slow_in_numpy
 def test_shrinkage_is_validated():
     rng = np.random.default_rng(0)
     signal = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 60))
@@ -321,7 +327,7 @@ def test_iterate_of_structured_irls(easy):
     assert sf.complete(holes, rank=3, random_state=0).iterate is None
 
 
-@pytest.mark.skipif(not FAST, reason="the reference is not made for such sizes")
+@pytest.mark.compiled("the reference is not made for such sizes")
 def test_no_dense_array():
     rng = np.random.default_rng(0)
     n, entries = 20_000, 100_000
@@ -386,18 +392,10 @@ def test_hardly_anything_is_observed():
 
 def test_many_iterations_stay_finite(easy):
     _, holes = easy
-    for p in (0.0, 0.5, 1.0):
-        for q in (0.0, 0.5, 1.0):
-            fit = sf.complete(
-                holes,
-                method="structured-sirls",
-                p=p,
-                q=q,
-                rank=3,
-                tol=0.0,
-                max_iter=1300 if FAST else 100,
-            )
-            assert np.isfinite(fit.to_dense()).all()
+    options = {"method": "structured-sirls", "rank": 3, "tol": 0.0}
+    for p, q in ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0)):
+        fit = sf.complete(holes, p=p, q=q, max_iter=1300 if FAST else 100, **options)
+        assert np.isfinite(fit.to_dense()).all()
 
 
 BAD = [
@@ -577,8 +575,8 @@ def test_same_bits_wherever_arrays_lie():
     M[rng.random(M.shape) < 0.5] = np.nan
     options = {"method": "structured-sirls", "sparsity": 1e-2, "nonnegative": True, "rank": 4}
     results, kept = set(), []
-    for run in range(6):
+    for run in range(4):
         kept.append([np.zeros(int(size)) for size in rng.integers(1, 5000, size=20 * run)])
-        result = sf.complete(M, random_state=0, max_iter=10, **options)
+        result = sf.complete(M, random_state=0, max_iter=6, **options)
         results.add(result.left.tobytes() + result.right.tobytes())
     assert len(results) == 1

@@ -6,32 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from completion_problems import structured
+from completion_problems import observations, structured
 
-from ssnmf_fast.completion._dense_irls import StructuredIteration
-from ssnmf_fast.completion._dense_reference import iterates
-from ssnmf_fast.completion._irls import Iteration, distance_squared
-from ssnmf_fast.completion._observations import Observations
-from ssnmf_fast.completion._read import read_observed
-from ssnmf_fast.completion._schedule import Sparsity, damping, ridge, sirls
-from ssnmf_fast.completion._schedule import structured as structured_schedule
+from ssnmf_fast.completion import _dense_irls, _dense_reference, _irls, _schedule
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
 
 
-def observations(holes):
-    return Observations.of(read_observed(holes, None, None, 1), 0.0, 1)
-
-
 def schedules(data, p, q):
-    slow = sirls(data, RANK, p, None)
+    slow = _schedule.sirls(data, RANK, p, None)
     yield slow
     yield replace(slow, exact=True)
-    yield structured_schedule(p, Sparsity(step=1e-6, q=q), None)
-    yield structured_schedule(p, Sparsity(step=1e-6, q=q, proximal=False), None)
-    decaying = Sparsity(step=1e-3, decay=0.97, q=q, floor=0.0)
-    yield structured_schedule(p, decaying, None)
+    yield _schedule.structured(p, _schedule.Sparsity(step=1e-6, q=q), None)
+    yield _schedule.structured(p, _schedule.Sparsity(step=1e-6, q=q, proximal=False), None)
+    decaying = _schedule.Sparsity(step=1e-3, decay=0.97, q=q, floor=0.0)
+    yield _schedule.structured(p, decaying, None)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
@@ -43,8 +33,8 @@ def test_matrix_free_is_dense(shape, p, q):
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
     for schedule in schedules(data, p, q):
-        state = Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
-        dense = iterates(scaled, observed, schedule, RANK)
+        state = _irls.Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
+        dense = _dense_reference.iterates(scaled, observed, schedule, RANK)
         for iteration in range(1, 21):
             state.reweight(schedule, iteration)
             expected = next(dense)
@@ -59,19 +49,23 @@ def test_structured_irls_is_dense(shape, alpha):
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
-    schedule = replace(sirls(data, RANK, 0.5, None), exact=True, sparsity=Sparsity(q=0.5))
-    state = StructuredIteration(
+    schedule = replace(
+        _schedule.sirls(data, RANK, 0.5, None), exact=True, sparsity=_schedule.Sparsity(q=0.5)
+    )
+    state = _dense_irls.StructuredIteration(
         data, RANK, None, np.random.default_rng(0), alpha, oversampling=WHOLE
     )
     for iteration, expected in zip(
-        range(1, 21), iterates(scaled, observed, schedule, RANK, alpha), strict=False
+        range(1, 21),
+        _dense_reference.iterates(scaled, observed, schedule, RANK, alpha),
+        strict=False,
     ):
         state.reweight(schedule, iteration)
         assert np.linalg.norm(state.X - expected) < 1e-10 * np.linalg.norm(expected)
 
 
 def test_uniform_maps_need_no_pass_over_all_entries():
-    sparsity = Sparsity(step=1e-6)
+    sparsity = _schedule.Sparsity(step=1e-6)
     scale, shrink = sparsity.at(2, largest=1e-4)
     assert shrink[0] == 0.0
     assert scale == pytest.approx(1 - 1e-6 / 0.9**0.5, abs=1e-11)
@@ -82,7 +76,7 @@ def test_uniform_maps_need_no_pass_over_all_entries():
 def test_damping_and_ridge_have_no_cancellation(p):
     singular = np.array([1.0, 1e-3, 1e-8, 1e-12, 0.0])
     for gamma in (1.0, 1e-8, 1e-17):
-        d, delta = damping(singular, gamma, p), ridge(singular, gamma, p)
+        d, delta = _schedule.damping(singular, gamma, p), _schedule.ridge(singular, gamma, p)
         ratio = singular.astype(np.longdouble) ** 2 / np.longdouble(gamma)
         exact = 1 - (1 + ratio) ** np.longdouble(-(1 - p / 2))
         assert np.all(np.isfinite(d) & np.isfinite(delta))
@@ -96,6 +90,6 @@ def test_distance_of_factored_matrices():
     G, H = (np.linalg.qr(rng.standard_normal((20, 3)))[0] for _ in range(2))
     E, F = rng.standard_normal((2, 30, 3))
     expected = np.linalg.norm(E @ G.T - F @ H.T) ** 2
-    assert distance_squared(E, G, F, H) == pytest.approx(expected)
-    nearly = distance_squared(E, G, E * (1 + 1e-12), G) ** 0.5
+    assert _irls.distance_squared(E, G, F, H) == pytest.approx(expected)
+    nearly = _irls.distance_squared(E, G, E * (1 + 1e-12), G) ** 0.5
     assert nearly == pytest.approx(1e-12 * np.linalg.norm(E), rel=1e-3)

@@ -10,10 +10,9 @@ import time
 
 import numpy as np
 import pytest
+from levels import AVAILABLE
 
 import ssnmf_fast as sf
-from ssnmf_fast import _dispatch
-from ssnmf_fast._dispatch import available_levels
 
 FIT = """
 import sys
@@ -46,7 +45,7 @@ def run(code, *arguments, **environment):
 
 def test_forced_levels_agree(tmp_path):
     results = []
-    for level in [*available_levels(), "reference"]:
+    for level in [*AVAILABLE, "reference"]:
         path = str(tmp_path / f"{level}.npy")
         done = run(FIT, path, SSNMF_FAST_ISA=level)
         assert done.returncode == 0, done.stderr
@@ -121,7 +120,7 @@ def interrupted(kernel, *arguments):
 """
 
 
-@pytest.mark.skipif(_dispatch.level == "reference", reason="NumPy is not interrupted")
+@pytest.mark.compiled("NumPy is not interrupted")
 def test_interrupt_stops_a_kernel():
     """By many threads and by one, between blocks and within one."""
     done = run(
@@ -141,7 +140,7 @@ for n_threads in (1, 2):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(_dispatch.level == "reference", reason="NumPy is not interrupted")
+@pytest.mark.compiled("NumPy is not interrupted")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_handlers_of_signals_run_during_a_kernel():
     done = run(
@@ -188,15 +187,17 @@ assert os.waitpid(child, 0)[1] == 0
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(_dispatch.level == "reference", reason="plain NumPy has no OpenMP threads")
-def test_threads_follow_the_environment_and_threadpoolctl():
-    code = "from ssnmf_fast._threads import resolve_threads as r; print(r(), r(5))"
-    assert run(code, OMP_NUM_THREADS="3").stdout.split() == ["3", "5"]
-    threadpoolctl = pytest.importorskip("threadpoolctl")
-    from ssnmf_fast._threads import resolve_threads
+@pytest.mark.compiled("plain NumPy has no OpenMP threads")
+def test_threads_follow_the_environment_and_threadpoolctl(capsys):
+    def threads(printed):
+        return [line.split()[1] for line in printed.splitlines() if line.startswith("threads ")]
 
+    code = "import ssnmf_fast; ssnmf_fast.show_config()"
+    assert threads(run(code, OMP_NUM_THREADS="3").stdout) == ["3"]
+    threadpoolctl = pytest.importorskip("threadpoolctl")
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
-        assert resolve_threads() == 1
+        sf.show_config()
+    assert threads(capsys.readouterr().out) == ["1"]
 
 
 def test_show_config(capsys):

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from problems import LOSSES, STORAGE, data
 
 import ssnmf_fast as sf
-from ssnmf_fast import _dispatch
 
 SIZES = [
     *((np.float64, power) for power in (-900, -560, -60, 60, 200)),
@@ -140,7 +139,7 @@ def test_divergences_are_finite_and_not_negative():
         assert sf.objective(S @ A, S, A, reconstruction="kullback-leibler") >= 0
 
 
-@pytest.mark.skipif(_dispatch.level == "reference", reason="the reference takes rows one by one")
+@pytest.mark.compiled("the reference takes rows one by one")
 def test_float32_data_of_rank_one_and_many_rows():
     rng = np.random.default_rng(0)
     u, v = rng.random((1_000_000, 1), dtype=np.float32), rng.random((1, 5), dtype=np.float32)

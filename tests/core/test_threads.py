@@ -13,9 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
-from ssnmf_fast import _dispatch
 
-compiled = pytest.mark.skipif(_dispatch.level == "reference", reason="plain NumPy has no threads")
+compiled = pytest.mark.compiled("plain NumPy has no threads")
 LOSSES = ("frobenius", "kullback-leibler")
 
 # Large enough for eight threads in the passes.

@@ -12,12 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast._labels import ClassLabels
-from ssnmf_fast.estimators._choose import Trials, folds_of
-from ssnmf_fast.estimators._class_topics import FitOptions
-from ssnmf_fast.estimators._label_guided import SUPPORTS, Choice, Problem
-from ssnmf_fast.estimators._readout import ReadoutOptions, context_of, leading_directions
-from ssnmf_fast.estimators._training_labels import labels_for_training
+from ssnmf_fast import _labels
+from ssnmf_fast.estimators import _choose, _class_topics, _label_guided, _readout, _training_labels
 
 
 def hide(y, per_class, seed):
@@ -157,15 +153,17 @@ def test_self_training_as_asked(digits, rounds):
 def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     X, y = digits
     hidden = hide(y, 4, 1)
-    labels = labels_for_training(ClassLabels(hidden, "auto"), None)
-    options = FitOptions("kullback-leibler", "kullback-leibler", "auto", 20, 0, 1)
-    context = context_of(X, leading_directions(X, 0, 1))
-    problem = Problem(X, None, labels, context, options, "labels", 0)
-    folds = folds_of(labels, 0)
-    choice = Choice(SUPPORTS, 10, rounds, ReadoutOptions())
+    labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"), None)
+    loss = "kullback-leibler"
+    options = _class_topics.FitOptions(loss, loss, "auto", 20, 0, 1)
+    context = _readout.context_of(X, _readout.leading_directions(X, 0, 1))
+    problem = _label_guided.Problem(X, None, labels, context, options, "labels", 0)
+    folds = _choose.folds_of(labels, 0)
+    readout = _readout.ReadoutOptions()
+    choice = _label_guided.Choice(_label_guided.SUPPORTS, 10, rounds, readout)
 
     def predicted(given):
-        trials = Trials(replace(problem, labels=given), folds)
+        trials = _choose.Trials(replace(problem, labels=given), folds)
         return trials.whole(choice), trials.readouts(replace(choice, rounds=0), [choice.readout])[0]
 
     wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from levels import IS_REFERENCE
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.impute import SimpleImputer
@@ -13,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-from ssnmf_fast._dispatch import level
 
 
 @pytest.mark.filterwarnings("ignore:.*columns of X have no entry")
@@ -24,7 +24,7 @@ def test_conventions_of_scikit_learn(estimator, check):
 
 @pytest.fixture(scope="module")
 def table():
-    X = load_diabetes().data[: 400 if level != "reference" else 150]
+    X = load_diabetes().data[: 150 if IS_REFERENCE else 400]
     holes = np.random.default_rng(0).random(X.shape) < 0.2
     return X, np.where(holes, np.nan, X), holes
 

@@ -12,8 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast._labels import ClassLabels, Indicators
-from ssnmf_fast.estimators._dual_coefficients import dual_coefficients, root_mean_square_length
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +25,17 @@ def _model(**parameters):
     return sf.MarginNMF(**(defaults | parameters))
 
 
+def root_mean_square_length(X):
+    return np.sqrt(np.mean(np.sum(X**2, axis=1)))
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_dual_coefficients_make_up_the_normal_vectors(kind, digits):
     X, y = digits
     X, y = X[y < 3], y[y < 3]
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
-    alpha = dual_coefficients(kind(X), ClassLabels(hidden, -1), 0.5).toarray()
+    X = X / root_mean_square_length(X[hidden >= 0])
+    alpha = _model(C=0.5, max_iter=1).fit(kind(X), hidden).alpha_.toarray()
     assert alpha.shape == (len(y), 6)
     assert (alpha >= 0).all()
     assert not alpha[hidden < 0].any()
@@ -44,6 +47,8 @@ def test_dual_coefficients_make_up_the_normal_vectors(kind, digits):
         chosen = np.isin(hidden, [first, second])
         svm = LinearSVC(C=0.5, tol=1e-8, max_iter=100_000).fit(X[chosen], hidden[chosen])
         np.testing.assert_allclose((plus - minus) @ X, svm.coef_[0], atol=2e-3)
+    larger = _model(C=0.5, max_iter=1).fit(kind(8 * X), hidden).alpha_
+    np.testing.assert_allclose(larger.toarray(), alpha, rtol=1e-9)  # one number scales the samples
 
 
 def test_one_machine_for_two_classes_and_for_each_label(digits):
@@ -54,8 +59,7 @@ def test_one_machine_for_two_classes_and_for_each_label(digits):
     labels[::3] = np.nan
     model = _model().fit(X, labels)
     assert model.n_directions_ == 4  # all labelled samples have the third label: no machine for it
-    alpha = dual_coefficients(X, Indicators(labels), 1.0)
-    assert not alpha[::3].count_nonzero()
+    assert not model.alpha_[::3].count_nonzero()
 
 
 def test_supervised_features_are_worth_it(digits):
@@ -91,9 +95,8 @@ def test_features_keep_inner_products(digits):
 
 def test_given_coefficients_take_the_place_of_machines(digits):
     X, y = digits
-    length = root_mean_square_length(X, np.arange(len(X)))
-    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0, length)
     expected = _model().fit(X, y)
+    alpha = expected.alpha_
     for given in (alpha, alpha.toarray(), alpha.tocsc()):
         model = _model().fit(X, alpha=given)
         assert np.array_equal(model.components_, expected.components_)
@@ -118,9 +121,7 @@ def test_the_coefficients_are_kept_and_saved(digits, tmp_path):
 def test_weight_of_the_fit(digits):
     X, y = digits
     model = _model().fit(X, y)
-    length = root_mean_square_length(X, np.arange(len(X)))
-    alpha = dual_coefficients(X, ClassLabels(y, "auto"), 1.0, length)
-    assert model.supervision_weight_ == pytest.approx(X.sum() / (alpha.T @ X).sum())
+    assert model.supervision_weight_ == pytest.approx(X.sum() / (model.alpha_.T @ X).sum())
     assert _model(supervision_weight=2.5).fit(X, y).supervision_weight_ == 2.5
     same = _model(supervision_weight=model.supervision_weight_).fit(X, y)
     assert np.array_equal(same.components_, model.components_)

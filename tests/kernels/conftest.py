@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-
+import levels
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ssnmf_fast import _reference
-from ssnmf_fast._dispatch import available_levels
-
 TOLERANCE = {np.float32: 2e-4, np.float64: 1e-11}
 
 
-@pytest.fixture(params=available_levels())
+@pytest.fixture(params=levels.AVAILABLE)
 def kernels(request):
-    return importlib.import_module(f"ssnmf_fast._kernels_{request.param}")
+    return levels.kernels_of(request.param)
 
 
 @pytest.fixture
 def reference():
-    return _reference
+    return levels.reference
 
 
 class Problem:

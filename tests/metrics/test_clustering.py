@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,7 +21,6 @@ from brute_force import (
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics
-from ssnmf_fast.metrics import _matrices
 
 
 class TestClusteringScore:
@@ -46,11 +47,11 @@ class TestClusteringScore:
 
     @pytest.mark.parametrize("assignment", ["hard", "soft"])
     def test_sparse_is_dense_in_blocks_too(
-        self, assignment: str, monkeypatch: pytest.MonkeyPatch
+        self, assignment: str, block_entries: Callable[[int], None]
     ) -> None:
         S, labels = representation(), class_numbers()
         dense = metrics.clustering_score(S, labels, assignment=assignment)
-        monkeypatch.setattr(_matrices, "_BLOCK_ENTRIES", 3 * R)
+        block_entries(3 * R)
         for form in [S, *sparse_forms(S)]:
             result = metrics.clustering_score(form, labels, assignment=assignment)
             np.testing.assert_allclose(result.per_topic, dense.per_topic, atol=1e-14)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +11,6 @@ from brute_force import SEEDS, N, brute_coherence, counts, sparse_forms
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics
-from ssnmf_fast.metrics import _matrices
 
 
 class TestCoherence:
@@ -34,13 +35,13 @@ class TestCoherence:
             np.testing.assert_allclose(result.per_topic, expected, atol=1e-12)
             np.testing.assert_allclose(result.score, np.mean(expected))
 
-    def test_components(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_components(self, block_entries: Callable[[int], None]) -> None:
         X, A = counts(), np.random.default_rng(0).random((3, 12))
         A[1] = 0
         A[1, [7, 2, 4]] = [1, 3, 3]
         tops = [np.argsort(-row, kind="stable")[:5] for row in A]
         tops[1] = np.array([2, 4, 7])
-        monkeypatch.setattr(_matrices, "_BLOCK_ENTRIES", 12)
+        block_entries(12)
         for measure in ("npmi", "umass"):
             by_terms = metrics.topic_coherence(X, terms=tops, measure=measure)
             for form in [A, *sparse_forms(A)]:

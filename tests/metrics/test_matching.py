@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -21,7 +22,6 @@ from brute_force import (
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics
-from ssnmf_fast.metrics import _matrices
 
 
 class TestMatchTopics:
@@ -58,11 +58,11 @@ class TestMatchTopics:
 
     @pytest.mark.parametrize("normalise", NORMALISATIONS)
     def test_sparse_is_dense_in_blocks_too(
-        self, normalise: str, monkeypatch: pytest.MonkeyPatch
+        self, normalise: str, block_entries: Callable[[int], None]
     ) -> None:
         S, T = representation(), topic_matrix()
         dense = metrics.jaccard_similarity(S, T, normalise=normalise)
-        monkeypatch.setattr(_matrices, "_BLOCK_ENTRIES", 3 * R)
+        block_entries(3 * R)
         for left, right in zip([S, *sparse_forms(S)], [*sparse_forms(T), T], strict=True):
             found = metrics.jaccard_similarity(left, right, normalise=normalise)
             np.testing.assert_allclose(found, dense, atol=1e-14)

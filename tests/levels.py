@@ -1,0 +1,20 @@
+"""The kernels and their reference, which tests compare: private, and imported here alone."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ssnmf_fast import _dispatch, _reference
+
+__all__ = ["AVAILABLE", "IS_REFERENCE", "kernels_in_use", "kernels_of", "reference"]
+
+AVAILABLE = _dispatch.available_levels()
+IS_REFERENCE = _dispatch.level == "reference"
+kernels_in_use: Any = _dispatch.kernels
+reference: Any = _reference
+
+
+def kernels_of(level: str) -> Any:
+    """Return the module of an instruction-set level."""
+    return importlib.import_module(f"ssnmf_fast._kernels_{level}")
