@@ -39,7 +39,7 @@ class BlockProblem(Problem):
         self._ready = {}
 
     def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
-        ready = self.__dict__.setdefault("_ready", {})
+        ready = self._ready
         if name != self.hub:
             statistics = ready.pop(name, None)
             if statistics is None:

@@ -53,10 +53,11 @@ class Problem:
         self._keeps_P = all(
             r.names[0] == self.hub and r.term.loss.quadratic and r.map is None for r in relations
         )
-        self._kept: Array | float | None = None  # P of the last update, or <P, F>
         # One (P, N) for each loss serves every factor: fresh memory in every update would cost more
         # than some of the updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
+        self._kept: Array | float | None  # P of the last update, or <P, F>
+        self.forget()
 
     def sides(self, name: str) -> list[Side]:
         """Return the terms that meet a factor, as that factor sees them."""
