@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ssnmf_fast import _dispatch, _reference
+from ssnmf_fast._backend import dispatch as _dispatch
+from ssnmf_fast._backend import reference as _reference
 
 __all__ = ["AVAILABLE", "IS_REFERENCE", "kernels_in_use", "kernels_of", "reference"]
 

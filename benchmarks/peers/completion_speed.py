@@ -32,7 +32,7 @@ from common import Array, best, blas_threads, load_average, markdown, say, secon
 from imputers import soft_impute, source
 
 import ssnmf_fast as sf
-from ssnmf_fast import _dispatch
+from ssnmf_fast._backend import dispatch
 from ssnmf_fast.completion import _dense_reference, _observations, _read, _schedule
 
 RANK = 10
@@ -200,7 +200,7 @@ def pass_alone(quick: bool, threads: int) -> list[Record]:
     }
     for title, shrink in shrinks.items():
         took = best(
-            lambda s=shrink: _dispatch.kernels.mapped_product(F, G, H, *s, out, threads), budget=1.0
+            lambda s=shrink: dispatch.kernels.mapped_product(F, G, H, *s, out, threads), budget=1.0
         )
         flops = 4 * n * n * PADDED / took / 1e9  # of both products; the map counts as nothing
         records.append({"pass": title, "gflops": flops, "seconds": took})

@@ -11,7 +11,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import one_hot, start, zipf_text
 
-from ssnmf_fast import _arrays, _dispatch
+from ssnmf_fast._backend import dispatch as _dispatch
+from ssnmf_fast._backend import layout as _arrays
 
 __all__ = ["FactorSuite", "SparseSuite", "kernels", "one_hot", "start"]
 

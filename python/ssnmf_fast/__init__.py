@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import weights
 from ._config import show_config
-from ._csr_file import CsrFile, open_csr
-from ._factorize import Factorization, factorize, objective
-from ._io import load, save
-from ._operators import LowRankPlusSparse
-from ._randomized_svd import randomized_svd
-from ._represent import represent
+from ._data.csr_file import CsrFile, open_csr
+from ._linalg.operators import LowRankPlusSparse
+from ._linalg.randomized_svd import randomized_svd
+from ._models.factorize import Factorization, factorize, objective
+from ._models.represent import represent
+from ._persist.io import load, save
 from ._version import __version__
 from .completion import Completion, CompletionState, complete
 

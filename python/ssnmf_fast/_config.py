@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import scipy
 
-from . import _dispatch
-from ._threads import resolve_threads
+from ._backend import dispatch
+from ._data.threads import resolve_threads
 from ._version import __version__
 
 
 def config() -> dict[str, Any]:
     """Return versions, compiler, instruction-set levels and threads as a dictionary."""
-    built = dict(_dispatch.kernels.build_info())
-    missing = _dispatch.missing_level()
+    built = dict(dispatch.kernels.build_info())
+    missing = dispatch.missing_level()
     hint = f" (built without {missing}, the best of this processor: install it here, or build with "
     return {
         "ssnmf_fast": __version__,
@@ -24,9 +24,9 @@ def config() -> dict[str, Any]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "platform": platform.platform(),
-        "level in use": _dispatch.level
+        "level in use": dispatch.level
         + (f"{hint}SSNMF_FAST_LEVELS=all)" if missing is not None else ""),
-        "levels available": ", ".join([*_dispatch.available_levels(), "reference"]),
+        "levels available": ", ".join([*dispatch.available_levels(), "reference"]),
         "compiler": built["compiler"],
         "flags": built["flags"],
         "eigen": built["eigen"],

@@ -1,2 +1,2 @@
 # The compiled kernels have the functions and the signatures of the reference.
-from ._reference import *
+from ._backend.reference import *

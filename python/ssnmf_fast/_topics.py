@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from ._validation import check_integer
+from ._data.checks import check_integer
 
 Array = npt.NDArray[Any]
 

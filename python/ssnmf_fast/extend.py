@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import padded
-from ._beta_divergences import loss_named
-from ._blocks import problem_of
-from ._csr_file import check_data
-from ._entries import Entries, Target
-from ._fit import FitLoop
-from ._losses import Loss
-from ._losses import register as register_loss
-from ._random import generator
-from ._relations import Relation
-from ._solver import State, steps_of
-from ._terms import Term
-from ._threads import resolve_threads
-from ._validation import check_factor, check_integer, check_real
-from ._weight_forms import WeightForm
-from ._weights import build_term
+from ._backend.layout import padded
+from ._common.random import generator
+from ._data.checks import check_factor, check_integer, check_real
+from ._data.csr_file import check_data
+from ._data.entries import Entries, Target
+from ._data.threads import resolve_threads
+from ._data.weight_forms import WeightForm
+from ._solver.beta_divergences import loss_named
+from ._solver.blocks import problem_of
+from ._solver.loop import State, steps_of
+from ._solver.losses import Loss
+from ._solver.losses import register as register_loss
+from ._solver.relations import Relation
+from ._solver.result import FitLoop
+from ._solver.terms import Term
+from ._solver.weights import build_term
 
 Array = npt.NDArray[Any]
 

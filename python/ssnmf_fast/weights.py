@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._validation import as_array, unmasked
-from ._weights import Missing, Observed, Outer
+from ._data.checks import as_array, unmasked
+from ._solver.weights import Missing, Observed, Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 

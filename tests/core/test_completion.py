@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from levels import IS_REFERENCE
 
 import ssnmf_fast as sf
-from ssnmf_fast._thin import svd
+from ssnmf_fast._linalg.tall import svd
 
 METHODS = (
     "auto",

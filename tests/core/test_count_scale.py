@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssnmf_fast._count_scale import common_step, find_count_scale, scaled
+from ssnmf_fast._data.count_scale import common_step, find_count_scale, scaled
 
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
 

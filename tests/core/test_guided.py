@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from problems import LOSSES, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
-from ssnmf_fast import _collapse, _preserve
+from ssnmf_fast._models import cnmf as _collapse
+from ssnmf_fast._models import nmf_alpha as _preserve
 
 UPDATES = {"solver": "mu", "tol": 0}
 

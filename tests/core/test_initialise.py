@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import ssnmf_fast as sf
 from ssnmf_fast import LowRankPlusSparse, randomized_svd
-from ssnmf_fast._arrays import padded
+from ssnmf_fast._backend.layout import padded
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ssnmf_fast as sf
-from ssnmf_fast import _entries
+from ssnmf_fast._data import entries
 
 LOSSES = ("frobenius", "kullback-leibler", 1.5)
 
@@ -17,8 +17,8 @@ LOSSES = ("frobenius", "kullback-leibler", 1.5)
 @pytest.fixture
 def short_panels(monkeypatch):
     """Panels of a few rows, so that small matrices have many."""
-    monkeypatch.setattr(_entries, "_PANEL_ROWS", 8)
-    monkeypatch.setattr(_entries, "_PANEL_RANGES", 3)
+    monkeypatch.setattr(entries, "_PANEL_ROWS", 8)
+    monkeypatch.setattr(entries, "_PANEL_RANGES", 3)
 
 
 def problem(seed, dtype=np.float64):
@@ -56,7 +56,7 @@ def test_panels_change_rounding_only(request, loss, weights):
     }[weights]
     whole = fit(X, Y, loss, X_weights=X_weights)
     request.getfixturevalue("short_panels")
-    assert _entries.panels_pay(X.shape, X.nnz)
+    assert entries.panels_pay(X.shape, X.nnz)
     cut = fit(X, Y, loss, X_weights=X_weights)
     for name in ("S", "A", "B"):
         np.testing.assert_allclose(getattr(cut, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
@@ -65,22 +65,22 @@ def test_panels_change_rounding_only(request, loss, weights):
 @given(seed=st.integers(0, 1000), loss=st.sampled_from(LOSSES), single=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_the_objective_falls_and_threads_change_no_bit(seed, loss, single):
-    rows, ranges = _entries._PANEL_ROWS, _entries._PANEL_RANGES
-    _entries._PANEL_ROWS, _entries._PANEL_RANGES = 8, 3
+    rows, ranges = entries._PANEL_ROWS, entries._PANEL_RANGES
+    entries._PANEL_ROWS, entries._PANEL_RANGES = 8, 3
     try:
         X, Y = problem(seed, np.float32 if single else np.float64)
         fits = [fit(X, Y, loss, n_threads) for n_threads in (1, 2, 5)]
     finally:
-        _entries._PANEL_ROWS, _entries._PANEL_RANGES = rows, ranges
+        entries._PANEL_ROWS, entries._PANEL_RANGES = rows, ranges
     assert len({(f.S.tobytes(), f.A.tobytes(), f.B.tobytes()) for f in fits}) == 1
     values = np.array([value for _, value in fits[0].objective])
     assert np.all(np.diff(values) <= 1e-5 * values[0])
 
 
 def test_panels_are_for_long_matrices_with_entries_enough():
-    assert _entries.panels_pay((100_000, 20_000), 10_000_000)
-    assert not _entries.panels_pay((9_000, 5_000), 436_803)
-    assert not _entries.panels_pay((100_000, 20_000), 100_000)
+    assert entries.panels_pay((100_000, 20_000), 10_000_000)
+    assert not entries.panels_pay((9_000, 5_000), 436_803)
+    assert not entries.panels_pay((100_000, 20_000), 100_000)
 
 
 def test_the_singular_values_of_a_long_matrix(short_panels):

@@ -96,7 +96,7 @@ ENDLESS = """
 import os, signal, threading
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from ssnmf_fast._dispatch import kernels
+from ssnmf_fast._backend.dispatch import kernels
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 rng = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
-from ssnmf_fast import _progress
+from ssnmf_fast._solver.loop import progress
 
 X = np.random.default_rng(0).random((30, 20))
 
@@ -38,7 +38,7 @@ def test_silent_by_default(capsys):
 
 
 def test_a_line_for_every_check(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0)
     result = fit(verbose=1)
     lines = written(capsys.readouterr().err, "fit", "objective")
     assert [iteration for iteration, _ in lines] == ["0/30", "10/30", "20/30", "30/30"]
@@ -47,7 +47,7 @@ def test_a_line_for_every_check(monkeypatch, capsys):
 
 
 def test_the_first_and_the_last_line_of_a_short_fit(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_SECONDS_BETWEEN_LINES", float("inf"))
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", float("inf"))
     result = fit(verbose=1)
     lines = written(capsys.readouterr().err, "fit", "objective")
     assert [iteration for iteration, _ in lines] == ["0/30", "30/30"]
@@ -55,14 +55,14 @@ def test_the_first_and_the_last_line_of_a_short_fit(monkeypatch, capsys):
 
 
 def test_the_last_line_of_a_fit_that_a_callback_stops(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_SECONDS_BETWEEN_LINES", float("inf"))
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", float("inf"))
     fit(verbose=1, callback=lambda state: state.iteration == 20)
     lines = written(capsys.readouterr().err, "fit", "objective")
     assert [iteration for iteration, _ in lines] == ["0/30", "20/30"]
 
 
 def test_completion(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "_SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0)
     result = sf.complete(X, rank=2, max_iter=3, verbose=1)
     lines = written(capsys.readouterr().err, "complete", "change")
     assert [iteration for iteration, _ in lines] == ["1/3", "2/3", "3/3"]
@@ -87,5 +87,5 @@ def test_lines_on_a_terminal_without_tqdm(monkeypatch):
 
 
 def test_the_bar_of_the_command_shows_nothing_without_a_terminal(capsys):
-    fit(callback=_progress.progress_bar(30))
+    fit(callback=progress.progress_bar(30))
     assert capsys.readouterr().err == ""

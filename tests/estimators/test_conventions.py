@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-from ssnmf_fast import _sound
+from ssnmf_fast._data import sound
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
@@ -206,13 +206,13 @@ def test_a_csr_matrix_is_inspected_once(kind, digits, monkeypatch):
     model = _fitted(
         kind, X, y, **({} if kind in (sf.NMF, sf.SSNMFRegressor) else {"readout": None})
     )
-    inspect, seen = _sound.kernels.inspect_csr, []
+    inspect, seen = sound.kernels.inspect_csr, []
 
     def counted(indptr, indices, *more):
         seen.append(np.shares_memory(indices, X.indices))
         return inspect(indptr, indices, *more)
 
-    monkeypatch.setattr(_sound.kernels, "inspect_csr", counted)
+    monkeypatch.setattr(sound.kernels, "inspect_csr", counted)
     model.transform(X)
     assert sum(seen) == 1
     seen.clear()

@@ -13,7 +13,13 @@ from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast import _labels
-from ssnmf_fast.estimators import _choose, _class_topics, _label_guided, _readout, _training_labels
+from ssnmf_fast.estimators import (
+    _choose,
+    _class_topics,
+    _label_guided,
+    _readout,
+    _training_labels,
+)
 
 
 def hide(y, per_class, seed):

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
-from ssnmf_fast._quiet import EMPTY_LINES, IDLE, is_quiet, quiet
+from ssnmf_fast._common.quiet import EMPTY_LINES, IDLE, is_quiet, quiet
 
 EXTREMES = """
 import numpy as np

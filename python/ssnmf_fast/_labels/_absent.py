@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._warn import warn_user
+from .._common.warn import warn_user
 
 Array = npt.NDArray[Any]
 

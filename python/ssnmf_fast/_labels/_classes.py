@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import as_array, unmasked_labels
-from .._warn import warn_user
+from .._common.warn import warn_user
+from .._data.checks import as_array, unmasked_labels
 from ._absent import unlabelled_samples
 
 Array = npt.NDArray[Any]

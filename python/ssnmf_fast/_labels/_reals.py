@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._sound import sound_csr
-from .._validation import as_array
+from .._data.checks import as_array
+from .._data.sound import sound_csr
 from ._classes import no_labels
 
 Array = npt.NDArray[Any]

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from pathlib import Path
 from typing import Any
 
-from .._optional import MissingPackageError
+from .._common.optional import MissingPackageError
 from ._errors import UsageError
 from ._parser import build_parser
 from ._source import STANDARD

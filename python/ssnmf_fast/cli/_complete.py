@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._optional import MissingPackageError
-from .._replacement import Replacement
+from .._common.optional import MissingPackageError
+from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder

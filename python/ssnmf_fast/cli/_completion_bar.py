@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._progress import ProgressBar
+from .._solver.progress import ProgressBar
 
 
 class FitsBar(ProgressBar):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._optional import MissingPackageError
+from .._common.optional import MissingPackageError
 from ._folder import Results
 from ._outputs import MODEL_NAME, print_files
 
@@ -55,7 +55,7 @@ def fit(X: Any, labels: Array, options: Any, **parameters: Any) -> tuple[Any, fl
         Of SSNMFClassifier; the number of iterations is `max_iter`.
     """
     from .. import SSNMFClassifier
-    from .._progress import progress_bar
+    from .._solver.progress import progress_bar
 
     begin = time.perf_counter()
     with progress_bar(parameters["max_iter"]) as bar:

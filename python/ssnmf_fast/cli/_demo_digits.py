@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._optional import MissingPackageError
-from ._demo_common import PARTS, Files, Outcome, finish, fit, linear_svc, print_outcome
+from .._common.optional import MissingPackageError
+from ._demo_common import (
+    PARTS,
+    Files,
+    Outcome,
+    finish,
+    fit,
+    linear_svc,
+    print_outcome,
+)
 from ._folder import Results
 
 Array = npt.NDArray[Any]

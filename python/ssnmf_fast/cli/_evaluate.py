@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import entry_rows, without
+from .._data.csr import entry_rows, without
 from ._completion_bar import completion_bar
 from ._errors import UsageError
 

@@ -130,7 +130,7 @@ def _labels_file(options: Any, n_samples: int) -> SampleLabels:
 
 
 def _train(model: Model, data: _Data, options: Any) -> Fitted:
-    from .._progress import progress_bar
+    from .._solver.progress import progress_bar
 
     held_out: npt.NDArray[np.bool_] = np.zeros(data.X.shape[0], dtype=bool)
     visible: SampleLabels | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .._optional import MissingPackageError
+from .._common.optional import MissingPackageError
 from ..report import Measure, Picture
 from ._findings import Findings, facts
 from ._fitted import Fitted

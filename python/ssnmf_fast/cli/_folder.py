@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .._replacement import Replacement
+from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._source import STANDARD
 

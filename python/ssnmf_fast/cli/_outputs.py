@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._optional import PLOT_HINT
+from .._common.optional import PLOT_HINT
 from ._errors import UsageError
 from ._findings import Findings, facts
 from ._fit_report import PICTURE, draw_components, write_fit_report

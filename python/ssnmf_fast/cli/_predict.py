@@ -16,7 +16,14 @@ from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
 from ._predictions import Ids, output, predicts_labels, write_new_predictions
 from ._read import read_matrix, read_table
 from ._source import Source, source
-from ._text import FILE_NAME, Vectorizer, ids_of, load_vectorizer, texts_of, warn_of_empty
+from ._text import (
+    FILE_NAME,
+    Vectorizer,
+    ids_of,
+    load_vectorizer,
+    texts_of,
+    warn_of_empty,
+)
 
 
 def run(options: Any) -> dict[str, Any]:

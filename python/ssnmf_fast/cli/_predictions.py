@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from .._replacement import Replacement
+from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._fitted import Fitted, amounts, predicted_labels
 from ._folder import made

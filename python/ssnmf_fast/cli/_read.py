@@ -13,7 +13,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from .._sound import sound
+from .._data.sound import sound
 from ._delimited import delimited_rows
 from ._errors import UsageError
 from ._source import Source, open_text, reporting

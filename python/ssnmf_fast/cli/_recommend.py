@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._csr import entry_rows
+from .._data.csr import entry_rows
 
 _BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
 

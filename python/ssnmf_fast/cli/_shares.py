@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._natural import natural_order
+from .._common.natural_order import natural_order
 from .._topics import Topics, class_means
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels

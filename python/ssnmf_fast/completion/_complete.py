@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._progress import verbose_progress
-from .._random import generator
-from .._threads import resolve_threads
-from .._validation import check_integer, check_option, check_real
+from .._common.random import generator
+from .._data.checks import check_integer, check_option, check_real
+from .._data.threads import resolve_threads
+from .._solver.progress import verbose_progress
 from ._irls import Check, Progress
 from ._methods import solve
 from ._options import METHODS, Options, refuse_unused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._csr import entry_rows
-from .._dispatch import kernels
-from .._operators import MatrixOperator
+from .._backend.dispatch import kernels
+from .._data.csr import entry_rows
+from .._linalg.operators import MatrixOperator
 from ._irls import Iteration
 from ._observations import Observations
 from ._schedule import Schedule, ridge

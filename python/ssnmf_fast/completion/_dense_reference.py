@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._reference_completion import shrunk
+from .._backend.reference_completion import shrunk
 from ._schedule import Schedule
 
 Array = npt.NDArray[Any]

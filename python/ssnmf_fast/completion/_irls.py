@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import padded
-from .._operators import Operator
-from .._randomized_svd import leading_triplets, sketch
-from .._thin import add_times, cross, inner, square, times
+from .._backend.layout import padded
+from .._linalg.operators import Operator
+from .._linalg.randomized_svd import leading_triplets, sketch
+from .._linalg.tall import add_times, cross, inner, square, times
 from ._observations import Observations
 from ._schedule import Schedule, damping, ridge
 

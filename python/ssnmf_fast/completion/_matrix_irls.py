@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import padded
-from .._operators import SparseOperator, SparsePlusLowRank
-from .._randomized_svd import leading_triplets, orthonormal, sketch
-from .._thin import square, svd, times
+from .._backend.layout import padded
+from .._linalg.operators import SparseOperator, SparsePlusLowRank
+from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
+from .._linalg.tall import square, svd, times
 from ._irls import Check, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._sampling import MissingEntries

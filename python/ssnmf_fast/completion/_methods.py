@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._arrays import padded
-from .._csr import entry_rows
-from .._thin import square
+from .._backend.layout import padded
+from .._data.csr import entry_rows
+from .._linalg.tall import square
 from ._dense_irls import StructuredIteration
 from ._irls import Check, Iteration, Outcome, run
 from ._matrix_irls import MatrixIrls, run_matrix_irls

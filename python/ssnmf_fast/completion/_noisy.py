@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._arrays import padded
-from .._csr import entry_rows, without
-from .._thin import square
+from .._backend.layout import padded
+from .._data.csr import entry_rows, without
+from .._linalg.tall import square
 from ._biases import Biases
 from ._irls import Check, Iteration, Outcome, Progress, distance_squared
 from ._observations import Observations

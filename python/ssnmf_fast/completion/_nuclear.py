@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._arrays import padded
-from .._csr import entry_rows
-from .._thin import svd
+from .._backend.layout import padded
+from .._data.csr import entry_rows
+from .._linalg.tall import svd
 from ._irls import Check, Outcome, Progress
 from ._observations import Observations
 

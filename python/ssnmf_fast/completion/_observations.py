@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._dispatch import kernels
-from .._operators import MappedLowRank, Operator, Pattern, SparseOperator, SparsePlusLowRank
-from .._randomized_svd import truncated_svd
-from .._thin import square
+from .._backend.dispatch import kernels
+from .._linalg.operators import (
+    MappedLowRank,
+    Operator,
+    Pattern,
+    SparseOperator,
+    SparsePlusLowRank,
+)
+from .._linalg.randomized_svd import truncated_svd
+from .._linalg.tall import square
 
 Array = npt.NDArray[Any]
 Shrink = tuple[float, float, float, bool, float]

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import DUPLICATES, listed, sample
-from .._quiet import EMPTY_LINES, is_quiet
-from .._sound import inspected_csr, sound, sound_csr
-from .._validation import as_array, check_integer, check_matrix, unmasked
-from .._warn import warn_user
+from .._common.quiet import EMPTY_LINES, is_quiet
+from .._common.warn import warn_user
+from .._data.checks import as_array, check_integer, check_matrix, unmasked
+from .._data.csr import DUPLICATES, listed, sample
+from .._data.sound import inspected_csr, sound, sound_csr
 
 Array = npt.NDArray[Any]
 

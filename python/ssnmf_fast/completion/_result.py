@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import entry_rows
+from .._data.csr import entry_rows
 
 Array = npt.NDArray[Any]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._arrays import padded, padded_zeros
-from .._dispatch import kernels
-from .._threads import resolve_threads
+from .._backend.dispatch import kernels
+from .._backend.layout import padded, padded_zeros
+from .._data.threads import resolve_threads
 from ._biases import BIAS_RIDGE
 from ._result import Completion
 from ._schedule import ridge

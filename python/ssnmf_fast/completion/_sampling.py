@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._csr import entry_rows
-from .._operators import Pattern
+from .._data.csr import entry_rows
+from .._linalg.operators import Pattern
 
 Array = npt.NDArray[Any]
 

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._arrays import aligned_zeros, padded, padded_zeros
-from .._csr import kernel_parts, transposed
-from .._dispatch import kernels
-from .._operators import Pattern, SparseOperator
-from .._thin import add_times, cross, inner, times
+from .._backend.dispatch import kernels
+from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._data.csr import kernel_parts, transposed
+from .._linalg.operators import Pattern, SparseOperator
+from .._linalg.tall import add_times, cross, inner, times
 
 Array = npt.NDArray[Any]
 

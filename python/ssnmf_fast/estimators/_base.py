@@ -17,13 +17,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._csr_file import CsrFile
-from .._factorize import Factorization
-from .._represent import represent
-from .._saved import COUNT, PLAIN, Saved
+from .._common.saved import COUNT, PLAIN, Saved
+from .._common.warn import warn_user
+from .._data.checks import readable
+from .._data.csr_file import CsrFile
+from .._models.factorize import Factorization
+from .._models.represent import represent
 from .._topics import Topics, make_topics
-from .._validation import readable
-from .._warn import warn_user
 from ._all_or_nothing import AllOrNothing
 
 Array = npt.NDArray[Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._common.warn import warn_user
 from .._labels import Targets
-from .._online import Online, learn_batch
-from .._warn import warn_user
+from .._models.online import Online, learn_batch
 from ._base import FactorizationBase
 from ._target_weights import combined_weights
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._saved import POSITIVE
+from .._common.saved import POSITIVE
 from ._bayesian_base import BayesianBase
 
 

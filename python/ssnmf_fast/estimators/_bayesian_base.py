@@ -9,14 +9,14 @@ import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from .._csr_file import CsrFile
+from .._common.quiet import IDLE, is_quiet
+from .._common.saved import NUMBER, POSITIVE, Saved
+from .._common.warn import warn_user
+from .._data.checks import check_real
+from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
-from .._quiet import IDLE, is_quiet
-from .._saved import NUMBER, POSITIVE, Saved
+from .._models.variational import Groups, fit_variational, infer
 from .._topics import Topics, make_topics
-from .._validation import check_real
-from .._variational import Groups, fit_variational, infer
-from .._warn import warn_user
 from ._base import FactorizationBase, Self
 
 Array = npt.NDArray[Any]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
-from .._saved import COUNT, POSITIVE, Saved
 from ._base import require
 from ._bayesian_base import BayesianBase
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions

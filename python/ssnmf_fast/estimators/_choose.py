@@ -10,14 +10,8 @@ import numpy.typing as npt
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
-from .._csr_file import CsrFile
-from ._label_guided import (
-    TRIAL_ITERATIONS,
-    Choice,
-    Problem,
-    read_out,
-    train,
-)
+from .._data.csr_file import CsrFile
+from ._label_guided import TRIAL_ITERATIONS, Choice, Problem, read_out, train
 from ._readout import Readout, ReadoutOptions, calibration, probabilities
 from ._training_labels import TrainingLabels
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
-from .._csr_file import CsrFile
-from .._factorize import Factorization, factorize
-from .._validation import as_array, pattern_csr, unmasked
+from .._data.checks import as_array, pattern_csr, unmasked
+from .._data.csr_file import CsrFile
+from .._models.factorize import Factorization, factorize
 
 Array = npt.NDArray[Any]
 

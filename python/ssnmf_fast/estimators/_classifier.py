@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.saved import COUNT, Saved
+from .._data.sound import sound_csr
 from .._labels import Indicators, labels_of
-from .._saved import COUNT, Saved
-from .._sound import sound_csr
 from ._base import require
 from ._class_batches import ClassBatches
 from ._class_topics import FitOptions

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import f1_score
 
-from .._factorize import Factorization
-from .._initialise import INITS
-from .._random import generator
-from .._validation import check_integer, check_option, check_real
-from .._warn import warn_user
+from .._common.random import generator
+from .._common.warn import warn_user
+from .._data.checks import check_integer, check_option, check_real
+from .._models.factorize import Factorization
+from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._label_guided import SUPPORTS, Choice, Problem, train

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._beta_divergences import loss_named
-from .._collapse import collapse
-from .._csr_file import CsrFile
-from .._factorize import factorize
+from .._common.saved import COUNT, Saved
+from .._data.checks import check_matrix
+from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
-from .._saved import COUNT, Saved
-from .._validation import check_matrix
+from .._models.cnmf import collapse
+from .._models.factorize import factorize
+from .._solver.beta_divergences import loss_named
 from ._base import require
 from ._guided import GuidedBase
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._csr import listed
-from .._quiet import EMPTY_LINES, quiet
-from .._saved import COUNT, PLAIN, Saved
-from .._validation import readable
-from .._warn import warn_user
+from .._common.quiet import EMPTY_LINES, quiet
+from .._common.saved import COUNT, PLAIN, Saved
+from .._common.warn import warn_user
+from .._data.checks import readable
+from .._data.csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 from ._all_or_nothing import AllOrNothing

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import weights
-from .._csr_file import CsrFile
-from .._factorize import Factorization, factorize
-from .._represent import represent
+from .._data.csr_file import CsrFile
+from .._models.factorize import Factorization, factorize
+from .._models.represent import represent
 from ._class_topics import (
     FitOptions,
     components_of_classes,

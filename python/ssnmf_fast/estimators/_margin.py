@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr_file import CsrFile
+from .._common.saved import COUNT, Saved
+from .._data.checks import check_matrix, check_option, check_real
+from .._data.csr_file import CsrFile
+from .._data.sound import sound_csr
 from .._labels import labels_of
-from .._preserve import factorize_preserving
-from .._saved import COUNT, Saved
-from .._sound import sound_csr
-from .._validation import check_matrix, check_option, check_real
+from .._models.nmf_alpha import factorize_preserving
 from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase

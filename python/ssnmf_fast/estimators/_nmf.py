@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._factorize import factorize
+from .._models.factorize import factorize
 from ._batches import BatchLearner
 
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._csr_file import CsrFile
+from .._common.saved import Saved
+from .._data.checks import check_option
+from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators
-from .._saved import Saved
 from .._topics import class_means
-from .._validation import check_option
 from ._class_topics import row_sums
 from ._readout import (
     Context,

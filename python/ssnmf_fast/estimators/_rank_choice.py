@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from .._quiet import IDLE, quiet
-from .._random import generator
-from .._validation import check_integer
+from .._common.quiet import IDLE, quiet
+from .._common.random import generator
+from .._data.checks import check_integer
 from ._bayesian_base import BayesianBase
 
 Array = npt.NDArray[Any]

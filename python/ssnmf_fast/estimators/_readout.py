@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
-from .._randomized_svd import randomized_svd
+from .._linalg.randomized_svd import randomized_svd
 
 Array = npt.NDArray[Any]
 

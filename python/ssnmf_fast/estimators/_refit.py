@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._represent import represent
+from .._models.represent import represent
 
 Array = npt.NDArray[Any]
 

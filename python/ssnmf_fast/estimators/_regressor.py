@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from .._factorize import factorize
+from .._common.saved import COUNT, Saved
+from .._data.checks import check_option
 from .._labels import RealTargets
-from .._saved import COUNT, Saved
-from .._validation import check_option
+from .._models.factorize import factorize
 from ._base import require
 from ._predicting import scored
 from ._refit import refitted

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .._weights import as_weights
+from .._solver.weights import as_weights
 
 Array = npt.NDArray[Any]
 

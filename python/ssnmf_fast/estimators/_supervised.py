@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._saved import Saved
+from .._common.saved import Saved
 from ._batches import BatchLearner
 
 Array = npt.NDArray[Any]

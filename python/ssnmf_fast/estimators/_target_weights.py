@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import as_array, unmasked
-from .._weights import Entrywise, Outer, as_weights
+from .._data.checks import as_array, unmasked
+from .._solver.weights import Entrywise, Outer, as_weights
 
 Array = npt.NDArray[Any]
 

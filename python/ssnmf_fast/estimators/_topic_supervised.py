@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._factorize import factorize
+from .._common.saved import COUNT, Saved
+from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
-from .._saved import COUNT, Saved
+from .._models.factorize import factorize
 from .._topics import Topics
-from .._validation import check_integer, check_real
 from ._base import require
 from ._guided import GuidedBase
 from ._row_weights import with_row_weights

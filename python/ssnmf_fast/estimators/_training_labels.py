@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._data.checks import as_array, unmasked
 from .._labels import ClassLabels, Targets
-from .._validation import as_array, unmasked
 from ._target_weights import combined_weights
 
 Array = npt.NDArray[Any]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import check_option
+from .._data.checks import check_option
 from ._matrices import column_sums, read_matrix, row_blocks, row_shares
 from ._memberships import read_memberships
 

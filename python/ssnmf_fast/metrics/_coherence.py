@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import check_integer, check_option, check_shape
+from .._data.checks import check_integer, check_option, check_shape
 from ._matrices import read_matrix, row_blocks
 
 Array = npt.NDArray[Any]

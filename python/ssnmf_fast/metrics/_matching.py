@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from .._validation import check_option, check_real
-from ._matrices import column_shares, column_sums, read_matrix, row_blocks, row_shares
+from .._data.checks import check_option, check_real
+from ._matrices import (
+    column_shares,
+    column_sums,
+    read_matrix,
+    row_blocks,
+    row_shares,
+)
 from ._memberships import read_memberships
 
 Array = npt.NDArray[Any]

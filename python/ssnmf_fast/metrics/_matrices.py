@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._csr import entry_rows, with_values
-from .._sound import sound
-from .._validation import check_matrix, unmasked, unmasked_labels
+from .._data.checks import check_matrix, unmasked, unmasked_labels
+from .._data.csr import entry_rows, with_values
+from .._data.sound import sound
 
 Array = npt.NDArray[Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._data.checks import check_shape
 from .._labels import ClassLabels, label_vector
-from .._validation import check_shape
 from ._matrices import as_array, read_matrix
 
 Array = npt.NDArray[Any]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._validation import unmasked
+from .._data.checks import unmasked
 from ._matrices import as_array, read_matrix
 from ._memberships import read_labels
 

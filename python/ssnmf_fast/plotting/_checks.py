@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._data.checks import unmasked
 from .._labels import labels_of
 from .._topics import Topics
-from .._validation import unmasked
 
 Array = npt.NDArray[Any]
 

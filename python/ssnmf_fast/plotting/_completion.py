@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import unmasked
+from .._data.checks import unmasked
 from ._checks import read_named
 from ._maps import draw_map, edges
 from ._style import (

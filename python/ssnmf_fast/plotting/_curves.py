@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_option
+from .._data.checks import check_option
 from ._checks import check_finite
-from ._style import GREY, add_legend, add_title, axes_or_new, curve_look, label_axes
+from ._style import (
+    GREY,
+    add_legend,
+    add_title,
+    axes_or_new,
+    curve_look,
+    label_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_integer, check_real
+from .._data.checks import check_integer, check_real
 from ._checks import check_names, check_row, check_table
 from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, fitted, inches
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_integer
+from .._data.checks import check_integer
 from ._checks import (
     check_labels,
     check_names,
@@ -16,8 +16,25 @@ from ._checks import (
     shares,
     topic_names,
 )
-from ._style import FRAME, GREY, INK, add_title, axes_or_new, blues, name_axes, plain, text_width
-from ._tables import Room, add_bar, darkest_share, name_columns, name_height, room_in
+from ._style import (
+    FRAME,
+    GREY,
+    INK,
+    add_title,
+    axes_or_new,
+    blues,
+    name_axes,
+    plain,
+    text_width,
+)
+from ._tables import (
+    Room,
+    add_bar,
+    darkest_share,
+    name_columns,
+    name_height,
+    room_in,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._optional import PLOT_HINT, MissingPackageError
+from .._common.optional import PLOT_HINT, MissingPackageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_real
-from ._style import FRAME, INK, axes_or_new, blues, fitted, inches, plain, text_width
+from .._data.checks import check_real
+from ._style import (
+    FRAME,
+    INK,
+    axes_or_new,
+    blues,
+    fitted,
+    inches,
+    plain,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .._data.checks import check_integer
 from .._topics import Topic, Topics
-from .._validation import check_integer
 from ._style import ACCENT, GREY, INK, figure, fitted, text_width
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._data.checks import check_option
 from .._topics import amounts, class_means
-from .._validation import check_option
 from ._checks import (
     check_labels,
     check_names,

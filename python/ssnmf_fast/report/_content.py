@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._natural import natural_order
+from .._common.natural_order import natural_order
 from ._pictures import data_uri
 
 

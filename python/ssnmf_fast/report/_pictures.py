@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._optional import PLOT_HINT, MissingPackageError
+from .._common.optional import PLOT_HINT, MissingPackageError
 from ..plotting import objective_curve
 from ..plotting._style import FRAME, INK, add_legend, curve_look, figure, label_axes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from .._common.optional import PLOT_HINT, MissingPackageError
 from .._config import config
-from .._optional import PLOT_HINT, MissingPackageError
 from .._version import __version__
 from ._cards import topic_cards
 from ._content import Report

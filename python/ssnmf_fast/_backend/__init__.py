@@ -1,0 +1,1 @@
+"""The choice of the compiled kernels, and the same kernels in NumPy."""

@@ -1,0 +1,776 @@
+"""The kernels in plain NumPy: what every compiled module must compute.
+
+This module is the specification and the oracle.  It has the same functions, with the same
+signatures, as the compiled modules ``_kernels_base``, ``_kernels_v3`` and ``_kernels_v4``, and
+``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It is written for reading, from the
+formulas of the papers, and is slow.
+
+Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with the two factors
+stored by rows: F is p x R and G is q x R.  For the data of a fit, Z = X, F = S and G = A.T; for the
+update of the dictionary, Z = X.T, F = A.T and G = S.  R is the rank, padded with columns of zeros
+by the compiled modules (:func:`padded_rank`); zero columns change no product.
+
+Common arguments
+----------------
+indptr, indices, values
+    Z in CSR form; ``values=None`` stands for ones.
+F, G, out
+    C-contiguous arrays with R columns, of one dtype (float32 or float64).
+scale, accumulate
+    ``out = scale * result``, or ``out += scale * result`` when `accumulate` is true.
+n_threads
+    Number of threads.  It never changes a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import scipy.optimize
+
+from .reference_bayes import gamma_bound as gamma_bound
+from .reference_bayes import gamma_update as gamma_update
+from .reference_bayes import group_sums as group_sums
+from .reference_completion import _rows
+from .reference_completion import mapped_product as mapped_product
+from .reference_completion import mapped_residuals as mapped_residuals
+from .reference_completion import residual_step as residual_step
+from .reference_completion import ridge_rows as ridge_rows
+from .reference_completion import structured_rows as structured_rows
+from .reference_completion import tall_qr as tall_qr
+from .reference_losses import beta_terms, power
+from .reference_losses import tiny as tiny
+
+Array = npt.NDArray[Any]
+Rule = Literal["mu", "mm"]
+
+LEVEL = "reference"
+
+
+def padded_rank(rank: int, itemsize: int) -> int:
+    """Return the number of columns in which the kernels store factors of this rank."""
+    del itemsize
+    return rank
+
+
+def max_threads() -> int:
+    """Return the number of threads OpenMP would start; always 1 here."""
+    return 1
+
+
+def build_info() -> dict[str, Any]:
+    """Describe how this module was built."""
+    return {
+        "level": LEVEL,
+        "compiler": "none (NumPy)",
+        "flags": "",
+        "eigen": "none",
+        "openmp": "none",
+    }
+
+
+# ---------------------------------------------------------------------------------- helpers
+
+
+def _store(out: Array, result: Array, scale: float, accumulate: bool) -> None:
+    if accumulate:
+        out += out.dtype.type(scale) * result
+    else:
+        out[...] = out.dtype.type(scale) * result
+
+
+def _values(values: Array | None, indices: Array, dtype: Any) -> Array:
+    return np.ones(len(indices), dtype=dtype) if values is None else values
+
+
+def _add_by_row(indptr: Array, terms: Array, n_columns: int) -> Array:
+    result = np.zeros((len(indptr) - 1, n_columns), dtype=terms.dtype)
+    np.add.at(result, _rows(indptr), terms)
+    return result
+
+
+def _sampled_product(indptr: Array, indices: Array, F: Array, G: Array) -> Array:
+    """z_ij = f_i . g_j at every stored entry."""
+    z: Array = np.einsum("er,er->e", F[_rows(indptr)], G[indices])
+    return z
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    """a @ b.
+
+    BLAS kernels raise floating-point flags for lanes beyond the end of an array, which are in no
+    result, and NumPy would warn of them.
+    """
+    with np.errstate(all="ignore"):
+        product: Array = a @ b
+    return product
+
+
+def _safe_ratio(x: Array, z: Array) -> Array:
+    """x / z, and 0 where z vanishes.
+
+    Where z_ij = f_i . g_j is 0, f_ik g_jk = 0 for every k, so the entry pulls at no factor entry
+    that is positive: 0 is the exact contribution to ``F * P``.
+    """
+    return np.divide(x, z, out=np.zeros_like(z), where=z > tiny(z.dtype))
+
+
+def _kl_terms(x: Array, z: Array) -> float:
+    """Sum of x log(x/z) - x, with 0 log 0 = 0, in float64."""
+    positive = x > 0
+    x = x[positive].astype(np.float64)
+    z = np.maximum(z[positive].astype(np.float64), tiny(z.dtype))
+    with np.errstate(over="ignore"):
+        ratio = np.minimum(x / z, np.finfo(np.float64).max)
+    return float(np.sum(x * np.log(ratio) - x))
+
+
+def _unreached(x: Array, z: Array) -> float:
+    x = x[z <= tiny(z.dtype)]
+    return _kl_terms(x, np.zeros_like(x))
+
+
+# ------------------------------------------------------------------------- passes, sparse Z
+
+
+def sparse_product(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """Z G."""
+    v = _values(values, indices, G.dtype)
+    _store(out, _add_by_row(indptr, v[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_ratio(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z ./ (F G^T)) G over the stored entries: the fused Kullback-Leibler pass."""
+    v = _values(values, indices, G.dtype)
+    q = _safe_ratio(v, _sampled_product(indptr, indices, F, G))
+    _store(out, _add_by_row(indptr, q[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_sampled(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)) G over the stored entries."""
+    v = _values(values, indices, G.dtype)
+    c = v * _sampled_product(indptr, indices, F, G)
+    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_kl_loss(
+    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+) -> float:
+    """Sum over the stored entries of x log(x/z) - x, where z = F G^T."""
+    return _kl_terms(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
+
+
+def sparse_kl_unreached(
+    indptr: Array, indices: Array, values: Array | None, F: Array, G: Array, n_threads: int
+) -> float:
+    """What of :func:`sparse_kl_loss` belongs to entries with z = 0: a constant of the updates."""
+    return _unreached(_values(values, indices, G.dtype), _sampled_product(indptr, indices, F, G))
+
+
+def sparse_frobenius_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    weights: Array | None,
+    F: Array,
+    G: Array,
+    n_threads: int,
+) -> float:
+    """Sum over the stored entries of w (x - z)^2, where z = F G^T."""
+    residual = _values(values, indices, G.dtype) - _sampled_product(indptr, indices, F, G)
+    w = _values(weights, indices, G.dtype)
+    return float(np.sum(w.astype(np.float64) * residual.astype(np.float64) ** 2))
+
+
+def sparse_power(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    exponent: float,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)^exponent) G over the stored entries."""
+    v = _values(values, indices, G.dtype)
+    c = v * power(_sampled_product(indptr, indices, F, G), exponent)
+    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
+
+
+def sparse_beta_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    beta: float,
+    rest: bool,
+    F: Array,
+    G: Array,
+    n_threads: int,
+    weights: Array | None = None,
+) -> float:
+    """Sum over the stored entries of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`."""
+    x = _values(values, indices, G.dtype)
+    return beta_terms(x, _sampled_product(indptr, indices, F, G), weights, beta, rest)
+
+
+def panel_pass(
+    operation: str,
+    exponent: float,
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array | None,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """Run a sparse pass over a matrix cut into panels of its columns.
+
+    Row ``k * len(out) + j`` has the entries of row j in panel k.  `bounds` cuts the rows into
+    ranges for threads; it changes no result.
+    """
+    v = _values(values, indices, G.dtype)
+    panels, rows = (len(indptr) - 1) // len(out), len(out)
+    if F is not None:
+        z = _sampled_product(indptr, indices, np.tile(F, (panels, 1)), G)
+        v = _safe_ratio(v, z) if operation == "ratio" else v * z if operation == "sampled" else v
+        v = v * power(z, exponent) if operation == "power" else v
+    parts = _add_by_row(indptr, v[:, None] * G[indices], G.shape[1])
+    _store(out, parts.reshape(panels, rows, -1).sum(axis=0), scale, accumulate)
+
+
+# Passes for the factor of the columns, by rows of Z, sorted: F and out are q x R, G is p x R.
+# `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
+
+
+def _scatter(
+    out: Array, scale: float, indptr: Array, indices: Array, values: Array, G: Array
+) -> None:
+    """Add scale * Q^T G to `out`, for Q of the given values at the stored entries."""
+    np.add.at(out, indices, out.dtype.type(scale) * values[:, None] * G[_rows(indptr)])
+
+
+def scatter_product(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * Z^T G to `out`."""
+    _scatter(out, scale, indptr, indices, _values(values, indices, G.dtype), G)
+
+
+def scatter_ratio(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z ./ (G F^T))^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    q = _safe_ratio(v, _sampled_product(indptr, indices, G, F))
+    _scatter(out, scale, indptr, indices, q, G)
+
+
+def scatter_sampled(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z .* (G F^T))^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    c = v * _sampled_product(indptr, indices, G, F)
+    _scatter(out, scale, indptr, indices, c, G)
+
+
+def scatter_power(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    exponent: float,
+    F: Array,
+    G: Array,
+    bounds: Array,
+    out: Array,
+    scale: float,
+    n_threads: int,
+) -> None:
+    """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`."""
+    v = _values(values, indices, G.dtype)
+    c = v * power(_sampled_product(indptr, indices, G, F), exponent)
+    _scatter(out, scale, indptr, indices, c, G)
+
+
+# -------------------------------------------------------------------------- passes, dense Z
+# Z may have any strides.  NaN entries of Z are missing and contribute nothing.  With mask=True the
+# entries of Z are read as 1, and the NaN entries as 0.
+
+
+def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
+    present = ~np.isnan(Z)
+    if mask:
+        return present.astype(dtype)
+    return np.where(present, Z, 0).astype(dtype)
+
+
+def dense_product(
+    Z: Array, mask: bool, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
+) -> None:
+    """Z G."""
+    _store(out, _matmul(_entries(Z, mask, G.dtype), G), scale, accumulate)
+
+
+def dense_ratio(
+    Z: Array, F: Array, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
+) -> None:
+    """(Z ./ (F G^T)) G."""
+    ratio = _safe_ratio(_entries(Z, False, G.dtype), _matmul(F, G.T))
+    _store(out, _matmul(ratio, G), scale, accumulate)
+
+
+def dense_sampled(
+    Z: Array,
+    mask: bool,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)) G."""
+    sampled = _entries(Z, mask, G.dtype) * _matmul(F, G.T)
+    _store(out, _matmul(sampled, G), scale, accumulate)
+
+
+def dense_power(
+    Z: Array,
+    mask: bool,
+    exponent: float,
+    F: Array,
+    G: Array,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """(Z .* (F G^T)^exponent) G."""
+    coefficients = _entries(Z, mask, G.dtype) * power(_matmul(F, G.T), exponent)
+    _store(out, _matmul(coefficients, G), scale, accumulate)
+
+
+def dense_beta_loss(Z: Array, beta: float, rest: bool, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of d(x, z), or of d(x, z) - z^beta / beta with `rest`."""
+    there = ~np.isnan(Z)
+    return beta_terms(Z[there], _matmul(F, G.T)[there], None, beta, rest)
+
+
+def dense_kl_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of x log(x/z) - x, where z = F G^T."""
+    return _kl_terms(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
+
+
+def dense_kl_unreached(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """What of :func:`dense_kl_loss` belongs to entries with z = 0."""
+    return _unreached(_entries(Z, False, G.dtype).ravel(), _matmul(F, G.T).ravel())
+
+
+def dense_frobenius_loss(Z: Array, F: Array, G: Array, n_threads: int) -> float:
+    """Sum over the entries of (x - z)^2, where z = F G^T."""
+    residual = np.where(np.isnan(Z), 0, Z - _matmul(F, G.T))
+    return float(np.sum(residual.astype(np.float64) ** 2))
+
+
+# ------------------------------------------------------------------------- factors alone
+
+
+def gram(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+    """G^T diag(weights) G into `out` (R x R)."""
+    out[...] = _matmul(G.T, G if weights is None else weights[:, None] * G)
+
+
+def cross(F: Array, G: Array, out: Array, n_threads: int) -> None:
+    """F^T G into `out` (R x C)."""
+    out[...] = _matmul(F.T, G)
+
+
+def column_sums(G: Array, weights: Array | None, out: Array, n_threads: int) -> None:
+    """G^T weights into `out` (R)."""
+    out[...] = G.sum(axis=0, dtype=float) if weights is None else _matmul(G.T, weights)
+
+
+def multiply(
+    F: Array,
+    K: Array,
+    row_scale: Array | None,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """diag(row_scale) F K, with K of shape R x C."""
+    product = _matmul(F, K)
+    _store(out, product if row_scale is None else row_scale[:, None] * product, scale, accumulate)
+
+
+def add_row(
+    vector: Array,
+    row_scale: Array | None,
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """row_scale vector^T: every row of the result is a multiple of `vector` (R)."""
+    a = np.ones(len(out), dtype=out.dtype) if row_scale is None else row_scale
+    _store(out, np.outer(a, vector), scale, accumulate)
+
+
+def inner(F: Array, P: Array, n_threads: int) -> float:
+    """Sum of F .* P, in float64."""
+    return float(np.sum(F.astype(np.float64) * P.astype(np.float64)))
+
+
+def update(
+    F: Array,
+    P2: Array | None,
+    N2: Array | None,
+    P1: Array | None,
+    N1: Array | None,
+    rule: Rule,
+    relaxation: float,
+    n_threads: int,
+) -> None:
+    """Multiply F by t, in place.
+
+    (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
+    pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is
+    the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable
+    majoriser; with one kind of loss both are the same.
+
+    With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
+    1 and t^2 below, where the majoriser is still at most what it was at 1.
+
+    Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
+    Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
+    """
+    dtype = F.dtype
+    zeros = np.zeros(F.shape)
+    p2, n2 = (zeros, zeros) if P2 is None or N2 is None else (P2.astype(float), N2.astype(float))
+    p1, n1 = (zeros, zeros) if P1 is None or N1 is None else (P1.astype(float), N1.astype(float))
+    n2, n1 = np.maximum(n2, 0), np.maximum(n1, 0)
+    up, down = 2 * p2 + p1, 2 * n2 + n1
+    mixed = P2 is not None and P1 is not None
+    floor = tiny(dtype)
+    moves = down > floor
+    if rule == "mm" and mixed:
+        b = 2 * p2 - n1
+        q = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))
+        t[moves & (b <= 0) & (q - b <= 0)] = 0
+        # Without a quadratic term the root is P1 / (N1 - 2 P2); N2 = 0 implies P2 = 0.
+        linear = moves & (n2 <= floor)
+        t[linear] = (up / np.where(moves, down, 1))[linear]
+    else:
+        t = up / np.where(moves, down, 1)
+    t = np.where(moves, t, 1)
+    t = t + relaxation * (t - 1) * np.minimum(t, 1)
+    new = F.astype(float) * t
+    F[...] = np.where((new < floor) & (F > 0) & (t > 0), floor, new)
+
+
+def extrapolate(F: Array, before: Array, step: float, n_threads: int) -> None:
+    """F <- max(0, F + step (F - before)) and before <- the old F, in place."""
+    here = F.copy()
+    F[...] = np.maximum(0, here + F.dtype.type(step) * (here - before))
+    before[...] = here
+
+
+# ---------------------------------------------------------------- structure of sparse matrices
+
+
+def inspect_csr(indptr: Array, indices: Array, n_columns: int, n_threads: int) -> int:
+    """Return 0 for sorted rows, 1 for unsorted ones, 2 if a row repeats a column, 3 if unsound."""
+    steps = np.diff(indptr)
+    if indptr[0] != 0 or np.any(steps < 0) or indptr[-1] > len(indices):
+        return 3
+    columns = indices[: indptr[-1]].astype(np.int64)
+    if np.any(columns < 0) or np.any(columns >= n_columns):
+        return 3
+    keys = np.repeat(np.arange(len(steps), dtype=np.int64), steps) * n_columns + columns
+    if np.all(np.diff(keys) > 0):
+        return 0
+    return 1 if len(np.unique(keys)) == len(keys) else 2
+
+
+def transpose(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    out_indptr: Array,
+    out_indices: Array,
+    out_values: Array,
+    n_threads: int,
+) -> None:
+    """Write the transpose of a sound matrix, with sorted rows."""
+    order = np.argsort(indices[: indptr[-1]], kind="stable")
+    out_indptr[0] = 0
+    np.cumsum(np.bincount(indices[order], minlength=len(out_indptr) - 1), out=out_indptr[1:])
+    out_indices[...] = _rows(indptr)[order]
+    out_values[...] = values[order]
+
+
+def transpose_panels(
+    indptr: Array,
+    indices: Array,
+    values: Array,
+    panel_rows: int,
+    out_indptr: Array,
+    out_indices: Array,
+    out_values: Array,
+    n_threads: int,
+) -> None:
+    """Write the transpose of a sound matrix, cut into panels of so many of its rows."""
+    rows = _rows(indptr)
+    panels = -(-(len(indptr) - 1) // panel_rows)
+    n_columns = (len(out_indptr) - 1) // max(panels, 1)
+    line = rows // panel_rows * n_columns + indices
+    order = np.argsort(line, kind="stable")
+    out_indptr[0] = 0
+    np.cumsum(np.bincount(line, minlength=len(out_indptr) - 1), out=out_indptr[1:])
+    out_indices[...] = rows[order]
+    out_values[...] = values[order]
+
+
+# ---------------------------------------------------------------- convex problems, by rows
+
+
+def _weighted_gram(indptr: Array, indices: Array, weights: Array | None, G: Array, i: int) -> Array:
+    """sum_j w_ij g_j g_j^T, in float64."""
+    entries = slice(indptr[i], indptr[i + 1])
+    g = G[indices[entries]].astype(float)
+    w = _values(weights, indices, float)[entries].astype(float)
+    return _matmul(g.T, w[:, None] * g)
+
+
+def nnls(
+    K: Array | None,
+    row_scale: Array | None,
+    indptr: Array | None,
+    indices: Array | None,
+    weights: Array | None,
+    G: Array,
+    P: Array,
+    F: Array,
+    tol: float,
+    max_sweeps: int,
+    n_threads: int,
+) -> int:
+    """For every row i: F_i = argmin_{s >= 0} s K_i s^T - 2 P_i s^T, from the start F_i.
+
+    K_i = row_scale_i * K + sum_j w_ij g_j g_j^T, with signed w in CSR form; K or the CSR part may
+    be None, and ``row_scale=None`` stands for ones.
+    In units in which K_i has a diagonal between 1 and 4, a row is solved when its gradient
+    g = K_i s - P_i has |g_k| <= tol * max(P_i) where s_k > 0, and g_k >= -tol * max(P_i) where
+    s_k = 0.  Entries without curvature, or whose curvature is what rounding left of a difference,
+    become 0.  Returns the number of rows left unsolved.
+    """
+    unsolved = 0
+    for i in range(len(F)):
+        Ki = np.zeros((G.shape[1], G.shape[1]))
+        if K is not None:
+            Ki += (1.0 if row_scale is None else row_scale[i]) * K.astype(float)
+        least = np.zeros(len(Ki))
+        if indptr is not None and indices is not None:
+            least = _least_curvature(Ki, G.dtype)
+            Ki += _weighted_gram(indptr, indices, weights, G, i)
+        F[i], solved = _nnls_row(Ki, P[i].astype(float), least, tol)
+        unsolved += not solved
+    return unsolved
+
+
+def _least_curvature(common: Array, dtype: Any) -> Array:
+    """Diagonal up to which the difference of a common matrix and another is rounding error."""
+    least: Array = 4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0)
+    return least
+
+
+def _nnls_row(K: Array, p: Array, least: Array, tol: float) -> tuple[Array, bool]:
+    """SciPy's active-set method on a square root of K: min |K^(1/2) s - K^(-1/2) p|."""
+    usable: Array = np.diag(K) > least
+    unit = np.zeros(len(p))
+    unit[usable] = np.ldexp(1.0, -((np.frexp(np.diag(K)[usable])[1] - 1) >> 1))
+    K = unit[:, None] * K * unit
+    p = unit * p
+    largest = p.max(initial=0.0)
+    if largest <= 0:
+        return np.zeros_like(p), True
+    d, V = np.linalg.eigh((K + K.T) / 2)
+    kept = d > 1e-15 * d.max()
+    root = np.sqrt(d[kept])
+    s, _ = scipy.optimize.nnls(root[:, None] * V[:, kept].T, (V[:, kept].T @ p) / root)
+    gradient = K @ s - p
+    residual = np.where(s > 0, np.abs(gradient), -gradient)
+    return unit * s, bool(residual[usable].max(initial=0.0) <= tol * largest)
+
+
+def kl_rows(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    N: Array,
+    F: Array,
+    tol: float,
+    max_sweeps: int,
+    n_threads: int,
+) -> int:
+    """For every row i: F_i = argmin_{s >= 0} N_i . s - sum_j x_ij log(s . g_j), from the start F_i.
+
+    N has one row for each row of F, or one row for all.  A row is solved when, with
+    P_k = sum_j x_ij g_jk / (s . g_j), no |min(s_k N_k / sum_j x_ij, 1 - P_k / N_k)| is above `tol`.
+    Returns the number of rows left unsolved.
+    """
+    unsolved = 0
+    for i in range(len(F)):
+        entries = slice(indptr[i], indptr[i + 1])
+        x = _values(values, indices, G.dtype)[entries].astype(float)
+        g = G[indices[entries]].astype(float)
+        n = N[i if len(N) > 1 else 0].astype(float)
+        s, solved = _kl_row(x[x > 0], g[x > 0], n, F[i].astype(float), tol, max_sweeps)
+        F[i] = s
+        unsolved += not solved
+    return unsolved
+
+
+def _kl_row(
+    x: Array, g: Array, n: Array, s: Array, tol: float, max_sweeps: int
+) -> tuple[Array, bool]:
+    """Primal-dual interior-point method on one row, in the shares u_k = s_k n_k / sum(x).
+
+    With h = g / n and p = x / sum(x): min sum(u) - p . log(h u) over u >= 0.  Its conditions are
+    w = 1 - h^T (p / (h u)) >= 0, u >= 0, u w = 0; every step is a Newton step on them with
+    u w = mu instead, and mu falls towards 0.
+    """
+    usable = (n > 0) & (g.sum(axis=0) > 0)
+    reachable = g[:, usable].sum(axis=1) > 0  # no s explains an entry that the dictionary lacks
+    x, g = x[reachable], g[reachable]
+    usable &= g.sum(axis=0) > 0
+    if len(x) == 0:
+        return np.zeros_like(s), True
+    h = g[:, usable] / n[usable]
+    p = x / x.sum()
+    u = np.full(h.shape[1], 1 / h.shape[1])
+    w = np.ones_like(u)
+    solved = False
+    for _ in range(max_sweeps):
+        z = h @ u
+        slope = 1 - h.T @ (p / z)
+        rounded = np.where(u < slope, 0.0, u)  # the solution's zeros, as zeros
+        z_rounded = h @ rounded
+        if z_rounded.min() > 0:
+            slope_rounded = 1 - h.T @ (p / z_rounded)
+            if np.abs(np.minimum(rounded, slope_rounded)).max() <= tol:
+                solved, u = True, rounded
+                break
+        mu = 0.1 * (u @ w) / len(u)
+        hessian = (h.T * (p / z**2)) @ h + np.diag(w / u)
+        du = np.linalg.solve(hessian, mu / u - slope)
+        dw = mu / u - w - w / u * du
+        # Neither u nor w may reach zero: 0.99 of the way there at most.
+        fall = max(np.max(-du / u), np.max(-dw / w))
+        step = min(1.0, 0.99 / fall) if fall > 0 else 1.0
+        u = u + step * du
+        w = w + step * dw
+    s = np.zeros_like(s)
+    s[usable] = u * x.sum() / n[usable]
+    return s, solved
+
+
+def coordinate_descent(
+    grams: Array,
+    scales: Array | None,
+    indptr: Array | None,
+    indices: Array | None,
+    weights: Array | None,
+    G: Array,
+    P: Array,
+    F: Array,
+    allowed: Array | None,
+    sweeps: int,
+    n_threads: int,
+) -> None:
+    """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
+
+    K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
+    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and those
+    where `allowed` (p x R values 0 or 1, or None) is 0 become 0.
+    """
+    for i in range(len(F)):
+        K = np.zeros((G.shape[1], G.shape[1]))
+        for t, gram_t in enumerate(grams):
+            K += (1.0 if scales is None else scales[t, i]) * gram_t.astype(float)
+        least = np.full(len(K), tiny(F.dtype))
+        if indptr is not None and indices is not None:
+            least = np.maximum(least, _least_curvature(K, F.dtype))
+            K += _weighted_gram(indptr, indices, weights, G, i)
+        f = F[i].astype(float)
+        for _ in range(sweeps):
+            for k in np.flatnonzero(np.diag(K) > least):
+                f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
+                if allowed is not None:
+                    f[k] *= allowed[i, k]
+        F[i] = f

@@ -1,0 +1,104 @@
+"""Factor that makes counts of data, for models whose noise is that of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .checks import check_real
+from .csr import with_values
+
+Array = npt.NDArray[Any]
+
+TYPICAL_COUNT = 2.0  # what the median entry of measured values counts as; see docs/bayesian.md
+
+_AT_ONCE = 1 << 16
+_SMALL = 10.0  # times the smallest value: those on which a step is sought
+_NEAR, _NEARER = 1e-2, 1e-3  # distances from an integer, in steps that are still rough, and final
+_LEAST_STEP = 1e-3  # of the smallest value
+_ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
+
+
+def check_count_scale(value: Any) -> float | None:
+    """Return the factor, or None for "auto"."""
+    if isinstance(value, str):
+        if value == "auto":
+            return None
+        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {value!r}.")
+    number = check_real(value, "count_scale")
+    if number <= 0:
+        raise ValueError(f"count_scale must be 'auto' or a number above 0; got {value!r}.")
+    return number
+
+
+def find_count_scale(X: Any) -> float:
+    """Return the factor c that makes counts of clean data; for any a > 0, that of a X is c / a.
+
+    Where all entries are multiples of a common step, as counts are, times a constant or not, the
+    step counts as 1.  Elsewhere the median of the entries above 0 counts as `TYPICAL_COUNT`.
+    """
+    values = _positive(X)
+    if not len(values):
+        return 1.0
+    step = common_step(values)
+    scale = 1 / step if step is not None else TYPICAL_COUNT / float(np.median(values))
+    if not np.isfinite(scale):
+        raise ValueError(
+            "X holds values too small to be brought to the scale of counts; multiply it, for "
+            "example, by 1e100."
+        )
+    return scale
+
+
+def scaled(X: Any, scale: float) -> Any:
+    """Return scale * X, of the dtype of X; X itself where the factor is 1."""
+    if scale == 1:
+        return X
+    if not sp.issparse(X):
+        return X * scale
+    return with_values(X, X.data * scale)
+
+
+def common_step(values: Array) -> float | None:
+    """Return the largest number of which all of the positive values are multiples, if there is one.
+
+    Integers have their greatest common divisor.  Elsewhere it is found up to rounding, by Euclid's
+    algorithm on the smaller values, and must be no small part of the smallest.
+    """
+    if all(np.array_equal(part, np.rint(part)) for part in _parts(values)):
+        return float(np.gcd.reduce(values.astype(np.int64))) if values.max() < 2**53 else None
+    smallest = float(values.min())
+    small = values[values <= _SMALL * smallest][:_AT_ONCE].astype(np.float64)
+    step = smallest
+    while len(rest := _off(small / step, _NEAR)):
+        step *= float(rest.min())
+        if step < _LEAST_STEP * smallest:
+            return None
+    step = float(small.sum() / np.rint(small / step).sum())  # one remainder is full of rounding
+    # Beyond this multiple the fraction of a quotient is rounding error.
+    largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(values.dtype).eps)), 1e6)
+    if np.median(values) > largest:  # too few tell: one tiny value is a step of itself
+        return None
+    agreed = all(not len(_off(part[part <= largest] / step, _NEARER)) for part in _parts(values))
+    return step if agreed else None
+
+
+def _off(quotients: Array, tolerance: float) -> Array:
+    """Return the distances from an integer that are above a tolerance."""
+    distances = np.abs(quotients - np.rint(quotients))
+    return np.asarray(distances[distances > tolerance])
+
+
+def _positive(X: Any) -> Array:
+    values: Array = X.data if sp.issparse(X) else X.ravel()
+    return values[values > 0]
+
+
+def _parts(values: Array) -> Iterator[Array]:
+    """Yield the values in float64, some at a time."""
+    for begin in range(0, len(values), _AT_ONCE):
+        yield values[begin : begin + _AT_ONCE].astype(np.float64)

@@ -1,0 +1,292 @@
+"""Sparse matrices on disk, read a block of rows at a time: function :func:`open_csr`."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .checks import check_entries, check_integer, check_matrix
+from .csr import SORTED, column_ranges
+from .sound import inspected_csr
+
+Array = npt.NDArray[Any]
+
+_LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+State = tuple[int, int]  # size of a file, and when it was last written to
+
+
+def _state(file: BinaryIO) -> State:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """A one-dimensional array inside of a file, from `offset` on."""
+
+    path: Path
+    offset: int
+    dtype: np.dtype[Any]
+    length: int
+    state: State
+
+    def read(self, first: int, last: int) -> Array:
+        with self.path.open("rb") as file:
+            file.seek(self.offset + first * self.dtype.itemsize)
+            values = np.fromfile(file, self.dtype, count=last - first)
+            if _state(file) != self.state:
+                raise ValueError(
+                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
+                    "and write to it only when no fit reads it."
+                )
+        if len(values) != last - first:
+            raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
+        return values
+
+
+class CsrFile:
+    """A sparse matrix that stays on disk; made by :func:`open_csr`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, m).
+    dtype : dtype
+        float32 or float64; other stored numbers become float64.
+    nnz : int
+        Number of stored entries.
+    memory : int
+        Bytes that the rows in memory at a time may take.
+    """
+
+    def __init__(
+        self, indptr: Array, indices: StoredArray, data: StoredArray, n_columns: int, memory: int
+    ) -> None:
+        self.shape = (len(indptr) - 1, n_columns)
+        self.dtype = data.dtype if data.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self.nnz = int(indptr[-1])
+        self.memory = memory
+        self._indptr = indptr
+        self._indices = indices
+        self._data = data
+        per_entry = indices.dtype.itemsize + data.dtype.itemsize
+        if data.dtype != self.dtype:
+            per_entry += self.dtype.itemsize
+        # Two blocks at a time: one is worked on while the next is read.
+        self._slices = _equal_blocks(indptr, max(1, memory // (2 * per_entry)))
+        self._whole: sp.csr_array | None = None  # kept where one block holds all
+        self.column_counts, self.total, self.squares = self._sums()
+
+    def rows(self, rows: slice) -> sp.csr_array:
+        """Read some rows, given by start and stop, and check them: others may write to the file."""
+        first, last = int(self._indptr[rows.start]), int(self._indptr[rows.stop])
+        indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(self._indices.dtype)
+        data = self._data.read(first, last).astype(self.dtype, copy=False)
+        shape = (rows.stop - rows.start, self.shape[1])
+        block = sp.csr_array((data, self._indices.read(first, last), indptr), shape, copy=False)
+        try:
+            block, state = inspected_csr(block, "X")
+            check_entries(block, "X")
+        except ValueError as error:
+            message = f"{self._data.path}, counting rows from {rows.start}: {error}"
+            raise ValueError(message) from error
+        if state != SORTED:
+            raise ValueError(
+                f"{self._indices.path}: the column indices of a row between {rows.start} and "
+                f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
+            )
+        return block
+
+    def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
+        """Read all rows, a block at a time, and the next block meanwhile."""
+        if self._whole is not None:
+            yield self._slices[0], self._whole
+            return
+        with ThreadPoolExecutor(1) as reader:
+            pending = reader.submit(self.rows, self._slices[0])
+            for position, rows in enumerate(self._slices):
+                block = pending.result()
+                if position + 1 < len(self._slices):
+                    pending = reader.submit(self.rows, self._slices[position + 1])
+                yield rows, block
+        if len(self._slices) == 1:
+            self._whole = block
+
+    def _sums(self) -> tuple[Array, float, float]:
+        """Read everything once, which checks it, and take the sums that a fit needs.
+
+        They are the number of entries of every column, the sum of all entries, that of the squares.
+        """
+        column_counts = np.zeros(self.shape[1], dtype=np.int64)
+        total = squares = 0.0
+        for _, block in self.blocks():
+            column_counts += np.bincount(block.indices, minlength=self.shape[1])
+            total += float(block.data.sum(dtype=np.float64))
+            squares += float(np.square(block.data, dtype=np.float64).sum())
+        return column_counts, total, squares
+
+    def column_ranges(self, n_ranges: int) -> Array:
+        """Cut the columns into ranges with about as many entries each; bounds from 0 to m."""
+        return column_ranges(self.column_counts, n_ranges)
+
+
+def check_data(X: Any, n_threads: int) -> Any:
+    """Return X as :func:`check_matrix` does; a file, which was checked when opened, as it is."""
+    return X if isinstance(X, CsrFile) else check_matrix(X, "X", n_threads=n_threads)
+
+
+def _equal_blocks(indptr: Array, entries: int) -> list[slice]:
+    """Cut rows into blocks of at most so many entries, but at least one row."""
+    slices = []
+    first, n_rows = 0, len(indptr) - 1
+    while first < n_rows:
+        last = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        slices.append(slice(first, last))
+        first = last
+    return slices
+
+
+def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28) -> CsrFile:
+    """Open a sparse matrix in a file, to be fitted without ever being in memory as a whole.
+
+    The result is taken by :func:`factorize`, :func:`represent` and the estimators in place of X.
+    They read it once in every iteration, block by block, and check what they read: a file that
+    changes meanwhile stops them with a ValueError.
+
+    Parameters
+    ----------
+    path : str or path
+        An uncompressed ``.npz`` of ``scipy.sparse.save_npz(path, X, compressed=False)``, or a
+        directory with ``indptr.npy``, ``indices.npy`` and ``data.npy`` of a CSR matrix (n x m).
+        Column indices of a row must be sorted and must not repeat.
+    n_features : int, optional
+        Number of columns m, for a directory without a ``shape.npy``.
+    memory : int
+        Bytes that the rows in memory at a time may take, at least 1.
+
+    Returns
+    -------
+    CsrFile
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no such matrix, is compressed, is not sorted, or has entries that are negative,
+        infinite or NaN; all of it is read once to see.
+    FileNotFoundError
+        If a file is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> import ssnmf_fast as sf
+    >>> X = sp.csr_array(np.random.default_rng(0).poisson(0.05, (1000, 200)))
+    >>> sp.save_npz("X.npz", X, compressed=False)
+    >>> fit = sf.factorize(sf.open_csr("X.npz", memory=100_000), n_components=5, random_state=0)
+    >>> fit.S.shape
+    (1000, 5)
+    """
+    memory = check_integer(memory, "memory", 1)
+    path = Path(path)
+    arrays = _directory(path) if path.is_dir() else _archive(path)
+    missing = [name for name in ("indptr", "indices", "data") if name not in arrays]
+    if missing:
+        raise ValueError(f"{path} is no CSR matrix: it has no array {missing[0]!r}.")
+    indptr = arrays["indptr"].read(0, arrays["indptr"].length)
+    if "shape" in arrays:
+        shape = arrays["shape"].read(0, arrays["shape"].length)
+        if len(shape) != 2 or shape.dtype.kind not in "iu":
+            raise ValueError(f"{path} has the shape {shape.tolist()}; expected two integers.")
+        n_rows, n_columns = (int(size) for size in shape)
+    elif n_features is not None:
+        n_rows, n_columns = len(indptr) - 1, check_integer(n_features, "n_features", 1)
+    else:
+        raise ValueError(f"{path} has no shape.npy: give n_features, the number of columns.")
+    _check_structure(path, arrays, indptr, n_rows)
+    if 0 in (n_rows, n_columns):
+        raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
+    return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory)
+
+
+def _check_structure(
+    path: Path, arrays: dict[str, StoredArray], indptr: Array, n_rows: int
+) -> None:
+    indices, data = arrays["indices"], arrays["data"]
+    if indptr.dtype.kind != "i" or indices.dtype not in (np.int32, np.int64):
+        raise TypeError(
+            f"{path}: indptr and indices have dtypes {indptr.dtype} and {indices.dtype}; "
+            "expected int32 or int64."
+        )
+    if data.dtype.kind not in "biuf" or not data.dtype.isnative:
+        raise TypeError(f"{path}: data has dtype {data.dtype}; expected a real numeric dtype.")
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{path}: indptr must have {n_rows + 1} values that rise from 0.")
+    if not indptr[-1] == indices.length == data.length:
+        raise ValueError(
+            f"{path}: indptr ends at {indptr[-1]}, but there are {indices.length} indices and "
+            f"{data.length} values."
+        )
+
+
+def _directory(path: Path) -> dict[str, StoredArray]:
+    arrays = {}
+    for name in ("indptr", "indices", "data", "shape"):
+        file = path / f"{name}.npy"
+        if file.exists():
+            arrays[name] = _stored(file, 0)
+        elif name != "shape":
+            raise FileNotFoundError(f"{file} does not exist; a CSR matrix needs it.")
+    return arrays
+
+
+def _archive(path: Path) -> dict[str, StoredArray]:
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist.")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is neither a directory of .npy files nor an .npz file.")
+    arrays = {}
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name not in ("indptr", "indices", "data", "shape"):
+                continue
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(
+                    f"{path} is compressed, so that its rows cannot be read on their own. Save it "
+                    "with scipy.sparse.save_npz(path, X, compressed=False)."
+                )
+            file.seek(member.header_offset + _LOCAL_HEADER - 4)
+            lengths = struct.unpack("<HH", file.read(4))  # of the name and of the extra field
+            arrays[name] = _stored(path, member.header_offset + _LOCAL_HEADER + sum(lengths))
+    return arrays
+
+
+def _stored(path: Path, offset: int) -> StoredArray:
+    """Read the header of an array in .npy format that begins at `offset`."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        try:
+            shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path} holds no array in .npy format.") from error
+        if len(shape) != 1 or dtype.hasobject:
+            raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
+        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))

@@ -1,0 +1,288 @@
+"""Data that the passes run over: stored entries of a sparse matrix, or a dense array.
+
+Data Z (p x q) is approximated by F G^T.  Each class has a transpose, so that one serves the factor
+of the rows and that of the columns.  The number of threads is bound to the entries.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._backend.dispatch import kernels
+from .csr import column_ranges, kernel_parts, transposed, transposed_panels
+
+Array = npt.NDArray[Any]
+Csr = tuple[Array, Array, Array]
+
+_ROWS_PER_CALL = 4096
+_ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
+_PANEL_ROWS = 1 << 14  # whose rows of a factor fit the cache that the cores share
+_PANEL_RANGES = 64  # of columns, for the threads
+_PASSES = {0.0: "product", 1.0: "sampled", -1.0: "ratio"}  # of powers of the model
+
+
+def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:
+    """Cut rows into calls of the kernels that list or solve rows one by one.
+
+    Dense rows are listed a call at a time.
+    """
+    for begin in range(0, n_rows, per_call):
+        yield slice(begin, min(begin + per_call, n_rows))
+
+
+def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut the rows of a dense array into blocks that fit a cache."""
+    yield from row_slices(shape[0], max(1, _ENTRIES_PER_BLOCK // max(1, shape[1])))
+
+
+def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
+    """Return whether a sparse matrix is long enough for panels, with entries enough in each."""
+    n_panels = -(-shape[0] // _PANEL_ROWS)
+    return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
+
+
+class Target(NamedTuple):
+    """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
+
+    out: Array
+    scale: float = 1.0
+    accumulate: bool = False
+
+    def rows(self, rows: slice) -> Target:
+        """Return the place of some rows of the result."""
+        return self._replace(out=self.out[rows])
+
+    def weighted(self, weights: Array | None, run: Callable[[Target], None]) -> None:
+        """Take the result of `run`, with its rows multiplied by weights; None stands for ones."""
+        if weights is None:
+            run(self)
+            return
+        part = Target(np.empty_like(self.out), self.scale)
+        run(part if self.accumulate else self)
+        if self.accumulate:
+            self.out[...] += weights[:, None] * part.out
+        else:
+            self.out[...] *= weights[:, None]
+
+
+class Entries(ABC):
+    """Data over which the kernels run."""
+
+    threads: int
+    streamed = False  # whether every pass reads a file
+
+    @abstractmethod
+    def transposed(self) -> Entries: ...
+    @abstractmethod
+    def part(self, rows: slice) -> Entries:
+        """Return some rows."""
+
+    def blocks(self) -> Iterator[tuple[slice, Entries]]:
+        """Give all rows, in the blocks in which they are read."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def total(self) -> float:
+        """Sum of all entries."""
+
+    @abstractmethod
+    def csr_rows(self, rows: slice) -> Csr:
+        """Some rows as indptr, indices and values."""
+
+    @abstractmethod
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        """Run the pass `name` of the kernels; without F it does not depend on the model."""
+
+    @abstractmethod
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        """Return the sum `name` of the kernels over the entries."""
+
+    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+        """(Z .* (F G^T)^exponent) G."""
+        name = _PASSES.get(exponent)
+        if name is None:
+            self.apply("power", F, G, to, float(exponent))
+        else:
+            self.apply(name, F if exponent else None, G, to)
+
+
+class SparseEntries(Entries):
+    """Stored entries of a CSR matrix."""
+
+    def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
+        self.matrix = matrix
+        self.threads = threads
+        self.csr: Csr = kernel_parts(matrix)
+
+    def transposed(self) -> Entries:
+        if panels_pay(self.matrix.shape, self.matrix.nnz):
+            return PanelEntries(self)
+        return self.turned()
+
+    def turned(self) -> SparseEntries:
+        """Return a transposed copy."""
+        return SparseEntries(transposed(self.matrix, self.threads), self.threads)
+
+    def part(self, rows: slice) -> SparseEntries:
+        indptr, indices, data = self.csr_rows(rows)
+        shape = len(indptr) - 1, self.matrix.shape[1]
+        return SparseEntries(sp.csr_array((data, indices, indptr), shape, copy=False), self.threads)
+
+    def total(self) -> float:
+        return float(self.matrix.data.sum(dtype=np.float64))
+
+    def csr_rows(self, rows: slice) -> Csr:
+        first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
+        indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
+        return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        model = (G,) if F is None else (F, G)
+        kernel = getattr(kernels, f"sparse_{name}")
+        kernel(*self.csr, *parameters, *model, *to, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"sparse_{name}")
+        return float(kernel(*self.csr, *parameters, F, G, self.threads))
+
+
+class PanelEntries(Entries):
+    """The transpose of a sparse matrix Z, cut into panels of the rows of Z.
+
+    A pass over the columns of Z reads the rows of the long factor in no order.  Panel by panel they
+    come from a cache, for which passes over long matrices are 2 to 5 times as fast.
+    """
+
+    def __init__(self, entries: SparseEntries) -> None:
+        self.threads = entries.threads
+        self._untransposed = entries
+        self._turned: SparseEntries | None = None
+        n_columns = entries.matrix.shape[1]
+        counts = np.bincount(entries.csr[1], minlength=n_columns)
+        self._bounds = column_ranges(counts, _PANEL_RANGES)
+        self._csr = transposed_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+
+    def transposed(self) -> SparseEntries:
+        return self._untransposed
+
+    def turned(self) -> SparseEntries:
+        """Return a copy that is not cut into panels."""
+        if self._turned is None:
+            self._turned = self._untransposed.turned()
+        return self._turned
+
+    def part(self, rows: slice) -> SparseEntries:
+        return self.turned().part(rows)
+
+    def total(self) -> float:
+        return self._untransposed.total()
+
+    def csr_rows(self, rows: slice) -> Csr:
+        return self.turned().csr_rows(rows)
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        (exponent,) = parameters or (0.0,)
+        model = F, G, self._bounds
+        kernels.panel_pass(name, exponent, *self._csr, *model, *to, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return self._untransposed.sum(name, G, F, *parameters)
+
+
+@dataclass(frozen=True)
+class DenseEntries(Entries):
+    """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
+
+    array: Array
+    threads: int = 1
+    mask: bool = False
+
+    def transposed(self) -> DenseEntries:
+        return replace(self, array=self.array.T)
+
+    def part(self, rows: slice) -> DenseEntries:
+        return replace(self, array=self.array[rows])
+
+    def total(self) -> float:
+        if self.mask:
+            return float(np.count_nonzero(~np.isnan(self.array)))
+        return float(np.nansum(self.array, dtype=np.float64))
+
+    def csr_rows(self, rows: slice) -> Csr:
+        block = self.array[rows]
+        if self.mask:
+            block = (~np.isnan(block)).astype(block.dtype)
+        csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
+        return csr.indptr, csr.indices, csr.data
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        if self.mask and name == "ratio":
+            name, parameters = "power", (-1.0,)
+        data = (self.array,) if name == "ratio" else (self.array, self.mask)
+        model = (G,) if F is None else (F, G)
+        kernel = getattr(kernels, f"dense_{name}")
+        kernel(*data, *parameters, *model, *to, self.threads)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"dense_{name}")
+        return float(kernel(self.array, *parameters, F, G, self.threads))
+
+
+@dataclass(frozen=True)
+class WeightedEntries(Entries):
+    """``rows columns^T .* Z`` for a dense Z, without an array of its size; None stands for ones."""
+
+    entries: DenseEntries
+    rows: Array | None
+    columns: Array | None
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.entries.threads
+
+    def transposed(self) -> WeightedEntries:
+        return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
+
+    def part(self, rows: slice) -> WeightedEntries:
+        weights = None if self.rows is None else self.rows[rows]
+        return WeightedEntries(self.entries.part(rows), weights, self.columns)
+
+    def block(self, rows: slice) -> DenseEntries:
+        """Return some rows, weighted."""
+        array = self.entries.array[rows]
+        if self.entries.mask:
+            array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))
+        if self.columns is not None:
+            array = array * self.columns
+        if self.rows is not None:
+            array = array * self.rows[rows, None]
+        return DenseEntries(array, self.threads)
+
+    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
+        for rows in block_slices(self.entries.array.shape):
+            yield rows, self.block(rows)
+
+    def total(self) -> float:
+        return sum(block.total() for _, block in self._blocks())
+
+    def csr_rows(self, rows: slice) -> Csr:
+        return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
+
+    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+        if F is None and self.columns is not None:
+            G = self.columns[:, None] * G
+        if F is None or self.columns is None:
+            to.weighted(self.rows, lambda part: self.entries.apply(name, F, G, part, *parameters))
+            return
+        for rows, block in self._blocks():
+            block.apply(name, F[rows], G, to.rows(rows), *parameters)
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

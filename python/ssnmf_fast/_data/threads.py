@@ -1,0 +1,67 @@
+"""How many threads to use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .._backend.dispatch import kernels
+from .checks import check_integer
+
+_MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they have work for
+
+_forked = False
+
+
+def _mark_forked() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads stay behind in the parent; the kernels start no others in a child, which most often
+    # has siblings to share the cores with.
+    os.register_at_fork(after_in_child=_mark_forked)
+
+
+def _cgroup_quota() -> float | None:
+    """Return the number of cores that the control group grants, or None."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            folder = Path("/sys/fs/cgroup/cpu")
+            quota = (folder / "cpu.cfs_quota_us").read_text()
+            period = (folder / "cpu.cfs_period_us").read_text()
+        except OSError:
+            return None
+    try:
+        cores = float(quota) / float(period)
+    except ValueError:  # "max"
+        return None
+    return cores if cores > 0 else None
+
+
+def resolve_threads(n_threads: Any = None) -> int:
+    """Return the number of threads for `n_threads`.
+
+    None stands for OMP_NUM_THREADS where it is set, else for the cores that this process may use
+    (affinity and cgroup quota); limits set by threadpoolctl hold for both.  In a forked child it is
+    always 1.
+    """
+    if n_threads is not None:
+        n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
+    if _forked:
+        return 1
+    if n_threads is not None:
+        return int(n_threads)
+    most = kernels.max_threads()
+    if os.environ.get("OMP_NUM_THREADS"):
+        return int(most)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    quota = _cgroup_quota()
+    if quota is not None:
+        cores = min(cores, max(1, round(quota)))
+    return int(max(1, min(most, cores)))

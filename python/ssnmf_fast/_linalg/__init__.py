@@ -1,0 +1,1 @@
+"""Tall-skinny matrices, linear operators, the randomized SVD."""

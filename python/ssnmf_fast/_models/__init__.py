@@ -1,0 +1,1 @@
+"""The functions that fit: factorize, represent, batches, NMF-alpha, CNMF, variational Bayes."""

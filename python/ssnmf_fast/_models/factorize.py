@@ -1,0 +1,213 @@
+"""Functions :func:`factorize` and :func:`objective`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._backend.layout import padded
+from .._common.random import generator
+from .._data.checks import check_factor, check_integer, check_real, check_support
+from .._data.threads import resolve_threads
+from .._solver.blocks import problem_of
+from .._solver.build import check_weight, relations, stored, terms
+from .._solver.loop import State
+from .._solver.relations import value
+from .._solver.result import Factorization, FitLoop
+from .._solver.starts import start
+
+Array = npt.NDArray[Any]
+
+
+def factorize(
+    X: Any,
+    Y: Any = None,
+    *,
+    n_components: int,
+    reconstruction: str | float = "frobenius",
+    supervision: str | float = "frobenius",
+    supervision_weight: float | Literal["balanced"] = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    solver: str = "auto",
+    init: Any = "auto",
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    n_threads: int | None = None,
+    callback: Callable[[State], Any] | None = None,
+    verbose: int = 0,
+    S_support: Any = None,
+) -> Factorization:
+    """Factorise X ~ S A and, jointly, Y ~ S B with nonnegative factors.
+
+    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, the four
+    semi-supervised models (SSNMF) of [1]_; without Y, plain NMF.
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n, m)
+        Samples by features, nonnegative.  float32 and float64 are kept; integers and bool become
+        float64.  NaN in a dense X means missing.
+    Y : array_like or scipy.sparse, shape (n, k), optional
+        Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
+    n_components : int
+        Rank r, at least 1.
+    reconstruction, supervision : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Losses of X and of Y: squared error, the I-divergence, the Itakura-Saito divergence, or the
+        beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are these (squared errors have
+        no factor 1/2).  Only a number above 0 allows for zeros in the data.
+    supervision_weight : float or "balanced"
+        Weight (lambda) of the loss of Y, at least 0.  "balanced" takes the ratio of the two losses
+        at the start.
+    X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+        Nonnegative weights (W and L) of the loss of every entry.
+    solver : {"auto", "mm", "mu", "hals"}
+        "mm" (majorise-minimise) never raises the objective; "mu" is the papers' rule, the same
+        unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
+        losses only, "mm" for the others, and never raises the objective either.  "auto" does not
+        either and is the fastest: "hals" where all losses are Frobenius losses without weights or
+        with separable ones (with momentum if there are no labels), over-relaxed "mm" elsewhere.
+    init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
+        a given start stay zero.  "least-squares" has the squares of factors that 10
+        iterations of the Frobenius loss, from a random start, fit to the square roots of X;
+        "random-acol" takes means of a few random rows of X for A, "nndsvda" the singular vectors
+        of X.  "auto" is "least-squares" where `reconstruction` is "kullback-leibler", whose topics
+        are more coherent then; it is "random" for "frobenius", and where X is on disk.
+    max_iter : int
+        Largest number of iterations, at least 0.
+    tol : float
+        Stop when the objective falls by less than `tol` times its first value per iteration
+        (checked every 10 iterations); 0 never stops early.  The Kullback-Leibler loss of entries
+        that no component can reach (see `S_support`) is a constant, and is left out of this value
+        and of what "balanced" compares.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None takes what the machine grants.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
+        every check; returning True stops the fit.
+    verbose : int
+        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
+    S_support : array_like of 0 and 1 or bool, shape (n, r), optional
+        Where S may be positive: entries that are 0 here stay 0, in random starts too.  For example
+        the topics that each document may have [2]_.
+
+    Returns
+    -------
+    Factorization
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input; the message names the argument and how to mend it.
+
+    References
+    ----------
+    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
+       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
+       for topic modeling in learning tasks", 2020, Algorithms 1-3.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((20, 8))
+    >>> fit = sf.factorize(X, n_components=3, random_state=0)
+    >>> fit.S.shape, fit.A.shape
+    ((20, 3), (3, 8))
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    threads = resolve_threads(n_threads)
+    rng = generator(random_state)
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    weight = check_weight(supervision_weight)
+    units = units if labels is None else units.weighing(weight)
+    units, init = units.taking(init, X.dtype)
+    support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
+
+    factors = stored(*start(init, X, data, labels, rank, rng, support, X_weights))
+    related = relations(data, labels, weight, factors, units)
+    kept = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
+    if support is not None:
+        kept["S"] = padded(support, X.dtype)
+    result = loop.factorize(problem_of(factors, related, kept), rank, units)
+    if labels is None:
+        return result
+    if weight is None:
+        weight = units.weight(float(related[1].coefficient))
+    return replace(result, supervision_weight=weight)
+
+
+def objective(
+    X: Any,
+    S: Any,
+    A: Any,
+    *,
+    Y: Any = None,
+    B: Any = None,
+    reconstruction: str | float = "frobenius",
+    supervision: str | float = "frobenius",
+    supervision_weight: float = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return the value that :func:`factorize` minimises.
+
+    Parameters
+    ----------
+    X, Y, reconstruction, supervision, supervision_weight, X_weights, Y_weights, n_threads
+        As in :func:`factorize`.
+    S, A, B : array_like, shapes (n, r), (r, m) and (r, k)
+        Nonnegative factors; B is needed where Y is given.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import ssnmf_fast as sf
+    >>> sf.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
+    1.0
+    """
+    weight = check_real(supervision_weight, "supervision_weight")
+    threads = resolve_threads(n_threads)
+    if (Y is None) != (B is None):
+        raise ValueError("Y and B belong together: give both or neither.")
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
+    n, m = X.shape
+    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
+    A = check_factor(A, "A", (rank, m), X.dtype, "components x features")
+    if labels is not None:
+        B = check_factor(B, "B", (rank, labels.shape[1]), X.dtype, "components x labels")
+    units = units if labels is None else units.weighing(weight)
+    units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
+    factors = stored(S, A, rest[0] if rest else None)
+    total = value(relations(data, labels, weight, factors, units), factors)
+    return units.value(total)
+
+
+def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
+    """Return 0 where a given start is zero, 1 elsewhere, for the factors that have zeros.
+
+    Multiplicative rules keep zeros by themselves; coordinate descent would not.
+    """
+    return {
+        name: (factor > 0).astype(factor.dtype)
+        for name, factor in factors.items()
+        if not factor[:, :rank].all()
+    }
+
+
+__all__ = ["Factorization", "factorize", "objective"]

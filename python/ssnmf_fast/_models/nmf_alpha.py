@@ -1,0 +1,85 @@
+"""NMF that preserves given combinations of the samples (NMF-alpha; Cho and Saul 2011)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._common.random import generator
+from .._data.checks import check_integer, check_matrix, check_option
+from .._data.threads import resolve_threads
+from .._solver.build import balance_weight, check_weight, stored, terms
+from .._solver.linear_map import LinearMap
+from .._solver.problem import Problem
+from .._solver.relations import Relation
+from .._solver.result import Factorization, FitLoop
+from .._solver.starts import start
+from .._solver.weights import build_term
+
+Array = npt.NDArray[Any]
+
+
+def factorize_preserving(
+    X: Any,
+    alpha: Any,
+    X_weights: Any,
+    *,
+    n_components: int,
+    reconstruction: str,
+    supervision_weight: float | str,
+    init: Any,
+    random_state: Any,
+    n_threads: int | None,
+    solver: str,
+    max_iter: int,
+    tol: float,
+    callback: Any,
+    verbose: int,
+) -> tuple[Factorization, float]:
+    """Minimise ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
+
+    `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
+    The other parameters are those of :func:`ssnmf_fast.factorize`, and the weight may be "auto":
+    then the weighted combinations sum to as much as the data.  Returned is the weight, too.
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    threads = resolve_threads(n_threads)
+    rng = generator(random_state)
+    automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
+    weight = None if automatic else _weight(supervision_weight)
+    X, data, _, units = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
+    mixing = _mixing(alpha, X)
+    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
+    if automatic:
+        total = preserved.entries.total()
+        weight = data.entries.total() / total if total > 0 else 1.0
+
+    units, init = units.taking(init, X.dtype)
+    factors = stored(*start(init, X, data, None, rank, rng, X_weights=X_weights))
+    related = [
+        Relation(("S", "A"), data),
+        Relation(("S", "A"), preserved, map=LinearMap.by(mixing, threads)),
+    ]
+    related = balance_weight(related, weight, factors)
+    return loop.factorize(Problem(factors, related), rank, units), related[1].coefficient
+
+
+def _weight(given: Any) -> float | None:
+    """Return lambda, or None for "balanced"."""
+    if isinstance(given, str):
+        check_option(given, "supervision_weight", ("auto", "balanced"))
+    return check_weight(given)
+
+
+def _mixing(alpha: Any, X: Any) -> sp.csr_array:
+    """Return alpha^T, (q, n), sparse."""
+    checked = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
+    if checked.shape[0] != X.shape[0] or checked.shape[1] == 0:
+        raise ValueError(
+            f"alpha has shape {checked.shape} and X has shape {X.shape}; expected one row of "
+            "alpha for each sample of X, and at least one column."
+        )
+    return sp.csr_array(checked.T)

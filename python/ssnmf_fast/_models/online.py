@@ -1,0 +1,232 @@
+"""Learning from mini-batches: what past batches say of the factors is kept as a few sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._backend.dispatch import kernels
+from .._backend.layout import padded
+from .._common.random import generator
+from .._data.checks import check_integer, check_real
+from .._data.csr_file import CsrFile
+from .._data.threads import resolve_threads
+from .._data.weight_forms import Quadratic
+from .._solver.build import check_weight, relations, terms
+from .._solver.descent import Part, descend
+from .._solver.losses import multiply
+from .._solver.problem import Problem
+from .._solver.relations import Statistics
+from .._solver.starts import start
+from .._solver.terms import Term
+
+Array = npt.NDArray[Any]
+
+_ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+
+
+@dataclass
+class _Evidence:
+    """What batches say of a factor F with rows f: a sum of functions of f.
+
+    f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
+    of its own; else the majoriser, whose derivative is a multiple of ``a f^p - b f^q`` for the
+    exponents (p, q) of the loss.
+    """
+
+    b: Array
+    a: Array | None = None
+    K: Array | None = None
+
+    def plus(self, new: _Evidence, keep: float) -> _Evidence:
+        """Return what is left of this evidence, and the new."""
+
+        def total(before: Array | None, now: Array | None) -> Array | None:
+            if before is None:
+                return now
+            left: Array = before.dtype.type(keep) * before
+            return left if now is None else left + now
+
+        return _Evidence(
+            self.b.dtype.type(keep) * self.b + new.b,
+            total(self.a, new.a),
+            total(self.K, new.K),
+        )
+
+
+@dataclass
+class Online:
+    """Dictionary A and classifier B, stored by rows and padded, and what past batches say of them.
+
+    The representation S of a batch and the factors A and B are updated in turn, S from the batch
+    alone, A and B from the batch and what earlier ones said (online dictionary learning, Mairal et
+    al. 2010).  Older batches weigh less and less: what they said was said of other factors.
+    """
+
+    factors: dict[str, Array]
+    rank: int
+    settings: dict[str, Any]  # with which it was learned; they hold for all batches
+    weight: float | None = None  # of the supervision; None until the first batch balances it
+    n_steps: int = 0
+    mean_loss: float = 0.0  # per sample, averaged as the sums are
+    _seen: float = 0.0
+    _evidence: dict[str, _Evidence] = field(default_factory=dict)
+
+    @classmethod
+    def resumed(cls, A: Array, B: Array | None) -> Online:
+        """Set out from a dictionary (r x m) and a classifier (r x k) that were learned before."""
+        factors = {"A": padded(A.T, A.dtype)}
+        if B is not None:
+            factors["B"] = padded(B.T, A.dtype)
+        return cls(factors, A.shape[0], {"n_components": A.shape[0]})
+
+    def array(self, name: str) -> Array:
+        """Return a copy of A or B as (r x m) or (r x k)."""
+        return np.ascontiguousarray(self.factors[name][:, : self.rank].T)
+
+    def copied(self) -> Online:
+        """Return one whose steps leave this one as it is."""
+        factors = {name: F.copy() for name, F in self.factors.items()}
+        return replace(self, factors=factors, settings=dict(self.settings))
+
+    def settle(self, settings: dict[str, Any]) -> None:
+        """Keep the settings of a batch; raise ValueError if they differ from those before."""
+        for name, value in settings.items():
+            known = self.settings.setdefault(name, value)
+            if known != value:
+                raise ValueError(
+                    f"{name}={value!r} differs from {name}={known!r}, with which the model has "
+                    "learned so far; what it has learned does not hold for another setting. Set "
+                    "it back, or make a new estimator, for example by sklearn.base.clone."
+                )
+
+    def step(self, data: Term, labels: Term | None, keep: float) -> float:
+        """Learn from one batch; returns the estimated objective per sample.
+
+        `keep` is the share of the weight of earlier batches that remains.
+        """
+        factors = {"S": _flat(data, self.factors["A"]), **self.factors}
+        related = relations(data, labels, self.weight, factors)
+        if labels is not None:
+            self.weight = related[1].coefficient
+        problem = Problem(factors, related)
+        # Squares whose weights are those of columns have one curvature for all rows of a factor.
+        curvature = {name: problem.sides(name)[0].term for name in self.factors}
+        asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
+        evidence: dict[str, _Evidence] = {}
+        for _ in range(_ROUNDS):
+            for _ in range(_UPDATES_OF_S - 1):
+                problem.update("S", "auto")
+            says = problem.step("auto", asked)
+            value = problem.objective()
+            for name, statistics in says.items():
+                new = _evidence(self.factors[name], statistics)
+                past = self._evidence.get(name)
+                evidence[name] = new if past is None else past.plus(new, keep)
+                self._follow(problem, name, evidence[name])
+            problem.forget()
+        self._evidence = evidence
+        n = data.shape[0]
+        self._seen = keep * self._seen + n
+        self.mean_loss += (value - n * self.mean_loss) / self._seen
+        self.n_steps += 1
+        return self.mean_loss
+
+    def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
+        """Go to the minimiser of what the evidence says, or towards it."""
+        F, threads = self.factors[name], problem.threads
+        ((term, far, *_),) = problem.sides(name)
+        p, q = term.loss.exponents
+        b, a, K = evidence.b, evidence.a, evidence.K
+        alive = F > 0
+        if a is None:
+            descend(
+                F, b, [Part(Quadratic(K), 1.0, problem.factors[far[0]])], None, _SWEEPS, threads
+            )
+        else:
+            N = _times(a, F, p)
+            if K is not None:
+                kernels.multiply(F, K, None, N, 1.0, True, threads)
+            multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, threads)
+        # What no batch has held so far must be able to come back from a later one.
+        F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+
+
+def _evidence(F: Array, statistics: Statistics) -> _Evidence:
+    """What the statistics of a batch say of F, in a form that also holds when F has moved on."""
+    if statistics.parts:
+        return _Evidence(statistics.P, K=statistics.parts[0].quadratic.gram)
+    ((loss, (P, N)),) = statistics.sums.items()
+    p, q = loss.exponents
+    return _Evidence(_times(P, F, -q), a=_times(N, F, -p))
+
+
+def _times(x: Array, F: Array, exponent: float) -> Array:
+    """x F^exponent, a new array; 0 where F is 0."""
+    if exponent == -1:
+        return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
+    power = F if exponent == 1 else np.power(F, exponent, out=np.zeros_like(F), where=F > 0)
+    product: Array = x.copy() if exponent == 0 else x * power
+    return product
+
+
+def _flat(data: Term, A: Array) -> Array:
+    """Equal entries in every used column of S, scaled to the mean of the data."""
+    used = A.any(axis=0)
+    size = float(A.sum(axis=1, dtype=np.float64).mean())
+    mean = data.entries.total() / (data.shape[0] * data.shape[1])
+    level = mean / size if mean > 0 and size > 0 else 1.0
+    row = np.where(used, level, 0.0)
+    S: Array = padded(np.tile(row, (data.shape[0], 1)), A.dtype)
+    return S
+
+
+def learn_batch(
+    online: Online | None,
+    X: Any,
+    Y: Any,
+    *,
+    n_components: int,
+    reconstruction: str,
+    supervision: str = "frobenius",
+    supervision_weight: float | str = 1.0,
+    X_weights: Any,
+    Y_weights: Any,
+    init: Any,
+    random_state: Any,
+    n_threads: int | None,
+    forget_factor: float,
+) -> Online:
+    """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
+
+    Returns a new object; the one given stays as it is.
+    """
+    if isinstance(X, CsrFile):
+        raise TypeError("partial_fit takes batches in memory; fit takes a matrix on disk.")
+    rank = check_integer(n_components, "n_components", 1)
+    keep = check_real(forget_factor, "forget_factor")
+    if keep > 1:
+        raise ValueError(f"forget_factor must be at most 1; got {forget_factor!r}.")
+    threads = resolve_threads(n_threads)
+    weight = check_weight(supervision_weight)
+    if online is not None:
+        online = online.copied()
+        X = X.astype(online.factors["A"].dtype, copy=False)
+    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    units.require_trivial()
+    settings = {"n_components": rank, "reconstruction": reconstruction}
+    if Y is not None:
+        settings["supervision"] = supervision
+        settings["supervision_weight"] = "balanced" if weight is None else weight
+    if online is None:
+        rng = generator(random_state)
+        _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)
+        online = Online.resumed(A, B)
+    online.settle(settings)
+    if online.weight is None:
+        online.weight = weight
+    online.step(data, labels, keep)
+    return online

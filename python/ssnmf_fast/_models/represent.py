@@ -1,0 +1,119 @@
+"""Function :func:`represent`: new samples over a fixed dictionary, a convex problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._backend.layout import padded, padded_zeros
+from .._common.warn import warn_user
+from .._data.checks import check_factor, check_matrix, check_real
+from .._data.csr_file import check_data
+from .._data.threads import resolve_threads
+from .._solver.beta_divergences import loss_named
+from .._solver.units import exponent_of, scaled
+from .._solver.weights import build_term
+
+Array = npt.NDArray[Any]
+
+_MAX_SWEEPS = 1000
+_FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+
+
+def represent(
+    X: Any,
+    A: Any,
+    *,
+    loss: str | float = "frobenius",
+    X_weights: Any = None,
+    init: Any = None,
+    tol: float = 1e-6,
+    n_threads: int | None = None,
+) -> Array:
+    """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
+
+    The problem is convex; every row is solved until it meets the Karush-Kuhn-Tucker conditions to
+    `tol` (section 2.3 of the SSNMF paper, step 2).
+
+    Parameters
+    ----------
+    X : array_like or scipy.sparse, shape (n, m)
+        Samples by features, nonnegative; NaN in a dense X means missing.
+    A : array_like, shape (r, m)
+        Nonnegative dictionary.
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of the reconstruction, as in :func:`factorize`.  Losses other than the first two are
+        solved to a `tol` of 1e-4 at best, and below 1 they are not convex.
+    X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+        Nonnegative weights of the loss of every entry.
+    init : array_like, shape (n, r), optional
+        Nonnegative start, for example the representation over a dictionary that has changed a
+        little since.  It does not change the solution, where that is unique, only the time.
+    tol : float
+        Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
+        finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).
+    n_threads : int, optional
+        Number of threads; it does not change the result.
+
+    Returns
+    -------
+    S : ndarray, shape (n, r)
+        Of the dtype of X.
+
+    Warns
+    -----
+    RuntimeWarning
+        If rows are left unsolved after 1000 sweeps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> A = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> sf.represent([[2.0, 3.0, 5.0]], A).round(6)
+    array([[2., 3.]])
+    """
+    divergence = loss_named(loss, "loss")
+    tol = check_real(tol, "tol")
+    threads = resolve_threads(n_threads)
+    X = check_data(X, threads)
+    # A dictionary may be larger than data may: it is brought to size 1.
+    A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False, limited=False)
+    wanted = (A.shape[0], X.shape[1])
+    A = check_factor(A, "A", wanted, X.dtype, "components x features of X", limited=False)
+    rank = A.shape[0]
+    if rank < 1:
+        raise ValueError("A has no rows; expected at least one component.")
+    size = exponent_of(X, "X")
+    term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
+    exponents = _exponents(A)
+    G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
+    exponents = exponents - size
+    F = _start(init, (X.shape[0], rank), X.dtype)
+    F[:, :rank] = np.ldexp(F[:, :rank], exponents)
+    tol = max(tol, _FINEST_TOL[X.dtype])
+    unsolved = divergence.solve_rows(term, F, G, tol, _MAX_SWEEPS)
+    if unsolved:
+        warn_user(
+            f"{unsolved} of {len(F)} samples do not meet the optimality conditions to "
+            f"{tol:g}; their representation is approximate.",
+            RuntimeWarning,
+        )
+    return np.ascontiguousarray(np.ldexp(F[:, :rank], -exponents))
+
+
+def _exponents(A: Array) -> Array:
+    """Return the binary orders of magnitude of the components, (r,).
+
+    Components are brought to one size, which rounds nothing: one residual of the optimality
+    conditions stands for all of them, and it would say little of those that are small.
+    """
+    return np.asarray(np.frexp(A.max(axis=1))[1])
+
+
+def _start(init: Any, shape: tuple[int, int], dtype: Any) -> Array:
+    if init is None:
+        return padded_zeros(*shape, dtype)
+    return padded(check_factor(init, "init", shape, dtype, "samples x components of A"), dtype)

@@ -1,0 +1,201 @@
+"""Priors of the variational models: what they add to the bound, and their hyperparameters.
+
+Every prior is a gamma distribution.  A hyperparameter is one number for all entries of a matrix; it
+is given, or learned: set to where the bound is largest, all posteriors as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, psi
+
+from .._backend.dispatch import kernels
+from .._data.checks import check_real
+
+Array = npt.NDArray[Any]
+
+SHAPES = (1e-6, 1e6)  # range of given shapes
+SCALES = (1e-9, 1e9)  # and of given scales, means and rates
+_LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
+
+
+def check_prior(value: Any, name: str) -> float | None:
+    """Return a hyperparameter, or None for "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    least, most = SHAPES if name.startswith("a_") else SCALES
+    if isinstance(value, str):
+        raise ValueError(
+            f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {value!r}."
+        )
+    number = check_real(value, name)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be 'auto' or from {least:g} to {most:g}; got {value!r}.")
+    return number
+
+
+def best_shape(slope: Callable[[float], float]) -> float:
+    """Return where a falling function of a shape parameter is 0, within the range of learned ones.
+
+    A shape that was within the range only comes nearer to the maximum that way.
+    """
+    low, high = np.log(_LEARNED_SHAPES)
+    if slope(_LEARNED_SHAPES[0]) <= 0:
+        return _LEARNED_SHAPES[0]
+    if slope(_LEARNED_SHAPES[1]) >= 0:
+        return _LEARNED_SHAPES[1]
+    from scipy.optimize import brentq  # here: importing it takes as long as the whole package
+
+    root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), low, high)
+    return float(np.exp(root))
+
+
+class Posterior:
+    """Gamma posteriors of a factor: expectations E, F = exp(Lg), and rates by group of rows."""
+
+    def __init__(
+        self,
+        start: Array,
+        rank: int,
+        threads: int,
+        n_groups: int = 1,
+        groups: Array | None = None,
+    ) -> None:
+        self.F, self.E = start, start.copy()
+        self.rank, self.threads = rank, threads
+        self.groups = groups
+        self.sums = np.zeros((n_groups, start.shape[1]))  # of E, by group
+        self.rates = np.ones_like(self.sums)
+        self.log_sum = 0.0  # of all Lg, where the last update was asked for it
+
+    @property
+    def size(self) -> int:
+        return len(self.E) * self.rank
+
+    def mean(self) -> float:
+        return float(self.sums.sum() / self.size)
+
+    def add_up(self) -> None:
+        """Refresh the sums of E."""
+        kernels.group_sums(self.E, self.groups, self.sums, self.threads)
+
+    def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
+        """Set shapes to prior_shape + F .* P, and the rates, (groups or 1) x (r or 1)."""
+        self.rates = np.ones_like(self.sums)
+        self.rates[:, : self.rank] = rates
+        self.log_sum = kernels.gamma_update(
+            self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, self.threads
+        )
+        self.add_up()
+
+    def bound(self, prior_shape: float) -> float:
+        """What the entries add to the bound, but for the terms with the prior's rate."""
+        return kernels.gamma_bound(
+            self.E, prior_shape, self.rates, self.groups, self.rank, self.threads
+        )
+
+
+@dataclass
+class GammaPrior:
+    """One gamma prior for all entries: shape a, and b, its scale or (`by_mean`) its mean."""
+
+    shape: float
+    scale: float
+    learns_shape: bool
+    learns_scale: bool
+    by_mean: bool = False
+
+    @property
+    def rate(self) -> float:
+        return (self.shape if self.by_mean else 1.0) / self.scale
+
+    @property
+    def expectations(self) -> Array:
+        """Prior rates, for all groups and components."""
+        return np.array([[self.rate]])
+
+    def update(self, posterior: Posterior) -> None:
+        """The rate has no posterior."""
+
+    @property
+    def needs_logs(self) -> bool:
+        return self.learns_shape
+
+    def bound(self, posterior: Posterior) -> float:
+        """Terms of the bound with the prior's rate, and its normalisation."""
+        constant = self.shape * np.log(self.rate) - gammaln(self.shape)
+        return float(posterior.size * constant - self.rate * posterior.sums.sum())
+
+    def learn(self, posterior: Posterior) -> None:
+        """Set the learned hyperparameters to where the bound is largest.
+
+        Without any data posteriors may shrink until their mean underflows: then they stay.
+        """
+        mean, log_mean = posterior.mean(), posterior.log_sum / posterior.size
+        if not mean > 0:
+            return
+        if self.learns_shape:
+            self.shape = best_shape(self._slope(mean, log_mean))
+        if self.learns_scale:
+            self.scale = mean if self.by_mean else mean / self.shape
+
+    def _slope(self, mean: float, log_mean: float) -> Callable[[float], float]:
+        """Derivative of the bound in the shape, for one entry; the scale follows if learned."""
+        if self.learns_scale:
+            below = np.log(mean) - log_mean
+        elif self.by_mean:
+            below = np.log(self.scale) + mean / self.scale - 1 - log_mean
+        else:
+            above = log_mean - np.log(self.scale)
+            return lambda a: float(above - psi(a))
+        return lambda a: float(np.log(a) - psi(a) - below)
+
+
+class LabelPrior:
+    """Exponential prior of S whose rates lambda, by component and class, have gamma posteriors.
+
+    Until they are first updated the expectations of all rates are equal.
+    """
+
+    shape = 1.0
+    needs_logs = False
+
+    def __init__(
+        self, shape: float, scale: float | None, counts: Array, start: float, rank: int
+    ) -> None:
+        self.prior_shape = shape
+        self.learns_scale = scale is None
+        self.prior_scale = start / shape if scale is None else scale
+        self._counts = counts[:, None].astype(float)
+        self._shapes = shape + self._counts
+        self._inverse = np.repeat(start / self._shapes, rank, axis=1)  # 1 / rate
+
+    @property
+    def expectations(self) -> Array:
+        """E of lambda, (classes, r)."""
+        return np.asarray(self._shapes * self._inverse)
+
+    def update(self, posterior: Posterior) -> None:
+        """Set the posteriors of lambda from the sums of S by class."""
+        sums = posterior.sums[:, : posterior.rank]
+        self._inverse = 1 / (1 / self.prior_scale + sums)
+
+    def bound(self, posterior: Posterior) -> float:
+        """Terms of the bound with lambda."""
+        a, b = self.prior_shape, self.prior_scale
+        E, Lg = self.expectations, psi(self._shapes) + np.log(self._inverse)
+        of_S = self._counts * Lg - E * posterior.sums[:, : posterior.rank]
+        posteriors = self._shapes * (np.log(self._inverse) + 1) + gammaln(self._shapes)
+        priors = (a - self._shapes) * Lg - E / b - a * np.log(b) - gammaln(a)
+        return float(np.sum(of_S + posteriors + priors))
+
+    def learn(self, posterior: Posterior) -> None:
+        """Set the scale of the prior of lambda, if it is learned, to where the bound is largest."""
+        del posterior
+        if self.learns_scale:
+            self.prior_scale = float(self.expectations.mean()) / self.prior_shape

@@ -1,0 +1,241 @@
+"""Functions :func:`save` and :func:`load`: models as .npz files without pickle.
+
+A file holds arrays, and under the name "header" a JSON text (bytes of UTF-8) with the name of the
+class, its parameters, the attributes that are not numeric arrays, and the version of the format.
+Loading creates results and estimators of this package only, sets no attributes but those that the
+class declares in `_saved`, and runs no code from the file.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.replacement import Replacement
+from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, check_parts
+from .._models.factorize import Factorization
+from .._version import __version__
+from ..completion import Completion
+from ..completion._result import state_of
+from .packing import SCALARS, packed, unpacked
+
+Array = npt.NDArray[Any]
+Names = str | os.PathLike[str]
+
+FORMAT = "ssnmf_fast model"
+FORMAT_VERSION = 1
+
+_FACTORIZATION = {
+    "S": Saved("nr"),
+    "A": Saved("rm"),
+    "B": Saved("rk"),
+    "objective": PLAIN,
+    "n_iter": COUNT,
+    "converged": COUNT,
+    "supervision_weight": PLAIN,
+}
+_COMPLETION = {
+    "left": Saved("nc", "finite"),
+    "right": Saved("cm", "finite"),
+    "offset": NUMBER,
+    "singular_values": Saved("r"),
+    "rank": COUNT,
+    "scale": NUMBER,
+    "gamma": NUMBER,
+    "history": PLAIN,
+    "n_iter": COUNT,
+    "converged": COUNT,
+    "lower": NUMBER,
+}
+_RESULTS: dict[Any, Table] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
+_UNSAVED = ("callback",)
+_MISFITS = (TypeError, ValueError, RecursionError)
+_OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
+
+
+def save(model: Any, path: Names) -> None:
+    """Save a model to a file that is safe to share.
+
+    Parameters
+    ----------
+    model : Factorization, Completion or fitted estimator
+        What to save; the observed entries of a completion are left out.
+    path : str or path-like
+        The file, usually with the ending .npz; it is replaced as a whole or not at all.
+
+    Raises
+    ------
+    TypeError
+        If the model is of another class, or its class labels are neither text nor numbers.
+    ValueError
+        If the estimator is not fitted.
+
+    Notes
+    -----
+    Parameters that cannot be stored as text (a `callback`, an `init` of arrays, a `random_state`
+    that is an object) are left out: the loaded model has the defaults in their place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> model = sf.factorize(np.eye(4), n_components=2, random_state=0)
+    >>> sf.save(model, "model.npz")
+    >>> bool((sf.load("model.npz").A == model.A).all())
+    True
+    """
+    kind, name = type(model), type(model).__name__
+    if kind not in _RESULTS and kind is not _estimators().get(name):
+        raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
+    values = {key: getattr(model, key) for key in _table(kind) if hasattr(model, key)}
+    if kind not in _RESULTS and "components_" not in values:
+        raise ValueError(f"This {name} is not fitted; call fit before save.")
+    arrays, plain = packed(values)
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "ssnmf_fast": __version__,
+        "class": name,
+        "parameters": _parameters(model),
+        "attributes": plain,
+    }
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    _write(Path(path), {**{f"array/{key}": a for key, a in arrays.items()}, "header": text})
+
+
+def load(path: Names) -> Any:
+    """Load a model that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    Factorization, Completion or estimator
+        Of the class that was saved, ready for use.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, of another kind or made by a newer version.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> sf.save(sf.NMF(n_components=2, random_state=0).fit(np.eye(4)), "model.npz")
+    >>> sf.load("model.npz").transform(np.eye(4)).shape
+    (4, 2)
+    """
+    path = Path(path)
+    arrays = _read(path)
+    try:
+        header = json.loads(arrays.pop("header").tobytes().decode())
+        if header["format"] != FORMAT:
+            raise ValueError("another format")
+        version = header["format_version"]
+        name, parameters, values = (header[k] for k in ("class", "parameters", "attributes"))
+        well_formed = isinstance(parameters, dict) and isinstance(values, dict)
+        if not well_formed or not isinstance(version, int):
+            raise ValueError("a header of another shape")
+    except (AttributeError, LookupError, *_MISFITS) as error:
+        raise _damaged(path, "its header cannot be read") from error
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version}; this version of ssnmf_fast reads up to "
+            f"{FORMAT_VERSION}. Update ssnmf_fast."
+        )
+    kind = next((one for one in _RESULTS if one.__name__ == name), None)
+    kind = kind or (_estimators().get(name) if isinstance(name, str) else None)
+    if kind is None:
+        raise _damaged(path, f"it holds a {name!r}, not one of {_names()}")
+    try:
+        arrays = {key.removeprefix("array/"): array for key, array in arrays.items()}
+        return _build(kind, parameters, unpacked(values, arrays))
+    except (ArithmeticError, AttributeError, LookupError, *_MISFITS) as error:
+        raise _damaged(path, f"its contents do not fit together: {error}") from error
+
+
+def _estimators() -> dict[str, Any]:
+    """Return the estimators that can be saved, by name: those that declare what is saved."""
+    from .. import estimators  # which import scikit-learn
+
+    every = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {name: one for name, one in every.items() if hasattr(one, "_saved")}
+
+
+def _names() -> str:
+    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_estimators()]))
+
+
+def _table(kind: Any) -> Any:
+    return _RESULTS.get(kind) or kind._saved
+
+
+def _damaged(path: Path, why: str) -> ValueError:
+    return ValueError(
+        f"{path} is damaged, or is no model that ssnmf_fast.save wrote: {why}. "
+        "Save the model again."
+    )
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    if type(model) in _RESULTS:
+        return {}
+    result = {}
+    for key, value in model.get_params(deep=False).items():
+        value = value.item() if isinstance(value, np.generic) else value
+        if key not in _UNSAVED and isinstance(value, SCALARS):
+            result[key] = value
+    return result
+
+
+def _write(path: Path, arrays: dict[str, Any]) -> None:
+    """Write the whole model or nothing; all arrays are numeric, so nothing is pickled."""
+    with Replacement() as files, files.path(path).open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def _read(path: Path) -> dict[str, Array]:
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {key: archive[key] for key in archive.files}
+        except Exception as error:  # readers of zip and npy raise nearly anything on damaged bytes
+            if isinstance(error, OSError) and error.errno not in _OF_CONTENTS:
+                raise  # of the disk
+            raise _damaged(path, f"it cannot be read as .npz ({error})") from error
+
+
+def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
+    table = _table(kind)
+    unknown = set(values) - set(table)
+    if unknown:
+        raise ValueError(f"unknown entries {sorted(unknown)}")
+    values = {key: one.default for key, one in table.items() if one.default is not None} | values
+    check_parts(values, table)
+    if kind is Completion:
+        return Completion(history=[state_of(one) for one in values.pop("history")], **values)
+    for name in {"objective", "objective_"} & set(table):
+        values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
+    if kind is Factorization:
+        return Factorization(**values)
+    if not all(isinstance(value, SCALARS) for value in parameters.values()):
+        raise ValueError("parameters are neither text nor numbers")
+    missing = {key for key, one in table.items() if not one.optional} - set(values)
+    if missing:
+        raise ValueError(f"{sorted(missing)} is missing")
+    model = kind(**parameters)
+    for key, value in values.items():
+        setattr(model, key, value)
+    return model

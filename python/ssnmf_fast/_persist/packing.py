@@ -1,0 +1,80 @@
+"""Attributes of models as numeric arrays and text for JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._data.sound import sound_csr
+from ..completion import CompletionState
+
+Array = npt.NDArray[Any]
+
+SCALARS = (str, bool, int, float, type(None))
+_PARTS = ("data", "indices", "indptr")
+
+
+def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Return numeric arrays, and all else in a form for JSON.
+
+    A sparse matrix, in CSR, is three arrays and its shape.
+    """
+    arrays, plain = {}, {}
+    for key, value in values.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            arrays[key] = value
+        elif sp.issparse(value):
+            arrays |= {f"{key}/{part}": getattr(value, part) for part in _PARTS}
+            plain[key] = {"kind": "csr", "values": list(value.shape)}
+        else:
+            plain[key] = _packed(value, key)
+    return arrays, plain
+
+
+def _packed(value: Any, key: str) -> Any:
+    if isinstance(value, np.ndarray):
+        labels = [_packed(entry, key) for entry in value.tolist()]
+        return {"kind": "O" if value.dtype.kind == "O" else "U", "values": labels}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, CompletionState):
+        return [value.iteration, value.change, value.residual, value.gamma, value.rank]
+    if isinstance(value, dict):
+        return {"kind": "dict", "values": {str(name): _packed(v, key) for name, v in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return [_packed(entry, key) for entry in value]
+    if isinstance(value, SCALARS):
+        return value
+    raise TypeError(
+        f"{key} holds {value!r} ({type(value).__name__}), which cannot be saved; expected text or "
+        "numbers. Convert the class labels to str and fit again."
+    )
+
+
+def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
+    """Return the attributes that :func:`packed` took apart; ValueError if they do not fit."""
+    arrays = dict(arrays)
+    values = {}
+    for key, value in plain.items():
+        if isinstance(value, dict) and value["kind"] == "csr":
+            parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
+            values[key] = sound_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
+        else:
+            values[key] = _unpacked(value)
+    return values | arrays
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    entries = value["values"]
+    if value["kind"] == "dict":
+        if not all(isinstance(entry, SCALARS) for entry in entries.values()):
+            raise ValueError("scores are not numbers")
+        return dict(entries)
+    if not isinstance(entries, list) or not all(isinstance(one, SCALARS) for one in entries):
+        raise ValueError("labels are neither text nor numbers")
+    return np.array(entries, dtype=object if value["kind"] == "O" else str)

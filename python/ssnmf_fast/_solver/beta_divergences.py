@@ -1,0 +1,238 @@
+"""The beta-divergences: squares (beta 2), the I-divergence (1), Itakura-Saito (0) and between.
+
+    d(x, z) = (x^beta + (beta - 1) z^beta - beta x z^(beta - 1)) / (beta (beta - 1))
+
+and its limits; of the squares it is half.  Their multiplicative updates never raise the objective
+(Fevotte and Idier, "Algorithms for nonnegative matrix factorization with the beta-divergence",
+2011, Table 2: exponent 1 for beta from 1 to 2, 1 / (2 - beta) below).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._backend.dispatch import kernels
+from .._data.csr import entry_rows, kernel_parts
+from .._data.entries import Csr, Entries, Target, block_slices, row_slices
+from .._data.weight_forms import WeightForm
+from .losses import Loss, loss_named, register, register_numbers
+
+if TYPE_CHECKING:
+    from .terms import Term
+
+Array = npt.NDArray[Any]
+
+
+class Frobenius(Loss):
+    """d(x, z) = (x - z)^2."""
+
+    name = "frobenius"
+    exponents = (1.0, 0.0)
+    slope = 2.0
+    degree = 2
+    quadratic = True
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        entries.apply("product", None, G, to)
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        form.power(1, F, G, to)
+
+    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
+        return listed and (sparse or not weighted)
+
+    def constant(self, z: Array, w: Array | None) -> float:
+        add = np.sum if z.ndim == 1 else np.nansum  # entries of a sparse matrix are never NaN
+        total = 0.0
+        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
+            squares = np.square(z[rows], dtype=np.float64)
+            total += float(add(squares if w is None else w[rows].astype(np.float64) * squares))
+        return total
+
+    def value(self, term: Term, F: Array, G: Array) -> float:
+        """Sum the squared residuals where they can be listed, else |Z|^2 - 2 <P, F> + <N, F>."""
+        if term.data is not None:
+            data, weights = term.data
+            if sp.issparse(data):
+                csr = (data.indptr, data.indices, data.data)
+                return float(kernels.sparse_frobenius_loss(*csr, weights, F, G, term.threads))
+            return float(kernels.dense_frobenius_loss(data, F, G, term.threads))
+        below = term.form.squares(F, G)
+        P = np.empty_like(F)
+        self.P(term.entries, F, G, Target(P))
+        above = float(kernels.inner(F, P, term.threads))
+        return max(term.constant - 2 * above + below, 0.0)
+
+    def energy(self, values: Array) -> Array:
+        return values**2
+
+    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
+        P = np.empty_like(F)
+        self.P(term.entries, F, G, Target(P))
+        part = term.form.quadratic(G)
+        unsolved = 0
+        for rows in row_slices(len(F)):
+            w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
+            if part.entries is not None:
+                w = part.entries.csr_rows(rows)
+            scale = None if part.rows is None else part.rows[rows]
+            unsolved += kernels.nnls(
+                part.gram, scale, *w, G, P[rows], F[rows], tol, most, term.threads
+            )
+        return unsolved
+
+
+class KullbackLeibler(Loss):
+    """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
+
+    name = "kullback-leibler"
+    model_free = True
+    start = "least-squares"
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        entries.apply("ratio", F, G, to)
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        form.power(0, F, G, to)
+
+    def constant(self, z: Array, w: Array | None) -> float:
+        """Sum of -wz log w: w (z log z/y - z) = (wz log wz/y - wz) - wz log w."""
+        if w is None:
+            return 0.0
+        total = 0.0
+        for rows in block_slices((len(z), int(np.prod(z.shape[1:])))):
+            wz, v = w[rows] * z[rows], w[rows]
+            positive = wz > 0
+            total -= float(np.sum(wz[positive] * np.log(v[positive].astype(np.float64))))
+        return total
+
+    def value(self, term: Term, F: Array, G: Array) -> float:
+        """Return sum V (z log z/(FG) - z) + <N, F>."""
+        N = np.empty_like(F)
+        self.N(term.form, F, G, Target(N))
+        below = float(kernels.inner(F, N, term.threads))
+        value = term.constant + term.entries.sum("kl_loss", F, G) + below
+        return max(value, 0.0)  # what is below is the rounding of large sums
+
+    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
+        """About 700 times such an entry, since the model counts as the least number then."""
+        if ((F > 0).all(axis=0) & (G > 0).all(axis=0)).any():
+            return 0.0
+        return entries.sum("kl_unreached", F, G)
+
+    def energy(self, values: Array) -> Array:
+        energy: Array = values * np.log(np.where(values > 0, values, 1.0))
+        return energy
+
+    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
+        N = np.empty_like(F)
+        self.N(term.form, F, G, Target(N))
+        unsolved = 0
+        for rows in row_slices(len(F)):
+            csr = term.entries.csr_rows(rows)
+            unsolved += kernels.kl_rows(*csr, G, N[rows], F[rows], tol, most, term.threads)
+        return unsolved
+
+
+_NOTHING: tuple[Any, Any] = (np.ones(1), None)
+
+
+def _weighted_blocks(Z: Any, w: Any) -> Iterator[tuple[slice, Csr, Array]]:
+    """Give the positive entries, in CSR form, and their weights by blocks of rows."""
+    if sp.issparse(Z):
+        yield slice(None), kernel_parts(Z), w
+        return
+    for rows in block_slices(Z.shape):
+        weights = w[rows] if isinstance(w, np.ndarray) else w.present(rows, Z.shape, Z.dtype)
+        block = sp.csr_array(np.nan_to_num(Z[rows]))
+        there = weights[entry_rows(block.indptr), block.indices]
+        yield rows, kernel_parts(block), there
+
+
+class BetaDivergence(Loss):
+    """The divergence for any beta from 0 to 2, but for the two above.
+
+    With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
+    as well.
+    """
+
+    def __init__(self, beta: float, name: str | None = None) -> None:
+        self.beta = self.degree = beta
+        self.name = name or f"beta-divergence of {beta:g}"
+        self.exponents = (max(beta - 1, 0.0), beta - 2)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BetaDivergence) and other.beta == self.beta
+
+    def __hash__(self) -> int:
+        return hash(self.beta)
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        entries.power(self.beta - 2, F, G, to)
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        form.power(self.beta - 1, F, G, to)
+
+    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
+        del sparse, listed
+        return weighted or self.beta == 0
+
+    def value(self, term: Term, F: Array, G: Array) -> float:
+        """Sum over the listed entries, and z^beta / beta over all others, by way of N."""
+        Z, w = term.data or _NOTHING
+        # Zeros of a dense array with weights are left to N, too.
+        whole = term.listed and (w is None or sp.issparse(Z) or self.beta == 0)
+        parameters = self.beta, not whole
+        if w is None:
+            value = term.entries.sum("beta_loss", F, G, *parameters)
+        else:
+            value = sum(
+                kernels.sparse_beta_loss(*csr, *parameters, F[rows], G, term.threads, weights)
+                for rows, csr, weights in _weighted_blocks(Z, w)
+            )
+        if not whole:
+            N = np.empty_like(F)
+            self.N(term.form, F, G, Target(N))
+            value += float(kernels.inner(F, N, term.threads)) / self.beta
+        return max(value, 0.0)
+
+    def check(self, term: Term, name: str) -> None:
+        """Refuse zeros that count, for which Itakura-Saito is infinite."""
+        if self.beta > 0:
+            return
+        Z, w = term.data or _NOTHING
+        zero = np.asarray((Z.data if sp.issparse(Z) else Z) == 0)
+        if isinstance(w, np.ndarray):
+            zero &= w > 0
+        if zero.any() or not term.listed:
+            raise ValueError(
+                f"{name} has zeros, for which the loss {self.name!r} is not defined. Use a number "
+                "above 0 for a beta-divergence near to it, add a small constant, or leave zeros "
+                "out by NaN in a dense array or weights.observed(...)."
+            )
+
+    def energy(self, values: Array) -> Array:
+        if self.beta == 0:
+            return -np.log(np.where(values > 0, values, 1.0))
+        energy: Array = values**self.beta / (self.beta * (self.beta - 1))
+        return energy
+
+
+FROBENIUS = register(Frobenius())
+KULLBACK_LEIBLER = register(KullbackLeibler())
+ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
+_BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
+
+
+@register_numbers
+def beta_divergence(beta: float) -> Loss:
+    """Return the divergence for a beta from 0 to 2."""
+    return _BY_BETA.get(beta) or BetaDivergence(beta)
+
+
+__all__ = ["FROBENIUS", "KULLBACK_LEIBLER", "loss_named"]

@@ -1,0 +1,72 @@
+"""A fit to data that are read a block of rows at a time: once in every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from .problem import Ahead, Problem, Solver
+from .relations import Relation, Statistics
+
+Array = npt.NDArray[Any]
+
+
+def problem_of(
+    factors: dict[str, Array],
+    relations: Sequence[Relation],
+    support: Mapping[str, Array] | None = None,
+) -> Problem:
+    """Return the problem of these relations, in blocks where their data are on disk."""
+    blocked = relations[0].term.entries.streamed
+    return (BlockProblem if blocked else Problem)(factors, relations, support)
+
+
+class BlockProblem(Problem):
+    """A problem whose first relation has streamed data.
+
+    Blocks of rows are read in order.  Each updates its rows of the hub and adds what it says of the
+    other factor of the data, which is what the next update of that factor needs.
+    """
+
+    _ready: dict[str, Statistics]  # of the factors as they are
+
+    def forget(self) -> None:
+        super().forget()
+        self._ready = {}
+
+    def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
+        ready = self._ready
+        if name != self.hub:
+            statistics = ready.pop(name, None)
+            if statistics is None:
+                super().update(name, rule)
+            else:
+                self.apply(name, statistics, rule)
+            return
+        ready.clear()
+        far = self.relations[0].names[1]
+        product = 0.0
+        for rows, block in self._blocks():
+            moved = None if ahead is None else partial(ahead, rows)
+            says = block.step(rule, {far: self.descends(far, rule)}, moved)
+            product += block.product()
+            if far in ready:
+                ready[far].add(says[far])
+            else:
+                ready |= says
+        self._mapped.changed(name)
+        self._kept = product if self._keeps_P else None
+
+    def _blocks(self) -> Iterator[tuple[slice, Problem]]:
+        """Read the data, and give the problem of each block of rows."""
+        first, *others = self.relations
+        for rows, entries in first.term.entries.blocks():
+            relations = [replace(first, term=first.term.part(rows, entries))]
+            relations += [replace(r, term=r.term.part(rows)) for r in others]
+            factors = {**self.factors, self.hub: self.factors[self.hub][rows]}
+            support = {name: T[rows] if name == self.hub else T for name, T in self.support.items()}
+            yield rows, Problem(factors, relations, support, self._workspaces)

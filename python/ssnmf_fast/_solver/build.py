@@ -1,0 +1,112 @@
+"""The models as lists of terms: from what a user gives to relations between stored factors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._backend.layout import padded
+from .._data.checks import check_matrix, check_option, check_real
+from .._data.csr_file import check_data
+from .beta_divergences import loss_named
+from .relations import Relation, unreached, value
+from .terms import Term
+from .units import Units, exponent_of, scaled
+from .weights import build_term
+
+Array = npt.NDArray[Any]
+
+_SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
+
+
+def terms(
+    X: Any,
+    Y: Any,
+    reconstruction: str | float,
+    supervision: str | float,
+    X_weights: Any,
+    Y_weights: Any,
+    threads: int,
+) -> tuple[Any, Term, Term | None, Units]:
+    """Check the data and build the term of X and, where there is a Y, that of Y.
+
+    X and the terms are in the units that are returned.
+    """
+    losses = loss_named(reconstruction, "reconstruction"), loss_named(supervision, "supervision")
+    X = check_data(X, threads)
+    if 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
+    x = exponent_of(X, "X")
+    X = scaled(X, -x)
+    data = build_term(X, X_weights, losses[0], "X", threads)
+    if Y is None:
+        if Y_weights is not None:
+            raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+        return X, data, None, Units.of(x, 0, losses)
+    Y = check_matrix(Y, "Y", dtype=X.dtype)
+    if Y.shape[0] != X.shape[0] or Y.shape[1] == 0:
+        raise ValueError(
+            f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
+            "sample of X, and at least one column."
+        )
+    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
+        Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
+    y = exponent_of(Y, "Y")
+    labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
+    return X, data, labels, Units.of(x, y, losses, labels=True)
+
+
+def check_weight(weight: Any) -> float | None:
+    """Return lambda, or None for "balanced"."""
+    if isinstance(weight, str):
+        check_option(weight, "supervision_weight", ("balanced",))
+        return None
+    return check_real(weight, "supervision_weight")
+
+
+def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
+    """Return the factors as the kernels hold them: by rows (A and B transposed), padded."""
+    factors = {"S": padded(S, S.dtype), "A": padded(A.T, S.dtype)}
+    if B is not None:
+        factors["B"] = padded(B.T, S.dtype)
+    return factors
+
+
+def relations(
+    data: Term,
+    labels: Term | None,
+    weight: float | None,
+    factors: dict[str, Array],
+    units: Units | None = None,
+) -> list[Relation]:
+    """Return the relations of X and, where there are labels, of Y.
+
+    Without a weight, the supervision is weighed so that both losses are equal at the factors.
+    """
+    X = Relation(("S", "A"), data)
+    if labels is None:
+        return [X]
+    Y = Relation(("S", "B"), labels)
+    if weight is not None and units is not None:
+        of_x, of_y = units.coefficients(weight)
+        return [replace(X, coefficient=of_x), replace(Y, coefficient=of_y)]
+    return balance_weight([X, Y], weight, factors)
+
+
+def balance_weight(
+    related: list[Relation], weight: float | None, factors: dict[str, Array]
+) -> list[Relation]:
+    """Weigh the second of two relations: so that both losses are equal, without a weight.
+
+    Entries that no component can reach do not count.
+    """
+    if weight is None:
+        losses = [
+            value([relation], factors) - unreached([relation], factors) for relation in related
+        ]
+        weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
+    return [related[0], replace(related[1], coefficient=weight)]

@@ -1,0 +1,102 @@
+"""Coordinate descent on a factor whose terms are all Frobenius terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._backend.dispatch import kernels
+from .._data.entries import Entries, row_slices
+from .._data.weight_forms import Quadratic
+
+Array = npt.NDArray[Any]
+
+
+class Part(NamedTuple):
+    """``coefficient * quadratic``: what one term adds to K_i, over the other factor G."""
+
+    quadratic: Quadratic
+    coefficient: float
+    G: Array
+
+
+class _Pattern(NamedTuple):
+    entries: Entries
+    scale: float
+    G: Array
+
+
+def descend(
+    F: Array,
+    P: Array,
+    parts: Sequence[Part],
+    support: Array | None,
+    sweeps: int,
+    threads: int,
+) -> None:
+    """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
+
+    `support` has 0 where an entry of F must be 0, 1 elsewhere.
+    """
+    grams, scales = _grams(F, parts)
+    patterns = [
+        _Pattern(part.quadratic.entries, part.coefficient, part.G)
+        for part in parts
+        if part.quadratic.entries is not None
+    ]
+    if not patterns:
+        rest = None, None, None, parts[0].G, P, F, support
+        kernels.coordinate_descent(grams, scales, *rest, sweeps, threads)
+        return
+    G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
+    for rows in row_slices(len(F)):
+        kernels.coordinate_descent(
+            grams,
+            None if scales is None else np.ascontiguousarray(scales[:, rows]),
+            *_stacked(patterns, rows, F.dtype),
+            G,
+            P[rows],
+            F[rows],
+            None if support is None else support[rows],
+            sweeps,
+            threads,
+        )
+
+
+def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
+    """Gram matrices of the parts and their row scales; those without scales are summed."""
+    common: list[Array] = []
+    scaled: list[tuple[Array, Array]] = []
+    for part in parts:
+        gram, rows = part.quadratic.gram, part.quadratic.rows
+        if gram is not None:
+            gram = gram if part.coefficient == 1 else gram.dtype.type(part.coefficient) * gram
+            if rows is None:
+                common.append(gram)
+            else:
+                scaled.append((gram, rows))
+    if not common and not scaled:
+        return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
+    if not scaled:
+        return common[0][None] if len(common) == 1 else np.sum(common, axis=0, keepdims=True), None
+    if common:
+        scaled.append((np.sum(common, axis=0), np.ones(len(F), dtype=F.dtype)))
+    return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])
+
+
+def _stacked(patterns: list[_Pattern], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
+    """Signed weights of some rows, side by side over the stacked G."""
+    blocks = []
+    for entries, scale, G in patterns:
+        indptr, indices, values = entries.csr_rows(rows)
+        if len(patterns) == 1 and scale == 1:
+            return indptr, indices, values
+        scaled = values * dtype.type(scale)
+        shape = (rows.stop - rows.start, len(G))
+        blocks.append(sp.csr_array((scaled, indices, indptr), shape=shape))
+    csr = blocks[0] if len(blocks) == 1 else sp.hstack(blocks, format="csr")
+    return csr.indptr, csr.indices, csr.data

@@ -1,0 +1,192 @@
+"""Losses: what the updates of the factors need of a divergence d(x, z), in one place for each.
+
+A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
+two nonnegative matrices P and N (see the user guide): P is linear in the data, N knows the weights
+alone.  A loss is entered in the registry by :func:`register`; public functions find it by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._backend.dispatch import kernels
+from .._data.entries import Entries, Target
+from .._data.weight_forms import WeightForm
+
+if TYPE_CHECKING:
+    from .terms import Term
+
+Array = npt.NDArray[Any]
+
+_FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
+
+
+class Loss:
+    """A loss.  What stands here are the defaults; `name`, P, N and value must be given.
+
+    Attributes
+    ----------
+    name : str
+        What public functions know it by.
+    exponents : (float, float)
+        (a, b) of the separable majoriser: for F .* t instead of F its derivative in t is a multiple
+        of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
+        ``t = (P / N)^(1 / (a - b))``.
+    slope : float
+        The gradient is slope (N - P).
+    degree : float
+        d(c x, c z) = c^degree d(x, z).
+    quadratic : bool
+        Whether the majoriser may be replaced by the loss itself, with Gram matrices.
+    model_free : bool
+        Whether N does not depend on the model.
+    start : str
+        The start that ``init="auto"`` stands for.
+    """
+
+    name: str
+    exponents: tuple[float, float] = (0.0, -1.0)
+    slope = 1.0
+    degree: float = 1.0
+    quadratic = False
+    model_free = False
+    start = "random"
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        """Give P; `entries` are V .* Z."""
+        raise NotImplementedError
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        """Give N; `form` is V."""
+        raise NotImplementedError
+
+    def value(self, term: Term, F: Array, G: Array) -> float:
+        """Return sum V .* d(Z, F G^T)."""
+        raise NotImplementedError
+
+    def constant(self, z: Array, w: Array | None) -> float:
+        """Return what `value` needs of data entries and their weights alone; NaN is missing."""
+        del z, w
+        return 0.0
+
+    def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
+        """Whether `value` reads the data with their weights, ``term.data``."""
+        del sparse, listed, weighted
+        return False
+
+    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
+        """Return what entries that no component can reach have of the value: a constant."""
+        del entries, F, G
+        return 0.0
+
+    def energy(self, values: Array) -> Array:
+        """Return phi(x) if d is the Bregman divergence of phi: samples may share a mean then."""
+        raise ValueError(
+            f"the loss {self.name!r} has no weighted means, which samples with a common "
+            "representation need; use 'frobenius' or 'kullback-leibler'."
+        )
+
+    def check(self, term: Term, name: str) -> None:
+        """Raise ValueError for data for which the loss is not defined."""
+
+    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
+        """Set every row of F to the minimiser, G fixed; return the number of rows left unsolved.
+
+        By multiplicative steps, until no |F_k (N_k - P_k)| is above `tol` times <F, N>; they are
+        too slow for less than 1e-4.
+        """
+        size = float(G.sum(axis=1, dtype=np.float64).mean())
+        F[F <= 0] = term.mean() / size if size > 0 else 1.0
+        F *= G.any(axis=0)
+        P, N = np.empty_like(F), np.empty_like(F)
+        unsolved = np.ones(len(F), dtype=bool)
+        for _ in range(most):
+            self.P(term.entries, F, G, Target(P))
+            self.N(term.form, F, G, Target(N))
+            whole = np.sum(F * N, axis=1, keepdims=True)
+            unsolved = (np.abs(F * (N - P)) > max(tol, _FINEST) * whole).any(axis=1)
+            if not unsolved.any():
+                break
+            multiply(F, {self: (P, N)}, "mm", _RELAXATION, term.threads)
+        return int(np.count_nonzero(unsolved))
+
+
+_registry: dict[str, Loss] = {}
+_families: list[Callable[[float], Loss]] = []
+
+
+def register(loss: Loss) -> Loss:
+    """Enter a loss: public functions take its name from now on."""
+    _registry[loss.name] = loss
+    return loss
+
+
+def register_numbers(family: Callable[[float], Loss]) -> None:
+    """Enter a family of losses: public functions take its parameter, from 0 to 2."""
+    _families[:] = [family]
+
+
+def loss_named(name: Any, argument: str) -> Loss:
+    """Return a registered loss; raise ValueError that lists them for another name."""
+    if isinstance(name, Loss):
+        return name
+    if isinstance(name, str) and name in _registry:
+        return _registry[name]
+    number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
+    if number and _families and 0 <= name <= 2:
+        return _families[0](float(name))
+    listed = ", ".join(repr(known) for known in _registry)
+    raise ValueError(f"{argument} must be one of {listed}, or a number from 0 to 2; got {name!r}.")
+
+
+# ------------------------------------------------------------------------- multiplicative update
+
+Sums = Mapping[Loss, tuple[Array, Array]]  # (P, N) of a factor by loss
+
+
+# Exponents and slopes of the pairs that the kernel takes together.
+_QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
+
+
+def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -> None:
+    """Multiply F, in place, by the minimiser of the majoriser; overwrites the sums.
+
+    The kernel has it in closed form for losses with the majorisers of the squares and of the
+    divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
+    least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
+    """
+    pairs: dict[tuple[float, float, float], tuple[Array, Array]] = {}
+    for loss, pair in sums.items():
+        kind = (*loss.exponents, loss.slope)
+        pairs[kind] = _added(pairs[kind], pair) if kind in pairs else pair
+    if not set(pairs) <= {_QUADRATIC, _LOGARITHMIC}:
+        pairs = {_LOGARITHMIC: _common(pairs)}
+    P2, N2 = pairs.get(_QUADRATIC, (None, None))
+    P1, N1 = pairs.get(_LOGARITHMIC, (None, None))
+    kernels.update(F, P2, N2, P1, N1, "mu" if rule == "mu" else "mm", relaxation, threads)
+
+
+def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
+    for total, part in zip(to, pair, strict=True):
+        total += total.dtype.type(scale) * part
+    return to
+
+
+def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
+    P, N = (np.zeros_like(total) for total in next(iter(pairs.values())))
+    for (_, _, slope), pair in pairs.items():
+        _added((P, N), pair, slope)
+    exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))
+    moves = kernels.tiny(N.dtype) < N
+    with np.errstate(over="ignore"):
+        np.divide(P, N, out=P, where=moves)
+        np.power(P, exponent, out=P)
+    P[~moves] = 0
+    N[...] = moves
+    return P, N

@@ -1,0 +1,215 @@
+"""Factors, the relations between them, and the updates of one factor at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._backend.dispatch import kernels
+from .._backend.layout import aligned_zeros
+from .._data.entries import Target
+from .descent import Part, descend
+from .linear_map import MappedFactors
+from .losses import Loss, multiply
+from .relations import Relation, Side, Statistics, unreached, value
+
+Array = npt.NDArray[Any]
+Solver = Literal["auto", "mm", "mu", "hals"]
+SOLVERS = ("auto", "mm", "mu", "hals")
+Workspaces = dict[Loss, tuple[Array, Array]]
+Ahead = Callable[[slice], Array]
+
+_CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+_DRIFT = 20  # binary orders of magnitude between the two sides of a component
+_SWEEPS = 2  # of coordinate descent for every product with the data
+_RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
+
+
+class Problem:
+    """Factors by name, stored by rows and padded, and the relations between them.
+
+    The first factor is that of the rows, the `hub`; the problem may be one of a few rows only.
+    """
+
+    def __init__(
+        self,
+        factors: dict[str, Array],
+        relations: Sequence[Relation],
+        support: Mapping[str, Array] | None = None,
+        workspaces: Workspaces | None = None,
+    ) -> None:
+        self.factors = factors
+        self.relations = relations
+        self.support = support or {}
+        self.threads = relations[0].term.threads
+        self.hub, *self.others = factors
+        self._sides: dict[str, list[Side]] = {}
+        self._mapped = MappedFactors(factors)
+        self._all_quadratic = all(r.term.gram and r.map is None for r in relations)
+        # The objective follows from P of the hub if all terms meet it by products.
+        self._keeps_P = all(
+            r.names[0] == self.hub and r.term.loss.quadratic and r.map is None for r in relations
+        )
+        # One (P, N) for each loss serves every factor: fresh memory in every update would cost more
+        # than some of the updates.
+        self._workspaces: Workspaces = {} if workspaces is None else workspaces
+        self._kept: Array | float | None  # P of the last update, or <P, F>
+        self.forget()
+
+    def sides(self, name: str) -> list[Side]:
+        """Return the terms that meet a factor, as that factor sees them."""
+        if name not in self._sides:
+            meet = [r for r in self.relations if name in r.names]
+            sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
+            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
+            self._sides[name] = [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
+        return self._sides[name]
+
+    def objective(self) -> float:
+        """Return the weighted sum of the values of the terms."""
+        if self._kept is not None:
+            total, constant = self._objective_from_P()
+            # A small difference of large sums has few digits: then entry by entry, where possible.
+            if total > _CANCELS[self.factors[self.hub].dtype] * constant or not any(
+                r.term.data for r in self.relations
+            ):
+                return total
+        return value(self.relations, self.factors, self._mapped)
+
+    def _objective_from_P(self) -> tuple[float, float]:
+        """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
+        F = self.factors[self.hub]
+        constant = below = 0.0
+        for side in self.sides(self.hub):
+            below += side.coefficient * side.term.form.squares(F, self._mapped.of(side.far))
+            constant += side.coefficient * side.term.constant
+        return max(constant - 2 * self.product() + below, 0.0), constant
+
+    def product(self) -> float:
+        """Return <P, F> of the last update, that of the hub; 0 where P is not kept."""
+        if isinstance(self._kept, np.ndarray):
+            self._kept = float(kernels.inner(self.factors[self.hub], self._kept, self.threads))
+        return self._kept or 0.0
+
+    def unreached(self) -> float:
+        """Return what of the objective no update can change; see :func:`unreached`."""
+        return unreached(self.relations, self.factors)
+
+    def extrapolates(self) -> bool:
+        """Whether "auto" adds momentum: to plain Frobenius factorisation.
+
+        With labels it would lower the objective faster too, but in minima that predict worse.
+        """
+        return self._all_quadratic and sum(r.coefficient > 0 for r in self.relations) == 1
+
+    def descends(self, name: str, rule: Solver) -> bool:
+        """Whether a factor is updated by coordinate descent."""
+        if rule == "auto":
+            return self._all_quadratic
+        return rule == "hals" and all(side.quadratic for side in self.sides(name))
+
+    def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
+        if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
+            longest = max(self.factors.values(), key=len)
+            P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
+            self._workspaces[loss] = P, N
+        P, N = self._workspaces[loss]
+        return P[:n_rows], N[:n_rows]
+
+    def statistics(self, name: str, curvature: bool) -> Statistics:
+        """Return what the data say of a factor; valid until the next call.
+
+        (P, N) summed by loss; or, of quadratic terms, P and the parts of the curvature.
+        """
+        F = self.factors[name]
+        sums: dict[Loss, tuple[Array, Array]] = {}
+        parts: list[Part] = []
+        for side in self.sides(name):
+            loss = side.term.loss
+            further = loss in sums
+            if not further:
+                sums[loss] = self._workspace(loss, len(F))
+            P, N = sums[loss]
+            G = self._mapped.of(side.far, side.there)
+            up = Target(P, side.coefficient, further)
+            if side.here is not None:
+                down = Target(N, side.coefficient, further)
+                side.here.pair(side.term, self._mapped.of((name,), side.here), G, up, down)
+                continue
+            loss.P(side.term.entries, F, G, up)
+            if curvature:
+                parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
+            else:
+                loss.N(side.term.form, F, G, Target(N, side.coefficient, further))
+        return Statistics(sums, parts)
+
+    def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
+        """Update a factor by the rule.
+
+        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
+        "auto" is "hals" where all terms of all factors are, else over-relaxed "mm": with mixed
+        losses coordinate descent on a part of the factors ends in poorer minima, and where rows
+        have weights of their own their Gram matrices cost more than faster convergence gives.
+        """
+        del ahead  # only those who add up statistics in advance need it
+        self.apply(name, self.statistics(name, self.descends(name, rule)), rule)
+
+    def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
+        """Update a factor by what the data say of it; the statistics are overwritten."""
+        F = self.factors[name]
+        self._kept = statistics.P if self._keeps_P and name == self.hub else None
+        if statistics.parts:
+            P, parts = statistics.P, statistics.parts
+            descend(F, P, parts, self.support.get(name), _SWEEPS, self.threads)
+        else:
+            relaxation = _RELAXATION if rule == "auto" else 0.0
+            multiply(F, statistics.sums, rule, relaxation, self.threads)
+        self._mapped.changed(name)
+
+    def step(
+        self, rule: Solver, others: Mapping[str, bool], ahead: Callable[[], Array] | None = None
+    ) -> dict[str, Statistics]:
+        """Update the factor of these rows, and return what the rows say of other factors then.
+
+        This is the step of every fit over blocks of rows.  `others` tells of each factor whether
+        its curvature is asked for.  They say it at `ahead`, if they are to be moved there.
+        """
+        self.update(self.hub, rule)
+        self.product()  # before its P is overwritten
+        if ahead is not None:
+            self.factors[self.hub] = ahead()
+        return {name: self.statistics(name, each).copied() for name, each in others.items()}
+
+    def restore(self, factors: Mapping[str, Array]) -> None:
+        """Put factors back to what they were."""
+        for name, factor in factors.items():
+            np.copyto(self.factors[name], factor)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was computed of factors that have changed since."""
+        self._kept = None
+        self._mapped.changed()
+
+    def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
+        """Bring components that drifted apart in scale together, by powers of two: no rounding.
+
+        What the factors were `earlier` is scaled with them.
+        """
+        if any(r.names[0] != self.hub or len(r.names) > 2 for r in self.relations):
+            return
+        here = self.factors[self.hub].max(axis=0, initial=0.0)
+        others = [self.factors[name].max(axis=0, initial=0.0) for name in self.others]
+        there = np.max(others, axis=0)
+        drifted = (here > 0) & (there > 0)
+        exponents = np.zeros(len(here), dtype=np.int64)
+        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+        exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+        if exponents.any():
+            self.forget()
+            for factors in (self.factors, earlier or {}):
+                for name, factor in factors.items():
+                    np.ldexp(factor, exponents if name == self.hub else -exponents, out=factor)

@@ -1,0 +1,106 @@
+"""Relations between data and factors, and what they say of one factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from .descent import Part
+from .linear_map import LinearMap, MappedFactors
+from .losses import Loss
+from .terms import Term
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``coefficient * term``: data approximated by the product of the factors of these names.
+
+    With two names, Z ~ F G^T.  With more, the far side is the products of the rows of all others,
+    and ``term.view(k)`` are the data unfolded by the rows of factor k.  With a map, the first
+    factor F stands for its image.
+    """
+
+    names: tuple[str, ...]
+    term: Term
+    coefficient: float = 1.0
+    map: LinearMap | None = None
+
+    def pair(self, factors: MappedFactors) -> tuple[Array, Array]:
+        """Return F and G of the first view."""
+        return factors.of(self.names[:1], self.map), factors.of(self.names[1:])
+
+    def side(self, name: str) -> Side:
+        """Return the relation as one of its factors sees it."""
+        position = self.names.index(name)
+        far = self.names[:position] + self.names[position + 1 :]
+        maps = (self.map, None) if position == 0 else (None, self.map)
+        return Side(self.term.view(position), far, self.coefficient, *maps)
+
+
+class Side(NamedTuple):
+    """A relation as one of its factors sees it, with the maps of this factor and of the others."""
+
+    term: Term
+    far: tuple[str, ...]
+    coefficient: float
+    here: LinearMap | None = None
+    there: LinearMap | None = None
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether coordinate descent may use it."""
+        return self.term.loss.quadratic and self.here is None and self.there is None
+
+
+def value(
+    relations: Sequence[Relation],
+    factors: Mapping[str, Array],
+    mapped: MappedFactors | None = None,
+) -> float:
+    """Return the weighted sum of the values of the terms."""
+    mapped = mapped or MappedFactors(factors)
+    return sum(r.coefficient * r.term.value(*r.pair(mapped)) for r in relations if r.coefficient)
+
+
+def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
+    """Return what of the value belongs to entries that no component can reach."""
+    mapped = MappedFactors(factors)
+    return sum(
+        r.coefficient * r.term.unreached(*r.pair(mapped)) for r in relations if r.coefficient
+    )
+
+
+@dataclass
+class Statistics:
+    """What rows of the data say of a factor: (P, N) by loss, or P and the parts of the curvature.
+
+    Statistics of more rows are the sums of theirs.
+    """
+
+    sums: dict[Loss, tuple[Array, Array]]
+    parts: list[Part]
+
+    @property
+    def P(self) -> Array:
+        """P of quadratic terms."""
+        return next(iter(self.sums.values()))[0]
+
+    def copied(self) -> Statistics:
+        """Return what the problem does not overwrite."""
+        sums = {loss: (P.copy(), N.copy()) for loss, (P, N) in self.sums.items()}
+        return Statistics(sums, self.parts)
+
+    def add(self, others: Statistics) -> None:
+        """Add those of other rows; the curvature must be one Gram matrix."""
+        for loss, (P, N) in self.sums.items():
+            P += others.sums[loss][0]
+            N += others.sums[loss][1]
+        for part, other in zip(self.parts, others.parts, strict=True):
+            mine, its = part.quadratic.gram, other.quadratic.gram
+            if mine is not None and its is not None:
+                mine += its

@@ -1,0 +1,220 @@
+"""Starts: random, least-squares, nndsvda, random-acol, or given factors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._backend.layout import padded
+from .._data.checks import check_factor, check_option
+from .._data.csr import with_values
+from .._data.csr_file import CsrFile
+from .._linalg.operators import MatrixOperator
+from .._linalg.randomized_svd import truncated_svd
+from .beta_divergences import FROBENIUS
+from .loop import minimise, steps_of
+from .problem import Problem
+from .relations import Relation
+from .terms import Term
+from .weights import build_term
+
+Array = npt.NDArray[Any]
+INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
+
+_OVERSAMPLING = 10
+_POWER_STEPS = 4
+_ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
+_LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
+_FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
+
+
+def start(
+    init: Any,
+    X: Any,
+    data: Term,
+    labels: Term | None,
+    rank: int,
+    rng: np.random.Generator,
+    support: Array | None = None,
+    X_weights: Any = None,
+) -> tuple[Array, Array, Array | None]:
+    """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
+
+    `data` is the term of X and its weights.
+
+    Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
+    the stopping rule measures progress against the objective of the start.  S is 0 outside of its
+    support.  "auto" is "least-squares" for the Kullback-Leibler loss of data in memory, else
+    "random".
+    """
+    n, m = data.shape
+    dtype = X.dtype
+    k = labels.shape[1] if labels is not None else None
+    if isinstance(init, (tuple, list)):
+        S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
+        return S if support is None else S * support, A, B
+    name = _chosen(init, X, data)
+    if name == "least-squares":
+        S, A = _least_squares(X, X_weights, data.threads, rank, rng, support)
+        S *= _ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
+    else:
+        S, A = _drawn(name, X, data, rank, rng)
+        S = _within(S, support)
+    B = None if labels is None else _start_B(S, labels, rng)
+    return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
+
+
+def _chosen(init: str, X: Any, data: Term) -> str:
+    """Return the name of the start that is meant, and can be had."""
+    check_option(init, "init", INITS)
+    on_disk = isinstance(X, CsrFile)
+    if init == "auto":
+        return "random" if on_disk else data.loss.start
+    if init in ("nndsvda", "least-squares") and on_disk:
+        raise ValueError(
+            f"init={init!r} needs X in memory, and it is on disk; use 'random' or 'random-acol', "
+            "or give a start."
+        )
+    return init
+
+
+def _drawn(
+    init: str, X: Any, data: Term, rank: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return S and A of a start by name, float64."""
+    mean = data.mean()
+    if init == "nndsvda":
+        return _nndsvda(X, rank, mean, rng, data.threads)
+    if init == "random-acol":
+        A = _random_rows(X, rank, rng) + 0.01 * mean
+        S = rng.random((data.shape[0], rank))
+        return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
+    return _uniform(data, rank, rng)
+
+
+def _uniform(data: Term, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    n, m = data.shape
+    scale = 2 * np.sqrt(data.mean() / rank)
+    return scale * rng.random((n, rank)), scale * rng.random((rank, m))
+
+
+def _within(S: Array, support: Array | None) -> Array:
+    """Return S with zeros outside of its support, and the mean that it had."""
+    if support is None:
+        return S
+    kept: Array = S * support * (support.size / max(1.0, float(support.sum())))
+    return kept
+
+
+def _least_squares(
+    X: Any,
+    X_weights: Any,
+    threads: int,
+    rank: int,
+    rng: np.random.Generator,
+    support: Array | None,
+) -> tuple[Array, Array]:
+    """Return the squares of factors that were fitted to the square roots of X, float64.
+
+    Errors of the roots of counts are all of about one size, so that least squares suit them.  They
+    soon find coherent topics, and a Kullback-Leibler loss ends in topics near those of its start.
+    """
+    data = build_term(_roots(X), X_weights, FROBENIUS, "X", threads)
+    S, A = _uniform(data, rank, rng)
+    S = _within(S, support)
+    factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
+    kept = {} if support is None else {"S": padded(support, X.dtype)}
+    problem = Problem(factors, [Relation(("S", "A"), data)], kept)
+    steps, n = steps_of(problem, "auto"), _LEAST_SQUARES_STEPS
+    minimise(steps, max_iter=n, tol=0, check_every=n)
+    squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
+    if not all(F.mean() > 0 for F in squares):
+        return S**2, A**2  # there was nothing to fit
+    S, A = (np.maximum(F, _FILLER * F.mean()) for F in squares)
+    return (S if support is None else S * support), A.T
+
+
+def _roots(X: Any) -> Any:
+    return with_values(X, np.sqrt(X.data)) if sp.issparse(X) else np.sqrt(X)
+
+
+def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
+    """Uniform entries, scaled so that the mean of S B is the mean of Y."""
+    B = rng.random((S.shape[1], labels.shape[1]))
+    return B * _ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
+
+
+def _ratio(wanted: float, found: float) -> float:
+    """Return what brings a mean to the wanted one; 1 for factors of zeros."""
+    return wanted / found if found > 0 else 1.0
+
+
+def _given(
+    init: Any,
+    shape: tuple[int, int, int | None],
+    rank: int,
+    data: Term,
+    labels: Term | None,
+    rng: np.random.Generator,
+    dtype: Any,
+) -> tuple[Array, Array, Array | None]:
+    n, m, k = shape
+    most = 2 if k is None else 3
+    if not 2 <= len(init) <= most:
+        raise ValueError(
+            f"init must hold {'(S, A)' if k is None else '(S, A) or (S, A, B)'}; got a sequence of "
+            f"{len(init)}."
+        )
+    S = check_factor(init[0], "init[0] (S)", (n, rank), dtype, "samples x components")
+    A = check_factor(init[1], "init[1] (A)", (rank, m), dtype, "components x features")
+    if labels is None or k is None:
+        return S, A, None
+    if len(init) == 3:
+        B = check_factor(init[2], "init[2] (B)", (rank, k), dtype, "components x labels")
+    else:
+        B = _start_B(S, labels, rng).astype(dtype)
+    return S, A, B
+
+
+def _rows_of(X: Any, rows: Array) -> Any:
+    """Return a copy of some rows, in their order, with 0 for NaN."""
+    if isinstance(X, CsrFile):
+        return sp.vstack([X.rows(slice(row, row + 1)) for row in rows], format="csr")
+    return X[rows] if sp.issparse(X) else np.nan_to_num(X[rows], nan=0.0)
+
+
+def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
+    """Means of a few random rows of X (r x m)."""
+    chosen = rng.integers(X.shape[0], size=(rank, _ROWS_PER_MEAN))
+    means = [np.asarray(_rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
+    return np.asarray(means, dtype=np.float64)
+
+
+def _nndsvda(
+    X: Any, rank: int, mean: float, rng: np.random.Generator, threads: int
+) -> tuple[Array, Array]:
+    """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
+    kept = min(rank, *X.shape)
+    operator = MatrixOperator(X, threads)
+    U, singular, Vt = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)
+    S = np.zeros((X.shape[0], rank))
+    A = np.zeros((rank, X.shape[1]))
+    for j in range(len(singular)):
+        u, v = U[:, j], Vt[j]
+        if j == 0:
+            u, v = np.abs(u), np.abs(v)  # the leading pair of a nonnegative matrix has one sign
+        pairs = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1, -1)]
+        norms = [np.linalg.norm(p) * np.linalg.norm(q) for p, q in pairs]
+        best = int(np.argmax(norms))
+        p, q = pairs[best]
+        if norms[best] > 0:
+            size = np.sqrt(singular[j] * norms[best])
+            S[:, j] = size * p / np.linalg.norm(p)
+            A[j] = size * q / np.linalg.norm(q)
+    filler = np.sqrt(mean / rank)
+    S[S <= 0] = filler
+    A[A <= 0] = filler
+    return S, A

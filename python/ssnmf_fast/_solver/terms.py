@@ -1,0 +1,194 @@
+"""Terms: what a data matrix with a loss and weights contributes to the update of a factor.
+
+A term of the objective is ``sum V .* d(Z, F G^T)``.  Its loss gives P and N from the two things
+that a term holds: the entries V .* Z and the form of the weights V.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._data.csr import with_values
+from .._data.csr_file import CsrFile
+from .._data.entries import (
+    DenseEntries,
+    Entries,
+    SparseEntries,
+    Target,
+    WeightedEntries,
+    block_slices,
+)
+from .._data.streamed import StreamedEntries
+from .._data.weight_forms import Complement, Listed, Separable, WeightForm
+from .losses import Loss
+
+Array = npt.NDArray[Any]
+
+_FEW_MISSING = 0.5
+
+
+@dataclass(frozen=True)
+class Term:
+    """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
+
+    `listed` says that all entries which are not listed weigh nothing; `data` is Z and V, entry by
+    entry, for losses that read them so.
+    """
+
+    loss: Loss
+    entries: Entries
+    form: WeightForm
+    shape: tuple[int, int]
+    constant: float = 0.0
+    listed: bool = False
+    data: tuple[Any, Any] | None = None
+
+    @property
+    def threads(self) -> int:
+        return self.entries.threads
+
+    @property
+    def gram(self) -> bool:
+        """Whether one Gram matrix, times weights of the rows, is the curvature of every row."""
+        return self.loss.quadratic and self.form.separable
+
+    def view(self, position: int) -> Term:
+        """Return the term as its first factor or its second one sees it: as that of the rows.
+
+        Its value is taken by the first one only.
+        """
+        if position == 0:
+            return self
+        return replace(
+            self,
+            entries=self.entries.transposed(),
+            form=self.form.transposed(),
+            shape=self.shape[::-1],
+            data=None,
+        )
+
+    def part(self, rows: slice, entries: Entries | None = None) -> Term:
+        """Return the term of some rows, for updates; their entries may have been read already."""
+        entries = entries or self.entries.part(rows)
+        shape = rows.stop - rows.start, self.shape[1]
+        return replace(self, entries=entries, form=self.form.part(rows), shape=shape, data=None)
+
+    def P(self, F: Array, G: Array, to: Target) -> None:
+        """Give P, which pulls F up."""
+        self.loss.P(self.entries, F, G, to)
+
+    def N(self, F: Array, G: Array, to: Target) -> None:
+        """Give N, which pulls F down."""
+        self.loss.N(self.form, F, G, to)
+
+    def value(self, F: Array, G: Array) -> float:
+        """Return sum V .* d(Z, F G^T)."""
+        return self.loss.value(self, F, G)
+
+    def unreached(self, F: Array, G: Array) -> float:
+        """Return what entries that no component can reach have of the value: a constant."""
+        return self.loss.unreached(self.entries, F, G)
+
+    def mean(self) -> float:
+        """Weighted mean of the data; 1 for data of zeros or without weight, where any will do."""
+        weight = self.form.total(self.shape)
+        mean = self.entries.total() / weight if weight > 0 else 0.0
+        return mean if mean > 0 else 1.0
+
+
+# ------------------------------------------------------------------------------- building
+# Z is a clean matrix (of `check_matrix`), and so are the weights.
+
+
+def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
+    """Return the term of a file, without weights."""
+    constant = Z.squares if loss.quadratic else 0.0
+    return Term(loss, StreamedEntries(Z, threads), Separable(threads=threads), Z.shape, constant)
+
+
+def plain(Z: Any, loss: Loss, threads: int, form: WeightForm | None = None) -> Term:
+    """A term whose weights are 0 or 1, with Z zero (sparse) or NaN (dense) where they are 0."""
+    if sp.issparse(Z):
+        return _term(Z, None, SparseEntries(Z, threads), form, loss, listed=False)
+    if form is None and np.isnan(Z).any():
+        form = _without_nan(Z, Separable(threads=threads))
+    return _term(Z, None, DenseEntries(Z, threads), form, loss)
+
+
+def _without_nan(Z: Array, whole: Separable) -> WeightForm:
+    """Separable weights, but 0 where a dense matrix has NaN.
+
+    To list the missing ones costs a pass over them alone, but 24 bytes for each.
+    """
+    missing = np.isnan(Z)
+    if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
+        mask = DenseEntries(Z, whole.threads, mask=True)
+        if whole.rows is None and whole.columns is None:
+            return Listed(mask)
+        return Listed(WeightedEntries(mask, whole.rows, whole.columns))
+    pattern = sp.csr_array(missing.astype(Z.dtype))
+    pattern.data = whole.at(pattern)
+    return Complement(SparseEntries(pattern, whole.threads), whole)
+
+
+def separable(Z: Any, a: Array | None, b: Array | None, loss: Loss, threads: int) -> Term:
+    """A term with the weights a b^T; None stands for ones."""
+    whole = Separable(a, b, threads)
+    if sp.issparse(Z):
+        return weighted(Z, whole.at(Z), loss, threads, whole)
+    form = _without_nan(Z, whole) if np.isnan(Z).any() else whole
+    entries = WeightedEntries(DenseEntries(Z, threads), a, b)
+    term = _term(Z, whole, entries, form, loss)
+    constant = sum(
+        loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
+        for rows in block_slices(Z.shape)
+    )
+    return replace(term, constant=constant)
+
+
+def weighted(
+    Z: Any,
+    w: Array,
+    loss: Loss,
+    threads: int,
+    form: WeightForm | None = None,
+    *,
+    listed: bool = False,
+) -> Term:
+    """A term with a weight for every entry: the stored ones of a CSR matrix, or all of an array."""
+    if sp.issparse(Z):
+        entries: Entries = SparseEntries(with_values(Z, w * Z.data), threads)
+        return _term(Z, w, entries, form, loss, listed=listed)
+    absent = np.isnan(Z)
+    if absent.any():
+        Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
+    form = form or every(w, threads)
+    return _term(Z, w, DenseEntries(w * Z, threads), form, loss)
+
+
+def _term(
+    Z: Any, w: Any, entries: Entries, form: WeightForm | None, loss: Loss, listed: bool = True
+) -> Term:
+    """Return the term of entries V .* Z; `listed` says that all that is not listed weighs 0."""
+    sparse = sp.issparse(Z)
+    data = (Z, w) if loss.entrywise(sparse, listed, w is not None) else None
+    values = Z.data if sparse else Z
+    constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
+    form = form or Separable(threads=entries.threads)
+    return Term(loss, entries, form, Z.shape, constant, listed, data)
+
+
+def every(W: Array, threads: int) -> WeightForm:
+    """The form of weights in a dense array."""
+    return Listed(DenseEntries(W, threads))
+
+
+def without(Z: Any, missing: sp.csr_array, loss: Loss, threads: int) -> Term:
+    """A term without the entries of a 0/1 pattern, which Z no longer has."""
+    whole = Separable(threads=threads)
+    return plain(Z, loss, threads, Complement(SparseEntries(missing, threads), whole))

@@ -1,0 +1,158 @@
+"""Data of any size: very large or very small data are fitted in units of a power of two.
+
+Squares of entries and the floors of the kernels have their place in the range of a floating-point
+type.  Data outside of the middle of the range are divided by a power of two, which rounds nothing,
+and the factors are multiplied by it in the end: X times 2^k has the model of X, times 2^k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._data.checks import check_factor
+from .._data.csr import with_values
+from .._data.csr_file import CsrFile
+from .losses import Loss
+
+Array = npt.NDArray[Any]
+
+# Binary orders of magnitude of the largest entry for which nothing needs to be done.
+_MIDDLE = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
+
+
+def exponent_of(Z: Any, name: str) -> int:
+    """Return k, even, for clean data to be divided by 2^k; 0 for data of ordinary size."""
+    if isinstance(Z, CsrFile):
+        largest = float(np.sqrt(Z.squares / max(Z.nnz, 1)))
+    else:
+        values = Z.data if sp.issparse(Z) else Z
+        largest = float(np.fmax.reduce(values, axis=None, initial=0.0))
+    exponent = int(np.frexp(largest)[1])
+    if abs(exponent) <= _MIDDLE[Z.dtype]:
+        return 0
+    if isinstance(Z, CsrFile):
+        raise ValueError(
+            f"{name} is on disk and has entries of about {largest:.3g}; multiply it by a constant "
+            "that brings them nearer to 1, and save it again."
+        )
+    return exponent + exponent % 2
+
+
+def scaled(Z: Any, exponent: int) -> Any:
+    """Return data times 2^exponent."""
+    if exponent == 0:
+        return Z
+    if sp.issparse(Z):
+        return with_values(Z, np.ldexp(Z.data, exponent))
+    return np.ldexp(Z, exponent)
+
+
+def _times(number: float, exponent: float) -> float:
+    """Return number * 2^exponent; 0 or infinity beyond the range."""
+    with np.errstate(over="ignore", under="ignore"):
+        whole = int(np.floor(exponent))
+        return float(np.ldexp(number * 2.0 ** (exponent - whole), whole))
+
+
+@dataclass(frozen=True)
+class Units:
+    """Powers of two between what a user has and what is fitted: X = 2^x X', S = 2^s S' and so on.
+
+    Attributes
+    ----------
+    x, y : int
+        Those of X and Y.
+    s : int
+        That of S; those of A and B follow.
+    of_x, of_y : float
+        Those of the losses of X and Y.
+    whole : float
+        That of the objective.
+    """
+
+    x: int = 0
+    y: int = 0
+    s: int = 0
+    of_x: float = 0
+    of_y: float = 0
+    whole: float = 0
+
+    @property
+    def trivial(self) -> bool:
+        return self.x == 0 and self.y == 0
+
+    def require_trivial(self) -> None:
+        """Raise ValueError for data whose size is known from one batch alone."""
+        for name, exponent in (("X", self.x), ("Y", self.y)):
+            if exponent:
+                raise ValueError(
+                    f"{name} has a largest entry of about 2**{exponent}, and batches need one of "
+                    "ordinary size; multiply all batches by one constant that brings it nearer to "
+                    "1."
+                )
+
+    @property
+    def factors(self) -> dict[str, int]:
+        """Exponents of the factors."""
+        return {"S": self.s, "A": self.x - self.s, "B": self.y - self.s}
+
+    @classmethod
+    def of(cls, x: int, y: int, losses: tuple[Loss, Loss], labels: bool = False) -> Units:
+        """Return the units of a fit to data of these exponents.
+
+        S and A share the scale of X, or A has all of it where S has labels to explain, too.
+        """
+        of_x, of_y = losses[0].degree * x, losses[1].degree * y
+        return cls(x, y, 0 if labels else x // 2, of_x, of_y, of_x)
+
+    def weighing(self, weight: float | None) -> Units:
+        """Return the units for a weight of the supervision (None: balanced).
+
+        The larger of the coefficients of both losses is about 1 then.
+        """
+        if self.trivial or not weight:
+            return self
+        return replace(self, whole=max(self.of_x, self.of_y + int(np.frexp(weight)[1]) - 1))
+
+    def taking(self, given: Any, dtype: Any) -> tuple[Units, Any]:
+        """Return the units for factors that are given, and those factors in these units.
+
+        S has entries of about 1 then, so that no Gram matrix leaves the range.  What is not a tuple
+        of factors is returned as it is.
+        """
+        if self.trivial or not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 3:
+            return self, given
+        names = [f"init[{i}]" for i in range(len(given))]
+        factors = [
+            check_factor(F, name, np.shape(F), dtype, "")
+            for name, F in zip(names, given, strict=True)
+        ]
+        units = replace(self, s=int(np.frexp(np.max(factors[0], initial=0.0))[1]))
+        return units, tuple(
+            np.ldexp(F, -units.factors[name]) for name, F in zip("SAB", factors, strict=False)
+        )
+
+    def coefficients(self, weight: float) -> tuple[float, float]:
+        """Return the coefficients of the losses of X' and Y' for a weight of the supervision."""
+        return _times(1.0, self.of_x - self.whole), _times(weight, self.of_y - self.whole)
+
+    def weight(self, coefficient: float) -> float:
+        """Return the weight of the supervision for a coefficient of the loss of Y' that was found.
+
+        That of X' is 1.
+        """
+        return _times(coefficient, self.of_x - self.of_y)
+
+    def value(self, objective: float) -> float:
+        """Return the objective that a user knows."""
+        return _times(objective, self.whole)
+
+    def factor(self, name: str, F: Array) -> Array:
+        """Return a factor that a user knows."""
+        exponent = self.factors.get(name, 0)
+        return F if exponent == 0 else np.ldexp(F, exponent)
