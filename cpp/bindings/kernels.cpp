@@ -34,7 +34,8 @@ py::dict build_info(const Build& build) {
 void define_kernels(py::module_& module, const Build& build) {
   py::register_local_exception_translator(&raise_interrupted);
   module.doc() =
-      "Kernels for one instruction-set level; see ssnmf_fast._backend.reference for what each does.";
+      "Kernels for one instruction-set level; see ssnmf_fast._backend.reference for what each "
+      "does.";
   module.attr("LEVEL") = build.level;
   fix_block_sizes();
   module.def("tiny", &bind_tiny, py::arg("dtype"), "Floor of divisors and positive entries.");
