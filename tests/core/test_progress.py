@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver.loop import progress
+from ssnmf_fast._solver import progress
 
 X = np.random.default_rng(0).random((30, 20))
 

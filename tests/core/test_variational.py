@@ -16,7 +16,7 @@ from scipy.special import gammaln, psi
 
 from ssnmf_fast._models.variational import Groups, fit_variational, infer
 from ssnmf_fast._models.variational_priors import best_shape
-from ssnmf_fast._solver.loop import result
+from ssnmf_fast._solver import result
 
 DEFAULTS = {
     "n_components": 3,
