@@ -36,6 +36,7 @@ def peak(X, weights, loss, solver="auto"):
     return most
 
 
+@pytest.mark.compiled("the memory of fits is measured; NumPy has copies of its own")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("columns", [None, np.linspace(1, 3, 2000)])
 def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
