@@ -15,14 +15,14 @@ __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 
 
 def observed(pattern: Any) -> Observed:
-    """Only the entries of a pattern count.
+    """Weights of the observed entries; all others are missing.
 
     Parameters
     ----------
     pattern : scipy.sparse matrix or array, or array_like of bool, shape (n, m)
         The stored entries of a sparse matrix are the observed ones; their values (nonnegative) are
-        the weights.  Entries of the data that the pattern holds and the data does not are
-        observed zeros.  A boolean array is also taken.
+        the weights.  Entries that are in the pattern but not in the data are observed zeros.  A
+        boolean array is also taken.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def observed(pattern: Any) -> Observed:
 
 
 def missing(pattern: Any) -> Missing:
-    """All entries count once, except those of a pattern, which count nothing.
+    """Weight 1 for all entries except those of a pattern, which are missing.
 
     Parameters
     ----------

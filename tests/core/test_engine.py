@@ -36,6 +36,7 @@ def peak(X, weights, loss, solver="auto"):
     return most
 
 
+@pytest.mark.compiled("takes long in NumPy; the arrays of the engine are the same")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("columns", [None, np.linspace(1, 3, 2000)])
 def test_separable_weights_make_no_array_as_large_as_X(loss, columns):

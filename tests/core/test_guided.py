@@ -59,7 +59,7 @@ def test_nmf_alpha_reports_the_objective(loss):
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     loss=st.sampled_from(LOSSES),
@@ -167,7 +167,7 @@ def test_ts_nmf_has_the_updates_of_the_paper(kind):
     np.testing.assert_allclose(fit.A, expected[1], rtol=1e-8, atol=1e-300)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     loss=st.sampled_from(LOSSES),

@@ -54,17 +54,11 @@ def test_forced_levels_agree(tmp_path):
         np.testing.assert_allclose(other, results[0], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("level", ["v9", "neon"])
-def test_unknown_level_is_refused(level):
-    done = run("import ssnmf_fast", SSNMF_FAST_ISA=level)
+def test_unknown_level_is_refused():
+    done = run("import ssnmf_fast", SSNMF_FAST_ISA="v9")
     assert done.returncode != 0
-    assert f"SSNMF_FAST_ISA='{level}' cannot be used" in done.stderr
+    assert "SSNMF_FAST_ISA='v9' cannot be used" in done.stderr
     assert "Available here: base" in done.stderr
-
-
-def test_import_does_not_import_scikit_learn():
-    code = "import sys, ssnmf_fast; assert 'sklearn' not in sys.modules; ssnmf_fast.NMF"
-    assert run(code).returncode == 0
 
 
 def test_interrupt_stops_a_long_fit_at_once():

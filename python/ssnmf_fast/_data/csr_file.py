@@ -164,10 +164,10 @@ def _equal_blocks(indptr: Array, entries: int) -> list[slice]:
 
 
 def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28) -> CsrFile:
-    """Open a sparse matrix in a file, to be fitted without ever being in memory as a whole.
+    """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 
-    The result is taken by :func:`factorize`, :func:`represent` and the estimators in place of X.
-    They read it once in every iteration, block by block, and check what they read: a file that
+    The result can be passed to :func:`factorize`, :func:`represent` and the estimators in place of
+    X.  They read it once in every iteration, block by block, and check what they read: a file that
     changes meanwhile stops them with a ValueError.
 
     Parameters
@@ -188,8 +188,8 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     Raises
     ------
     ValueError, TypeError
-        If it is no such matrix, is compressed, is not sorted, or has entries that are negative,
-        infinite or NaN; all of it is read once to see.
+        If it is not such a matrix, is compressed, is not sorted, or has entries that are negative,
+        infinite or NaN.  The whole file is read once to check this.
     FileNotFoundError
         If a file is missing.
 

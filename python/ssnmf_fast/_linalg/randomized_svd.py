@@ -83,12 +83,12 @@ def randomized_svd(
     n_oversamples : int
         Columns of the sketch beyond r, at least 0.
     n_power : int
-        Steps with X^T X, at least 0; more of them sharpen the result where singular values decay
-        slowly.
+        Number of steps with X^T X, at least 0; more steps improve the accuracy if singular values
+        decay slowly.
     random_state : None, int, Generator or RandomState
         Seed of the sketch.
     n_threads : int, optional
-        Number of threads; None takes what the machine grants.
+        Number of threads; None uses all cores that are available to the process.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def randomized_svd(
     Raises
     ------
     ValueError, TypeError
-        For bad input; the message names the argument and how to mend it.
+        For invalid input; the message names the argument and how to correct it.
 
     References
     ----------

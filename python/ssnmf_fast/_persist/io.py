@@ -65,7 +65,7 @@ def save(model: Any, path: Names) -> None:
     Parameters
     ----------
     model : Factorization, Completion or fitted estimator
-        What to save; the observed entries of a completion are left out.
+        What to save; the observed entries of a completion are not saved.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
 
@@ -79,7 +79,7 @@ def save(model: Any, path: Names) -> None:
     Notes
     -----
     Parameters that cannot be stored as text (a `callback`, an `init` of arrays, a `random_state`
-    that is an object) are left out: the loaded model has the defaults in their place.
+    that is an object) are not saved: the loaded model has their default values.
 
     Examples
     --------

@@ -50,7 +50,7 @@ def add_id(parser: Any) -> None:
     parser.add_argument(
         "--id",
         metavar="COLUMN",
-        help="column of DATA that stands beside every prediction (default: id, if there is one)",
+        help="column of DATA to write next to every prediction (default: id, if there is one)",
     )
 
 
@@ -59,7 +59,7 @@ def add_text(group: Any) -> None:
     group.add_argument("--text", metavar="COLUMN", help="column with the text (default: text)")
     group.add_argument("--max-features", type=positive, default=5000, help=DEFAULT)
     group.add_argument(
-        "--min-df", type=positive, default=2, help=f"documents that a term must be in; {DEFAULT}"
+        "--min-df", type=positive, default=2, help=f"least number of documents of a term; {DEFAULT}"
     )
     group.add_argument(
         "--max-df", type=fraction, default=0.7, help=f"largest share of documents; {DEFAULT}"
@@ -89,8 +89,8 @@ def add_text(group: Any) -> None:
     group.add_argument(
         "--keep-entities",
         action="store_true",
-        help="read HTML entities such as &quot; and &#39; as they stand, rather than as the "
-        "characters that they mean",
+        help="keep HTML entities such as &quot; and &#39; instead of replacing them by their "
+        "characters",
     )
 
 
@@ -124,5 +124,5 @@ def add_safe_csv(parser: Any) -> None:
 def add_threads(parser: Any) -> None:
     """Add the number of threads."""
     parser.add_argument(
-        "--threads", type=positive, help="number of threads (default: what the machine grants)"
+        "--threads", type=positive, help="number of threads (default: all available cores)"
     )

@@ -99,7 +99,7 @@ def _add_fit(commands: Any) -> None:
         "--label-separator",
         type=separator,
         metavar="TEXT",
-        help=f"what stands between the labels of a sample that has several, as ';' in a;b "
+        help=f"separator of several labels of a sample, such as ';' in a;b "
         f"({_users('label_separator')})",
     )
     parser.add_argument(
@@ -135,8 +135,12 @@ def _add_model(group: Any) -> None:
         metavar="MODEL",
         help="one of the models below (default: ssnmf, or nmf without --labels)",
     )
-    group.add_argument("--reconstruction", choices=_LOSSES, help="loss of the data, over --model")
-    group.add_argument("--supervision", choices=_LOSSES, help="loss of the labels, over --model")
+    group.add_argument(
+        "--reconstruction", choices=_LOSSES, help="loss of the data, instead of that of --model"
+    )
+    group.add_argument(
+        "--supervision", choices=_LOSSES, help="loss of the labels, instead of that of --model"
+    )
     group.add_argument(
         "--supervision-weight",
         type=weight("balanced", "auto", infinite=True),
@@ -150,14 +154,14 @@ def _add_model(group: Any) -> None:
         "--self-training",
         type=rounds,
         metavar="ROUNDS",
-        help="rounds in which the surest predictions become labels of small weight, or auto "
+        help="rounds in which the most certain predictions become labels of small weight, or auto "
         f"(default: auto; {_users('self_training')})",
     )
     group.add_argument(
         "--readout",
         choices=("logistic", "refit", "joint"),
-        help="what predicts: logistic regression on the topics of a sample and on its features, "
-        "the topics' own readings of the classes fitted anew, or those of the factorisation "
+        help="how to predict: logistic regression on the topics of a sample and on its features, "
+        "the matrix B fitted again without labels, or the B of the factorisation "
         f"(default: logistic; {_users('readout')})",
     )
     group.add_argument("--max-iter", type=natural, help="default: 100; ssnmf, Bayesian models 200")
@@ -179,7 +183,7 @@ def _add_model(group: Any) -> None:
     group.add_argument(
         "--learning-curve",
         action="store_true",
-        help="also say how accurate fits with fewer labels are: five more fits",
+        help="also report the accuracy of fits with fewer labels: five more fits",
     )
     _add_special(group)
 
@@ -190,7 +194,7 @@ def _add_special(group: Any) -> None:
         "--free-topics",
         type=natural,
         metavar="NUMBER",
-        help=f"topics beyond those that labels name (default: 0; {_users('free_topics')})",
+        help=f"topics in addition to those of the labels (default: 0; {_users('free_topics')})",
     )
     group.add_argument(
         "--labelled-weight",
@@ -217,7 +221,7 @@ def _add_special(group: Any) -> None:
         "--a-lambda",
         type=positive_number,
         metavar="NUMBER",
-        help="shape of the prior of the rates that a class gives topics: steers how few topics "
+        help="shape of the prior of the rates that a class gives topics: controls how few topics "
         f"a class uses ({_users('a_lambda')})",
     )
 
@@ -250,7 +254,9 @@ def _add_predict(commands: Any) -> None:
         help="file for the result (.csv, .tsv, .json, .jsonl), or - for standard output",
     )
     parser.add_argument(
-        "--out-format", choices=KINDS, help="over the ending of --out (default for -: csv)"
+        "--out-format",
+        choices=KINDS,
+        help="format, if not that of the ending of --out (default for -: csv)",
     )
     add_safe_csv(parser)
     parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")

@@ -40,7 +40,7 @@ def add_complete(commands: Any) -> None:
     group.add_argument(
         "--duplicates",
         choices=DUPLICATES,
-        help="several ratings of an item by one user: an error, or take their mean, the first or "
+        help="several ratings of an item by one user: an error, or use their mean, the first or "
         "the last (default: error)",
     )
     group.add_argument("--top", type=positive, help="items recommended to a user (default: 10)")
@@ -61,8 +61,8 @@ def _add_completion(group: Any) -> None:
     exactness.add_argument(
         "--noisy",
         action="store_true",
-        help="shrink the model as far as held-out entries ask for; for ratings along with means "
-        "of users and items (default for ratings)",
+        help="choose the shrinkage on held-out entries; for ratings, fit means of users and items "
+        "too (default for ratings)",
     )
     group.add_argument("--rank", type=positive, help="default: chosen from the data")
     group.add_argument("--method", choices=METHODS, default="auto", help=DEFAULT)
@@ -73,7 +73,7 @@ def _add_completion(group: Any) -> None:
         "--test-size",
         type=fraction,
         default=0.1,
-        help=f"share of the entries held out to tell the error, 0 for none; {DEFAULT}",
+        help=f"share of the entries held out to estimate the error, 0 for none; {DEFAULT}",
     )
 
 

@@ -48,7 +48,7 @@ def complete(
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
-    The observed entries may depend on their values: in structured problems those that are missing
+    Whether an entry is observed may depend on its value: in structured problems, missing entries
     tend to be zero (or `fill_value`).
 
     Parameters
@@ -62,8 +62,9 @@ def complete(
     shape : tuple of int, optional
         (n, m), for triplets; by default just large enough.
     method : str
-        "auto": MatrixIRLS [2]_ with two weights of ours on missing entries, which draw them to zero
-        and keep them from being negative; the most accurate on hard problems, and the default.
+        "auto": MatrixIRLS [2]_ with two additional weights on missing entries, which draw them to
+        zero and keep them from being negative; the most accurate method on hard problems, and the
+        default.
         "sirls", "structured-sirls": gradient steps on the smoothed Schatten-p function, the latter
         with steps towards sparsity of the missing entries [1]_ (2.2.3, Algorithm 2).
         "irls", "structured-irls": the weighted least-squares problems solved exactly
@@ -72,13 +73,13 @@ def complete(
         "nnm", "structured-nnm": nuclear norm minimisation ([1]_ (2.2), (2.7)) by ADMM, for small
         matrices; n x m arrays.
     rank : int, optional
-        Rank r; the nuclear norm methods find their own and take none.  None estimates it: by the
-        number of singular values above a hundredth of the largest while the regulariser falls (for
-        "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is "validate", by the
-        error at held-out entries.
+        Rank r; the nuclear norm methods determine it themselves and do not take it.  None estimates
+        it: by the number of singular values above a hundredth of the largest while the regulariser
+        falls (for "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is
+        "validate", by the error at held-out entries.
     p : float, 0 to 1, optional
         Exponent of the Schatten function; by default 1, and 0 (log-determinant) for "auto", which
-        knows no other unless `gamma_min` is given.
+        takes no other value unless `gamma_min` is given.
     q : float, 0 to 1, optional
         Exponent of the sparsity of missing entries, for "structured-sirls" and "structured-irls";
         by default 1.
@@ -95,19 +96,19 @@ def complete(
     missing_norm : {"l1", "l2"}, optional
         Norm of the missing entries in "structured-nnm"; by default "l1".
     gamma_min : float or "validate", optional
-        Where the regulariser stops, relative to the squared spectral norm of the observed entries.
-        None lets it vanish, for exact data.  For noisy data a larger one keeps the model from
+        Smallest regulariser, relative to the squared spectral norm of the observed entries.  None
+        lets it vanish, for exact data.  For noisy data, a larger value prevents the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
         The methods "auto", "sirls" and "irls" then go through levels of the regulariser with
         solutions of (2.6) ("sirls": gradient steps), without `sparsity` and `init`.
     biases : bool
-        Whether to fit means of rows and columns along with the low-rank part (ratings, tables).
+        Whether to fit means of rows and columns together with the low-rank part (ratings, tables).
         Needs `gamma_min` and method "auto", "sirls" or "irls".
     fill_value : float
-        What missing entries tend to.
+        Value that missing entries tend to.
     nonnegative : bool, optional
-        Whether completed entries are at least 0.  None: for "auto" without `gamma_min` it is so if
-        no observed entry is negative, else not.
+        Whether completed entries are at least 0.  None means True for "auto" without `gamma_min` if
+        no observed entry is negative, and otherwise False.
     init : Completion or (left, right), optional
         Warm start: a completion, or factors (n, r) and (r, m) of M - fill_value.
     max_iter : int, optional
@@ -119,13 +120,14 @@ def complete(
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
     n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+        Number of threads; it does not change the result.  None uses all cores that are available to
+        the process.
     callback : callable, optional
         Called with a :class:`CompletionState` after every check, those of the search of
-        ``gamma_min="validate"`` included.  Returning True stops everything; the completion is then
-        what the fit in hand has reached, during the search one that saw nine tenths of the entries.
+        ``gamma_min="validate"`` included.  Returning True stops everything; the result is then that
+        of the current fit, which during the search uses nine tenths of the entries.
     verbose : int
-        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
+        1 shows progress on standard error: a bar on a terminal, otherwise lines.
 
     Returns
     -------
@@ -134,7 +136,7 @@ def complete(
     Warns
     -----
     UserWarning
-        If a row or a column has no observed entry; only `fill_value` (or biases) is known of it.
+        If a row or a column has no observed entry; its values are then `fill_value` (or biases).
 
     Raises
     ------

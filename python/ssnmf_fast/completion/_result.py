@@ -77,7 +77,7 @@ class Completion:
     gamma : float
         The last regulariser, relative to scale^2.
     history : list of CompletionState
-        What every check saw.
+        The state at every check.
     n_iter : int
         Number of outer iterations.
     converged : bool
@@ -88,9 +88,9 @@ class Completion:
         The observed entries; None in a loaded completion.
     iterate : ndarray, shape (n, m), or None
         With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
-        entries as they were.  Its missing entries have weights of their own, so that it is not of
-        low rank; ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None
-        with other methods, whose iterate is ``to_dense(keep_observed=True)``, and in a loaded
+        entries as they were.  Its missing entries have their own weights, so it is not of low rank;
+        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None with
+        other methods, whose iterate is ``to_dense(keep_observed=True)``, and in a loaded
         completion.
     """
 

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 def micro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float:
     """Return the share of samples whose class is predicted: micro-averaged accuracy.
 
-    Correct predictions over all samples, of all classes together ([1]_, section 3.3).
+    This is the number of correct predictions divided by the number of samples ([1]_, section 3.3).
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def micro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float
     Raises
     ------
     TypeError
-        For labels of mixed kinds, or text in one of the vectors and numbers in the other.
+        If labels are of mixed kinds, or text in one of the vectors and numbers in the other.
     ValueError
-        For vectors of different lengths, a missing prediction, or no labelled sample.
+        If the vectors have different lengths, a prediction is missing, or no sample is labelled.
 
     See Also
     --------
@@ -61,8 +61,8 @@ def micro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float
 def macro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float:
     """Return the mean over the classes of the share predicted: macro-averaged accuracy.
 
-    The accuracy on the samples of each class by itself, averaged over the classes of `y_true`
-    ([1]_, section 3.3), so that small classes weigh as much as large ones.
+    This is the accuracy within each class, averaged over the classes of `y_true` ([1]_, section
+    3.3), so small and large classes have the same weight.
 
     Parameters
     ----------

@@ -27,8 +27,8 @@ class ClusteringScore:
     per_topic : ndarray of float64, shape (r,)
         Score of every topic.
     classes : ndarray, shape (r,)
-        The true class each topic stands for best: a label, or a column of memberships.  The first
-        of equally good ones, also where the score is 0.
+        The true class that each topic matches best: a label, or a column of memberships.  Of
+        equally good classes it is the first, also if the score is 0.
     """
 
     score: float
@@ -57,9 +57,9 @@ def clustering_score(
         True class of every sample (text or integers), or memberships M, at least 0, with one
         column for each of two or more classes.
     assignment : {"hard", "soft"}
-        "hard": a sample belongs to its largest topic alone, the first of equal ones.  "soft": it
-        belongs to all topics by its shares, the row of S divided by its sum.  A sample whose row
-        is zero belongs to no topic, and still counts as a member of its class.
+        "hard": a sample belongs only to its largest topic, the first of equal ones.  "soft": it
+        belongs to all topics by its shares, the row of S divided by its sum.  A sample whose row is
+        zero belongs to no topic, and still counts as a member of its class.
     unlabelled : "auto", None or a label
         What marks an unlabelled sample in a vector of labels, besides None and NaN, which always
         do.  "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a
@@ -74,16 +74,16 @@ def clustering_score(
     Raises
     ------
     TypeError
-        For values that are no numbers, or labels of mixed kinds.
+        If values are not numbers, or labels are of mixed kinds.
     ValueError
-        For shapes that do not fit, negative or missing entries, no labelled sample, or an unknown
-        assignment.
+        If shapes do not match, entries are negative or missing, no sample is labelled, or the
+        assignment is unknown.
 
     Notes
     -----
-    One class may be the best of several topics.  A class without members scores 0.  With hard
-    assignment a single topic that takes every sample scores 1, the others 0: the mean rewards
-    topics that share out the classes.
+    One class may be the best for several topics.  A class without members scores 0.  With hard
+    assignment, a single topic that contains every sample scores 1 and the others 0; the mean is
+    highest if each topic holds one class.
 
     References
     ----------

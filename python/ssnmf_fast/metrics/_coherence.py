@@ -54,13 +54,13 @@ def topic_coherence(
     Parameters
     ----------
     X : array_like or sparse, shape (n, m)
-        Documents and terms, at least 0; what is above 0 occurs.  The fitted data, or, for a test
-        that does not favour the fit, other documents of the same vocabulary.
+        Documents and terms, at least 0; a term occurs in a document if its entry is above 0.  Use
+        the fitted data or, for an unbiased score, other documents with the same vocabulary.
     components : array_like or sparse, shape (r, m), optional
-        Dictionary, at least 0, whose terms of the largest weight are taken.
+        Dictionary, at least 0; the terms of largest weight are used.
     terms : sequence of sequences of int, optional
-        The terms of every topic themselves, columns of X in falling order; give these or
-        `components`.  Two or more different ones in each topic.
+        The terms of every topic as columns of X, in decreasing order of weight; give either these
+        or `components`.  Each topic has two or more different terms.
     n_terms : int
         Number of terms taken from each row of `components`, at least 2.  Terms of weight 0 are not
         taken.
@@ -76,17 +76,17 @@ def topic_coherence(
     Raises
     ------
     TypeError
-        For values that are no numbers, terms that are no integers, or neither or both of
-        `components` and `terms`.
+        If values are not numbers, terms are not integers, or neither or both of `components` and
+        `terms` are given.
     ValueError
-        For shapes that do not fit, negative or missing entries, terms out of range or repeated, a
-        topic with fewer than two terms, an unknown measure, or, for "umass", a term other than the
-        topic's last that occurs in no document.
+        If shapes do not match, entries are negative or missing, terms are out of range or repeated,
+        a topic has fewer than two terms, the measure is unknown, or, for "umass", a term other than
+        the last of its topic occurs in no document.
 
     Notes
     -----
-    UMass is a sum, as in its paper, and so grows in size with the number of terms; some programs
-    give the mean, the sum over M (M - 1) / 2 for M terms.
+    UMass is a sum, as in its paper, so its size grows with the number of terms; some programs
+    return the mean, which is the sum divided by M (M - 1) / 2 for M terms.
 
     References
     ----------

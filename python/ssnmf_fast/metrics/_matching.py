@@ -75,8 +75,8 @@ def jaccard_similarity(
         "columns": every topic's weights sum to 1.  "none": as given.  Rows and columns of
         zeros stay.
     unlabelled : "auto", None or a label
-        As in :func:`clustering_score`.  A row of zeros in a true matrix is no missing label: it
-        says that the sample has none of the topics, and it counts.
+        As in :func:`clustering_score`.  A row of zeros in a true matrix is not a missing label: it
+        means that the sample has none of the topics, and it is included.
 
     Returns
     -------
@@ -91,11 +91,11 @@ def jaccard_similarity(
     Notes
     -----
     The paper compares S with labels of 0 and 1 and does not say how S is scaled.  By default both
-    become what a topic model gives, a distribution of topics for each sample, so that long and
-    short samples count alike.  The scale of a factorisation's topics is arbitrary; to make a
-    topic's weight the amount of data it explains, pass ``S * A.sum(axis=1)``.
+    are normalised to a distribution of topics for each sample, as in a topic model, so long and
+    short samples have the same weight.  The scale of a factorisation's topics is arbitrary; to make
+    a topic's weight the amount of data it explains, pass ``S * A.sum(axis=1)``.
 
-    The work is one minimum for each nonzero of the truth and each topic, in blocks of rows.
+    The cost is one minimum for each nonzero entry of the truth and each topic, in blocks of rows.
 
     References
     ----------

@@ -112,9 +112,10 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
     Raises
     ------
     TypeError
-        For values that are no numbers, or labels of mixed kinds.
+        If values are not numbers, or labels are of mixed kinds.
     ValueError
-        For shapes that do not fit, negative or missing entries, or fewer than two classes.
+        If shapes do not match, entries are negative or missing, or there are fewer than two
+        classes.
 
     Notes
     -----

@@ -70,7 +70,7 @@ def recovery_grid(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------

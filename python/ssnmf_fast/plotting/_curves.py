@@ -69,7 +69,7 @@ def score_curves(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------

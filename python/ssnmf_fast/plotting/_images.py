@@ -68,14 +68,14 @@ def image_grid(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
     ValueError
-        For numbers that are negative or not finite, or arguments that do not fit.
+        If numbers are negative or not finite, or arguments do not match.
     TypeError
-        For what is not an array of real numbers.
+        If an argument is not an array of real numbers.
     MissingPackageError
         If matplotlib is not installed.
 

@@ -37,10 +37,10 @@ def objective_curve(
     Parameters
     ----------
     fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
-        What has `objective` or `objective_`, or the pairs themselves; a dict gives a name and a
-        colour to every fit.  Values may have any sign.
+        Objects with `objective` or `objective_`, or the pairs themselves; a dict gives every fit a
+        name and a colour.  Values may have any sign.
     label : str
-        Name of the vertical axis; "lower bound", for example, for what rises.
+        Name of the vertical axis, for example "lower bound".
     title : str, optional
         Text above the curves.
     ax : matplotlib.axes.Axes, optional
@@ -49,7 +49,7 @@ def objective_curve(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -62,9 +62,9 @@ def objective_curve(
 
     Notes
     -----
-    The first value is left outside where it would flatten all that follows: where it is further
-    from the others than four times their range.  A text at the border then says what it is.  The
-    scale is logarithmic where the values that are shown are above 0 and span a factor of more than
+    The first value is not drawn if it would flatten the rest of the curve, that is, if it is
+    further from the others than four times their range.  A text at the border then gives the value.
+    The scale is logarithmic if the values that are drawn are above 0 and span a factor of more than
     10.
 
     Examples

@@ -61,7 +61,7 @@ def representation_map(
     """Draw the representation of all samples, sorted by class: samples in rows, topics in columns.
 
     Every sample is divided by its sum, so that colours are shares of the topics in it.  Within a
-    class, samples of the same largest topic are neighbours.
+    class, samples with the same largest topic are next to each other.
 
     Parameters
     ----------
@@ -74,13 +74,14 @@ def representation_map(
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
     sort : bool
-        Whether topics of the same largest class are made neighbours, in the order of the classes.
+        Whether to put topics with the same largest class next to each other, in the order of the
+        classes.
     max_rows : int, at least 1
-        Where there are more samples than this, rows are means of several samples of a class;
-        every class has a row at least.
+        If there are more samples than this, rows are means of several samples of a class; every
+        class has at least one row.
     darkest : float, above 0 to 1, optional
-        Share of the darkest colour, for maps that are to be compared; larger ones look the same.
-        By default a round number that is not below any share.
+        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
+        colour.  By default a round number that no share exceeds.
     unlabelled : "auto", None or a label
         What marks a sample without a label, besides None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
@@ -92,22 +93,22 @@ def representation_map(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
     ValueError
-        For numbers that are negative or not finite, arrays or names that do not fit, several labels
-        for a sample, or where no sample has a label.
+        If numbers are negative or not finite, shapes or names do not match, a sample has several
+        labels, or no sample has a label.
     TypeError
-        For what is not an array of real numbers.
+        If an argument is not an array of real numbers.
     MissingPackageError
         If matplotlib is not installed.
 
     Notes
     -----
-    The height of a class is in proportion to its samples, unless a class would be too low to be
-    named: then all have that height, and what they share of the rest is in proportion.
+    The height of a class is proportional to its number of samples.  If a class would be too low for
+    its name, all classes get this height, and the rest is divided in proportion.
 
     Examples
     --------

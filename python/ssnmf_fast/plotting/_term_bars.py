@@ -29,21 +29,22 @@ def term_bars(
     common_scale: bool = False,
     title: str | None = None,
 ) -> Figure:
-    """Draw the terms of the largest weight of every topic: one page of small bar charts.
+    """Draw the terms of largest weight of every topic: one page of small bar charts.
 
     Parameters
     ----------
     topics : Topics
-        As from :meth:`ssnmf_fast.NMF.topics`; a slice of it draws some.  A class that
-        stands out in a topic (of at least 0.6 of it or, of four classes and more, twice its share
-        by chance, and 0.2) is named beside the number of the topic.
+        As from :meth:`ssnmf_fast.NMF.topics`; give a slice to draw some of them.  A class is named
+        next to the number of a topic if its share is at least 0.6 or, with four classes or more,
+        twice that of chance and 0.2.
     n_terms : int, at least 1
-        Bars of a topic, at most those that `topics` holds; terms of weight 0 have none.
+        Number of bars per topic, at most the number of terms in `topics`; terms of weight 0 have no
+        bar.
     columns : int, optional
-        Topics in a row of the page, at least 1; by default at most 5.
+        Number of topics in a row of the page, at least 1; by default at most 5.
     common_scale : bool
-        Whether the same length is the same weight in all topics.  Otherwise the longest bar of
-        every topic is its largest weight.
+        Whether bars of the same length have the same weight in all topics.  Otherwise the longest
+        bar of every topic is its largest weight.
     title : str, optional
         Text above the page.
 
@@ -55,9 +56,9 @@ def term_bars(
     Raises
     ------
     ValueError
-        For topics that are empty or whose weights are negative or not finite, or counts below 1.
+        If topics are empty, weights are negative or not finite, or counts are below 1.
     TypeError
-        If `topics` is no :class:`Topics`, or a count is no integer.
+        If `topics` is not a :class:`Topics`, or a count is not an integer.
     MissingPackageError
         If matplotlib is not installed.
 

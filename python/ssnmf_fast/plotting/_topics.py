@@ -46,35 +46,35 @@ def class_map(
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
-    """Draw which classes every topic speaks for: topics in rows, classes in columns.
+    """Draw which classes every topic stands for: topics in rows, classes in columns.
 
-    With `X` and `y` the map shows what the topics say of data: how much of a sample of each class a
-    topic explains on average, where the samples are represented without their labels.  Without
-    them it shows the same of the labelled samples of the fit, `class_shares_`.  Of B it is the
-    normalised classifier of [1]_, Figure 2: every row divided by its sum.
+    With `X` and `y`, the map shows how much of a sample of each class a topic explains on average;
+    the samples are represented without their labels.  Without them, it shows the same for the
+    labelled samples of the fit, `class_shares_`.  For the matrix B, it is the normalised classifier
+    of [1]_, Figure 2: every row is divided by its sum.
 
     Parameters
     ----------
     model : fitted estimator, or array_like, shape (r, k), >= 0
         An array is a matrix of topics over classes, such as `label_components_` of a classifier;
-        of an estimator its `class_shares_` are drawn unless there are `X` and `y` (or B, where it
-        has no shares, and expected weights for Bayesian models).  Rows of zeros are legal.
+        for an estimator, its `class_shares_` are drawn unless `X` and `y` are given (or B, if it
+        has no shares, and expected weights for Bayesian models).  Rows of zeros are allowed.
     classes : sequence, length k, optional
         Names of the classes, such as `classes_`; by default those of the estimator or, in sorted
         order, those in `y`, or else their numbers.
     X : array_like or sparse, shape (n, m), optional
-        Samples, best such that the fit has not seen.
+        Samples; it is best to use samples that the fit has not seen.
     y : array_like, shape (n,) or (n, k), optional
         Their classes, or an indicator matrix of several labels: as in :func:`label_map`.
     topics : Topics or sequence of str, length r, optional
         Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
         By default their numbers.
     sort : bool
-        Whether topics of the same largest class are made neighbours, in the order of the classes;
-        topics without any class come last.  Otherwise the order of the rows is kept.
+        Whether to put topics with the same largest class next to each other, in the order of the
+        classes, and topics without any class last.  Otherwise the order of the rows is kept.
     darkest : float, above 0 to 1, optional
-        Share of the darkest colour, for maps that are to be compared; larger ones look the same.
-        By default a round number that is not below any share.
+        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
+        colour.  By default a round number that no share exceeds.
     unlabelled : "auto", None or a label
         What marks a sample without a label in `y` (n,), besides None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
@@ -86,27 +86,27 @@ def class_map(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
     ValueError
-        For numbers that are negative or not finite, names that do not fit, `X` without `y`, or an
-        estimator that has no matrix over classes, where they are not given.
+        If numbers are negative or not finite, names do not match, `X` is given without `y`, or
+        neither is given and the estimator has no matrix over classes.
     TypeError
-        For what is neither an estimator nor an array of real numbers.
+        If the argument is neither an estimator nor an array of real numbers.
     MissingPackageError
         If matplotlib is not installed.
 
     Notes
     -----
-    B tells what the fit made of labels that it saw, and a heavy weight of these makes it nearly 0
-    or 1 everywhere, whether or not the topics tell the classes of new samples apart.
+    B shows how the model fitted the given labels.  A large weight of the labels makes it nearly 0
+    or 1 everywhere, whether or not the topics separate the classes of new samples.
 
-    From data, how much of a sample a topic explains is its weight in ``model.transform(X)`` times
-    the sum of its row of A; every sample is divided by its sum.  The means over the classes are
-    divided by their sum, so that a class of few samples counts like one of many.  A sample of
-    several labels counts for each in equal parts.
+    For data, the amount of a sample that a topic explains is its weight in ``model.transform(X)``
+    times the sum of its row of A; every sample is divided by its sum.  The means over the classes
+    are divided by their sum, so small and large classes have the same influence.  A sample with
+    several labels counts for each of them in equal parts.
 
     References
     ----------
@@ -179,11 +179,11 @@ def label_map(
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
-    """Draw in the samples of which labels every topic occurs, with the sparsity of the pattern.
+    """Draw the weights of every topic in the samples of each label, with their sparsity.
 
-    The maps of [1]_, Figures 4 and 5: the weights of a topic are summed over the samples of each
-    label (13); the darker, the more.  In the title are the sparsities (12) of `S` and of these
-    sums, from 0 (all entries are equal) to 1 (all but one are zero).
+    These are the maps of [1]_, Figures 4 and 5: the weights of a topic are summed over the samples
+    of each label (13), and larger sums are darker.  The title has the sparsities (12) of `S` and of
+    these sums, from 0 (all entries are equal) to 1 (all but one are zero).
 
     Parameters
     ----------
@@ -201,10 +201,10 @@ def label_map(
         What a sum is divided by: the total of its topic (rows sum to 1), the total of its label
         (columns sum to 1), or the largest sum of all.
     sort : bool
-        Whether topics of the same largest label are made neighbours.
+        Whether to put topics with the same largest label next to each other.
     darkest : float, above 0 to 1, optional
-        Share of the darkest colour, for maps that are to be compared; larger ones look the same.
-        By default a round number that is not below any share.
+        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
+        colour.  By default a round number that no share exceeds.
     unlabelled : "auto", None or a label
         What marks a sample without a label in `y` (n,), besides None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
@@ -216,15 +216,15 @@ def label_map(
     Returns
     -------
     matplotlib.figure.Figure
-        That of `ax`, if it is given.
+        The figure of `ax`, if it is given.
 
     Raises
     ------
     ValueError
-        For numbers that are negative or not finite, arrays or names that do not fit, or where no
-        sample has a label.
+        If numbers are negative or not finite, shapes or names do not match, or no sample has a
+        label.
     TypeError
-        For what is not an array of real numbers.
+        If an argument is not an array of real numbers.
     MissingPackageError
         If matplotlib is not installed.
 
