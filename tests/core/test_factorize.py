@@ -155,6 +155,7 @@ def test_sparse_equals_dense():
         np.testing.assert_allclose(a.A, b.A, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(0)
     X, Y = data(rng, (3000, 400), np.float64, density=0.05), np.eye(3)[rng.integers(0, 3, 3000)]
