@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores: with threads of their own besides, small fits take many times as
-    # long.  Read when the libraries are loaded; `n_threads` of a test goes before it.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
 
 import pytest
 import scipy

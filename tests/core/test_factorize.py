@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from levels import IS_REFERENCE
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf
@@ -88,14 +89,14 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, one_run=False, i
     assert max(np.diff(values)) <= slack
 
 
-@settings(max_examples=1000)
+@settings(max_examples=40 if IS_REFERENCE else 1000)
 @given(**RANDOM_PROBLEMS)
 @example(np.float32, ("kullback-leibler", "frobenius"), "missing", "sparse", 221)
 def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed)
 
 
-@settings(max_examples=400)
+@settings(max_examples=40 if IS_REFERENCE else 400)
 @given(**RANDOM_PROBLEMS)
 def test_hals_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "hals", seed)
@@ -155,6 +156,7 @@ def test_sparse_equals_dense():
         np.testing.assert_allclose(a.A, b.A, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(0)
     X, Y = data(rng, (3000, 400), np.float64, density=0.05), np.eye(3)[rng.integers(0, 3, 3000)]

@@ -98,6 +98,7 @@ def test_nmf_alpha_without_weight_is_nmf():
     np.testing.assert_allclose(fit.A, plain.A, rtol=1e-12)
 
 
+@pytest.mark.compiled("plain NumPy has no threads")
 def test_nmf_alpha_is_the_same_for_any_number_of_threads():
     rng = np.random.default_rng(0)
     X = sp.random_array((3000, 400), density=0.05, rng=rng, format="csr")

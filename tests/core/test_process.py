@@ -43,6 +43,7 @@ def run(code, *arguments, **environment):
     )
 
 
+@pytest.mark.compiled("every level, the reference too, is forced here in any case")
 def test_forced_levels_agree(tmp_path):
     results = []
     for level in [*AVAILABLE, "reference"]:
