@@ -238,9 +238,11 @@ def randomized_svd(rng: Any) -> Call:
     def complaints(results: Results) -> list[str]:
         found = outside.finite(results)
         true = np.linalg.svd(dense, compute_uv=False)[:rank]
-        slack = 1e-4 if dtype == np.float64 else 1e-3
+        # The sketch has 10 columns more; a smaller one finds no values that lie close together.
+        exact = 1e-4 if dtype == np.float64 else 1e-3
+        slack = exact if rank + 10 >= min(dense.shape) else 0.3
         top = max(true[0], np.finfo(np.float64).tiny)
-        if not found and np.abs(results["s"] - true).max() > max(slack, 0.3 * (rank > 3)) * top:
+        if not found and np.abs(results["s"] - true).max() > slack * top:
             found.append(f"singular values {results['s']}, outside {true}")
         return found
 

@@ -160,3 +160,14 @@ def test_least_squares_of_small_and_empty_data(shape, fill):
     assert np.isfinite(fit.A).all()
     fit = the_start(np.full(shape, fill), S_support=np.zeros((shape[0], 5)))
     assert not fit.S.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_a_start_for_data_of_zeros_is_finite(loss, dtype):
+    X, Y = np.zeros((1, 15), dtype), np.array([[1, 0, 0]], dtype)
+    options = {"reconstruction": loss, "init": "least-squares", "solver": "mm", "random_state": 761}
+    fit = sf.factorize(X, Y, n_components=4, max_iter=10, supervision_weight=30, tol=0, **options)
+    values = np.array([value for _, value in fit.objective])
+    assert np.isfinite(values).all()
+    assert values[-1] <= values[0]

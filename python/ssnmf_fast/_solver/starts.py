@@ -125,6 +125,8 @@ def _least_squares(
     data = build_term(_roots(X), X_weights, FROBENIUS, "X", threads)
     S, A = _uniform(data, rank, rng)
     S = _within(S, support)
+    if not data.entries.total() > 0:
+        return S**2, A**2  # there is nothing to fit
     factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
     problem = Problem(factors, [Relation(("S", "A"), data)], kept)
@@ -132,7 +134,7 @@ def _least_squares(
     minimise(steps, max_iter=n, tol=0, check_every=n)
     squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
     if not all(F.mean() > 0 for F in squares):
-        return S**2, A**2  # there was nothing to fit
+        return S**2, A**2  # nothing was left of the fit
     S, A = (np.maximum(F, _FILLER * F.mean()) for F in squares)
     return (S if support is None else S * support), A.T
 
