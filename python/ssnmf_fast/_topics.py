@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from ._common.arrays import Array
 from ._data.checks import check_integer
-
-Array = npt.NDArray[Any]
 
 __all__ = ["Topic", "Topics", "amounts", "class_means", "make_topics"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._backend.layout import padded
+from ._common.arrays import Array
 from ._common.random import generator
 from ._data.checks import check_factor, check_integer, check_real
 from ._data.csr_file import check_data
@@ -30,8 +30,6 @@ from ._solver.relations import Relation
 from ._solver.result import FitLoop
 from ._solver.terms import Term
 from ._solver.weights import build_term
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

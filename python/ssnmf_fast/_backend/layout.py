@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .dispatch import kernels
-
-Array = npt.NDArray[Any]
 
 _CACHE_LINE = 64
 

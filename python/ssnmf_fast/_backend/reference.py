@@ -27,9 +27,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.optimize
 
+from .._common.arrays import Array
 from .reference_bayes import gamma_bound as gamma_bound
 from .reference_bayes import gamma_update as gamma_update
 from .reference_bayes import group_sums as group_sums
@@ -43,7 +43,6 @@ from .reference_completion import tall_qr as tall_qr
 from .reference_losses import beta_terms, power
 from .reference_losses import tiny as tiny
 
-Array = npt.NDArray[Any]
 Rule = Literal["mu", "mm"]
 
 LEVEL = "reference"

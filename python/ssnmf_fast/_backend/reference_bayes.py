@@ -17,13 +17,10 @@ rank
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln, psi
 
-Array = npt.NDArray[Any]
+from .._common.arrays import Array
 
 
 def _by_row(values: Array, groups: Array | None, n_rows: int) -> Array:

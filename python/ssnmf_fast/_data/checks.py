@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .csr import DUPLICATES
 from .sound import inspected_csr, native, require_real, sound_csr
-
-Array = npt.NDArray[Any]
 
 # Products of three factors with the data must not overflow.
 _LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .checks import check_real
 from .csr import with_values
-
-Array = npt.NDArray[Any]
 
 TYPICAL_COUNT = 2.0  # what the median entry of measured values counts as; see docs/bayesian.md
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
-
-Array = npt.NDArray[Any]
+from .._common.arrays import Array
 
 SORTED, UNSORTED, DUPLICATES, UNSOUND = range(4)
 

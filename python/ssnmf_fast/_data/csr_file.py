@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .checks import check_entries, check_integer, check_matrix
 from .csr import SORTED, column_ranges
 from .sound import inspected_csr
-
-Array = npt.NDArray[Any]
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _HEADERS = {

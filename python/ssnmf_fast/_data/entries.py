@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .csr import column_ranges, kernel_parts, transposed, transposed_panels
 
-Array = npt.NDArray[Any]
 Csr = tuple[Array, Array, Array]
 
 _ROWS_PER_CALL = 4096

@@ -10,13 +10,11 @@ from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .csr import UNSORTED, UNSOUND, structure
-
-Array = npt.NDArray[Any]
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}

@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .csr_file import CsrFile
 from .entries import Csr, Entries, SparseEntries, Target
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .csr import entry_rows
 from .entries import DenseEntries, Entries, SparseEntries, Target
-
-Array = npt.NDArray[Any]
 
 _CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one

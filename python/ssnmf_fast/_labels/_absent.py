@@ -12,11 +12,9 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.warn import warn_user
-
-Array = npt.NDArray[Any]
 
 
 def is_missing(value: Any) -> bool:

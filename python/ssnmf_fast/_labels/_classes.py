@@ -7,14 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.checks import as_array, unmasked_labels
 from ._absent import unlabelled_samples
-
-Array = npt.NDArray[Any]
 
 
 class ClassLabels:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import as_array
 from .._data.sound import sound_csr
 from ._classes import ClassLabels, no_labels
 from ._reals import target_numbers
-
-Array = npt.NDArray[Any]
 
 
 class Indicators:

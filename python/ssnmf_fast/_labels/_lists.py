@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from ._absent import is_missing
 from ._classes import ClassLabels
 from ._indicators import Indicators, names_array
-
-Array = npt.NDArray[Any]
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 

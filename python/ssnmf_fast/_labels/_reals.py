@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import as_array
 from .._data.sound import sound_csr
 from ._classes import no_labels
-
-Array = npt.NDArray[Any]
 
 
 class RealTargets:

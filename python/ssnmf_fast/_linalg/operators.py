@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.layout import aligned_zeros, is_padded, padded
+from .._common.arrays import Array
 from .._data.csr import column_ranges
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .tall import add_times, cross
-
-Array = npt.NDArray[Any]
 
 
 class Operator(Protocol):

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import kernels
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_matrix
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank
 from .tall import svd, times
-
-Array = npt.NDArray[Any]
 
 
 def sketch(n_rows: int, columns: int, dtype: Any, rng: np.random.Generator) -> Array:

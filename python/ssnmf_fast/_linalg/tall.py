@@ -5,16 +5,12 @@ BLAS would share them out among threads of its own, and wait for those longer th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from .._backend.dispatch import kernels
 from .._backend.layout import aligned_zeros
-
-Array = npt.NDArray[Any]
+from .._common.arrays import Array
 
 
 def cross(F: Array, G: Array, n_threads: int) -> Array:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._solver.beta_divergences import loss_named
 from .._solver.weights import as_weights
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_factor, check_integer, check_real, check_support
 from .._data.threads import resolve_threads
@@ -19,8 +19,6 @@ from .._solver.loop import State
 from .._solver.relations import value
 from .._solver.result import Factorization, FitLoop
 from .._solver.starts import start
-
-Array = npt.NDArray[Any]
 
 
 def factorize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.random import generator
@@ -17,8 +16,6 @@ from .._solver.relations import Relation
 from .._solver.result import Factorization, FitLoop
 from .._solver.starts import start
 from .._solver.weights import build_term
-
-Array = npt.NDArray[Any]
 
 
 def factorize_preserving(

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import kernels
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_real
 from .._data.csr_file import CsrFile
@@ -22,8 +22,6 @@ from .._solver.problem import Problem
 from .._solver.relations import Statistics
 from .._solver.starts import start
 from .._solver.terms import Term
-
-Array = npt.NDArray[Any]
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 

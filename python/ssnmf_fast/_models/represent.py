@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.layout import padded, padded_zeros
+from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.checks import check_factor, check_matrix, check_real
 from .._data.csr_file import check_data
@@ -15,8 +15,6 @@ from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.units import exponent_of, scaled
 from .._solver.weights import build_term
-
-Array = npt.NDArray[Any]
 
 _MAX_SWEEPS = 1000
 _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}

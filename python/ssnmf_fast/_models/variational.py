@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln, psi, xlogy
 
 from .._backend.dispatch import kernels
 from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_matrix
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
@@ -32,8 +32,6 @@ from .._solver.starts import start
 from .._solver.terms import Term
 from .._solver.weights import build_term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
-
-Array = npt.NDArray[Any]
 
 _ENTRIES_AT_ONCE = 1 << 16
 

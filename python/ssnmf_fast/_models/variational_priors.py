@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln, psi
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .._data.checks import check_real
-
-Array = npt.NDArray[Any]
 
 SHAPES = (1e-6, 1e6)  # range of given shapes
 SCALES = (1e-9, 1e9)  # and of given scales, means and rates

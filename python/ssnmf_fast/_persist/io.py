@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, check_parts
 from .._models.factorize import Factorization
@@ -25,7 +25,6 @@ from ..completion import Completion
 from ..completion._result import state_of
 from .packing import SCALARS, packed, unpacked
 
-Array = npt.NDArray[Any]
 Names = str | os.PathLike[str]
 
 FORMAT = "ssnmf_fast model"

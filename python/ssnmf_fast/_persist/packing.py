@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.sound import sound_csr
 from ..completion import CompletionState
-
-Array = npt.NDArray[Any]
 
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")

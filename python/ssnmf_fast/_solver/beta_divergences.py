@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .._data.csr import entry_rows, kernel_parts
 from .._data.entries import Csr, Entries, Target, block_slices, row_slices
 from .._data.weight_forms import WeightForm
@@ -24,8 +24,6 @@ from .losses import Loss, loss_named, register, register_numbers
 
 if TYPE_CHECKING:
     from .terms import Term
-
-Array = npt.NDArray[Any]
 
 
 class Frobenius(Loss):

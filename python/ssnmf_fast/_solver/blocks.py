@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import numpy.typing as npt
-
+from .._common.arrays import Array
 from .problem import Ahead, Problem, Solver
 from .relations import Relation, Statistics
-
-Array = npt.NDArray[Any]
 
 
 def problem_of(

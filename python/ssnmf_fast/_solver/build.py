@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._data.checks import check_matrix, check_option, check_real
 from .._data.csr_file import check_data
 from .beta_divergences import loss_named
@@ -17,8 +17,6 @@ from .relations import Relation, unreached, value
 from .terms import Term
 from .units import Units, exponent_of, scaled
 from .weights import build_term
-
-Array = npt.NDArray[Any]
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 

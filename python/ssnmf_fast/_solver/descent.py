@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .._data.entries import Entries, row_slices
 from .._data.weight_forms import Quadratic
-
-Array = npt.NDArray[Any]
 
 
 class Part(NamedTuple):

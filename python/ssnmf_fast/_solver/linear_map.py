@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.layout import aligned_zeros
+from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .terms import Term
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

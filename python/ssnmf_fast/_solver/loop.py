@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .problem import Problem, Solver
-
-Array = npt.NDArray[Any]
 
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)

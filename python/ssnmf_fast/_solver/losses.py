@@ -12,16 +12,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .._data.entries import Entries, Target
 from .._data.weight_forms import WeightForm
 
 if TYPE_CHECKING:
     from .terms import Term
-
-Array = npt.NDArray[Any]
 
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.dispatch import kernels
 from .._backend.layout import aligned_zeros
+from .._common.arrays import Array
 from .._data.entries import Target
 from .descent import Part, descend
 from .linear_map import MappedFactors
 from .losses import Loss, multiply
 from .relations import Relation, Side, Statistics, unreached, value
 
-Array = npt.NDArray[Any]
 Solver = Literal["auto", "mm", "mu", "hals"]
 SOLVERS = ("auto", "mm", "mu", "hals")
 Workspaces = dict[Loss, tuple[Array, Array]]

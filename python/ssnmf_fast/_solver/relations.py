@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy.typing as npt
-
+from .._common.arrays import Array
 from .descent import Part
 from .linear_map import LinearMap, MappedFactors
 from .losses import Loss
 from .terms import Term
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_real
 from .loop import Run, State, Steps, minimise, steps_of
 from .problem import SOLVERS, Problem, Solver
 from .progress import verbose_progress
 from .units import Units
 
-Array = npt.NDArray[Any]
 Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
 
 CHECK_EVERY = 10

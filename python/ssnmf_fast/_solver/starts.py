@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._data.checks import check_factor, check_option
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
@@ -21,7 +21,6 @@ from .relations import Relation
 from .terms import Term
 from .weights import build_term
 
-Array = npt.NDArray[Any]
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 _OVERSAMPLING = 10

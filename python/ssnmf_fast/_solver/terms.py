@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
@@ -26,8 +26,6 @@ from .._data.entries import (
 from .._data.streamed import StreamedEntries
 from .._data.weight_forms import Complement, Listed, Separable, WeightForm
 from .losses import Loss
-
-Array = npt.NDArray[Any]
 
 _FEW_MISSING = 0.5
 

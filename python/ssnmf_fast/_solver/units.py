@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import check_factor
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .losses import Loss
-
-Array = npt.NDArray[Any]
 
 # Binary orders of magnitude of the largest entry for which nothing needs to be done.
 _MIDDLE = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import (
     as_array,
     check_matrix,
@@ -25,8 +25,6 @@ from .._data.weight_forms import Listed
 from . import terms
 from .losses import Loss
 from .terms import Term
-
-Array = npt.NDArray[Any]
 
 
 class Weights(ABC):

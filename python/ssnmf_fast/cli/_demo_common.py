@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.optional import MissingPackageError
 from ._folder import Results
 from ._outputs import MODEL_NAME, print_files
 
-Array = npt.NDArray[Any]
 Files = list[tuple[str, str]]
 
 PARTS, TOPICS, _REPORT = "parts.png", "topics.csv", "report.html"

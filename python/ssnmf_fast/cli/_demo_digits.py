@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.optional import MissingPackageError
 from ._demo_common import (
     PARTS,
@@ -18,8 +18,6 @@ from ._demo_common import (
     print_outcome,
 )
 from ._folder import Results
-
-Array = npt.NDArray[Any]
 
 _HIDDEN_PIXELS = 0.1
 _HIDDEN_LABELS = 0.5

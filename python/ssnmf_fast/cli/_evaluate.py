@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.csr import entry_rows, without
 from ._completion_bar import completion_bar
 from ._errors import UsageError
 
-Array = npt.NDArray[Any]
 Errors = dict[str, dict[str, float]]
 
 MODEL, MEANS, MEAN = "model", "row and column means", "overall mean"

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._topics import amounts
 from ._sample_labels import SampleLabels
 
 __all__ = ["Fitted", "amounts", "predicted_labels", "weights_model"]
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels
-
-Array = npt.NDArray[Any]
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more

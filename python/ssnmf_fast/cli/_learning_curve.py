@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._judged import REGRESSION, SVC, features, simple_guesses, targets
 from ._models import Model
 from ._quality import Score, accuracy, f_score
 from ._sample_labels import SampleLabels
-
-Array = npt.NDArray[Any]
 
 _SIZES = 5
 _TEST_SHARE, _MOST_TESTED = 0.3, 1000

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ..report import Measure
 from ._fitted import Fitted
-
-Array = npt.NDArray[Any]
 
 _COHERENT_TERMS = 10
 

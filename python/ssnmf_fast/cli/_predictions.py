@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._fitted import Fitted, amounts, predicted_labels
 from ._folder import made
 from ._source import STANDARD
 
-Array = npt.NDArray[Any]
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 KINDS = ("csv", "tsv", "json", "jsonl")

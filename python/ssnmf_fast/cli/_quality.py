@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ..report import Measure
 from ._fitted import Fitted
 from ._judged import LARGEST, MODEL, REGRESSION, SVC, Judged
-
-Array = npt.NDArray[Any]
 
 _LEVEL = 0.95
 _QUANTILE = 1.96  # of the normal distribution, for that level

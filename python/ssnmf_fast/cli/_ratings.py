@@ -10,15 +10,14 @@ from itertools import chain
 from typing import Any, TextIO, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ._delimited import delimited_rows
 from ._errors import UsageError
 from ._read import delimiter_hint, json_rows, no_column
 from ._repeats import merged
 from ._source import Source, reporting
 
-Array = npt.NDArray[Any]
 Cells = tuple[Any, Any, Any]
 
 ROLES = ("user", "item", "rating")

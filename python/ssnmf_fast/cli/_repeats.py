@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ._errors import UsageError
-
-Array = npt.NDArray[Any]
 
 DUPLICATES = ("error", "mean", "first", "last")
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._labels import indicator_matrix, is_missing
 from ._errors import UsageError
 
-Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]
 

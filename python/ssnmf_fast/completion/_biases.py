@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.csr import entry_rows
-
-Array = npt.NDArray[Any]
 
 BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
 _BIAS_SWEEPS = 5

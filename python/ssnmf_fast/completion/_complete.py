@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_option, check_real
 from .._data.threads import resolve_threads
@@ -17,8 +17,6 @@ from ._methods import solve
 from ._options import METHODS, Options, refuse_unused
 from ._read import read_observed
 from ._result import Completion, CompletionState
-
-Array = npt.NDArray[Any]
 
 
 def complete(

@@ -7,15 +7,12 @@ Matrices are those of :mod:`ssnmf_fast.completion._observations`: scaled to spec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.reference_completion import shrunk
+from .._common.arrays import Array
 from ._schedule import Schedule
-
-Array = npt.NDArray[Any]
 
 
 def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:

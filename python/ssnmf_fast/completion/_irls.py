@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._linalg.operators import Operator
 from .._linalg.randomized_svd import leading_triplets, sketch
 from .._linalg.tall import add_times, cross, inner, square, times
 from ._observations import Observations
 from ._schedule import Schedule, damping, ridge
-
-Array = npt.NDArray[Any]
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1

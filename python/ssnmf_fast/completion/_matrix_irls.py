@@ -9,12 +9,11 @@ completed without a bias.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._linalg.operators import SparseOperator, SparsePlusLowRank
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from .._linalg.tall import square, svd, times
@@ -22,8 +21,6 @@ from ._irls import Check, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._sampling import MissingEntries
 from ._tangent import Curvature, Tangent, TangentSpace, Weighted, solve
-
-Array = npt.NDArray[Any]
 
 _OVERSAMPLING = 5
 _SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._data.csr import entry_rows
 from .._linalg.tall import square
 from ._dense_irls import StructuredIteration
@@ -21,8 +20,6 @@ from ._observations import Observations
 from ._options import Options
 from ._result import Completion, CompletionState
 from ._schedule import Schedule, Sparsity, sirls, structured
-
-Array = npt.NDArray[Any]
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
 _HARD = 0.8

@@ -11,18 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._data.csr import entry_rows, without
 from .._linalg.tall import square
 from ._biases import Biases
 from ._irls import Check, Iteration, Outcome, Progress, distance_squared
 from ._observations import Observations
 from ._schedule import Schedule, Sparsity
-
-Array = npt.NDArray[Any]
 
 FIRST_GAMMA = 4.0
 LAST_GAMMA = 1e-12

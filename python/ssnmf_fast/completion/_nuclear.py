@@ -6,18 +6,14 @@ the 2-norm of the missing entries.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from .._backend.layout import padded
+from .._common.arrays import Array
 from .._data.csr import entry_rows
 from .._linalg.tall import svd
 from ._irls import Check, Outcome, Progress
 from ._observations import Observations
-
-Array = npt.NDArray[Any]
 
 
 def run_nuclear(

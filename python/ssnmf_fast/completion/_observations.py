@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
+from .._common.arrays import Array
 from .._linalg.operators import (
     MappedLowRank,
     Operator,
@@ -21,7 +21,6 @@ from .._linalg.operators import (
 from .._linalg.randomized_svd import truncated_svd
 from .._linalg.tall import square
 
-Array = npt.NDArray[Any]
 Shrink = tuple[float, float, float, bool, float]
 
 IDENTITY: Shrink = (0.0, 1.0, 1.0, True, -np.inf)

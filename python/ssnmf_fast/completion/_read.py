@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.quiet import EMPTY_LINES, is_quiet
@@ -13,8 +12,6 @@ from .._common.warn import warn_user
 from .._data.checks import as_array, check_integer, check_matrix, unmasked
 from .._data.csr import DUPLICATES, listed, sample
 from .._data.sound import inspected_csr, sound, sound_csr
-
-Array = npt.NDArray[Any]
 
 
 def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_array:

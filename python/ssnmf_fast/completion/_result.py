@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.csr import entry_rows
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

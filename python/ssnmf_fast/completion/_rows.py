@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.layout import padded, padded_zeros
+from .._common.arrays import Array
 from .._data.threads import resolve_threads
 from ._biases import BIAS_RIDGE
 from ._result import Completion
 from ._schedule import ridge
-
-Array = npt.NDArray[Any]
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.csr import entry_rows
 from .._linalg.operators import Pattern
-
-Array = npt.NDArray[Any]
 
 
 class MissingEntries:

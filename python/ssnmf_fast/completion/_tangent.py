@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._common.arrays import Array
 from .._data.csr import kernel_parts, transposed
 from .._linalg.operators import Pattern, SparseOperator
 from .._linalg.tall import add_times, cross, inner, times
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +16,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import warn_user
 from .._data.checks import readable
@@ -25,8 +25,6 @@ from .._models.factorize import Factorization
 from .._models.represent import represent
 from .._topics import Topics, make_topics
 from ._all_or_nothing import AllOrNothing
-
-Array = npt.NDArray[Any]
 
 Self = TypeVar("Self", bound="FactorizationBase")
 

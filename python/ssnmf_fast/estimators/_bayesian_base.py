@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from .._common.quiet import IDLE, is_quiet
 from .._common.saved import NUMBER, POSITIVE, Saved
 from .._common.warn import warn_user
@@ -18,8 +18,6 @@ from .._labels import ClassLabels
 from .._models.variational import Groups, fit_variational, infer
 from .._topics import Topics, make_topics
 from ._base import FactorizationBase, Self
-
-Array = npt.NDArray[Any]
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
 from ._base import require
 from ._bayesian_base import BayesianBase
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
-
-Array = npt.NDArray[Any]
 
 
 class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase):  # type: ignore[misc]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
+from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from ._label_guided import TRIAL_ITERATIONS, Choice, Problem, read_out, train
 from ._readout import Readout, ReadoutOptions, calibration, probabilities
 from ._training_labels import TrainingLabels
-
-Array = npt.NDArray[Any]
 
 LEAST_PER_CLASS = 3  # labelled samples of a class on average, for validation
 _MOST_TRIED = 2500  # samples in trials, unless more are labelled

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from .._common.arrays import Array
 from .._labels import ClassLabels, Indicators, is_indicator
 from ._base import Self, require
 from ._component_scores import ComponentScores
 from ._supervised import SupervisedBase
-
-Array = npt.NDArray[Any]
 
 
 class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]

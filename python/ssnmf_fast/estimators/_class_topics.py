@@ -6,15 +6,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from .. import weights
+from .._common.arrays import Array
 from .._data.checks import as_array, pattern_csr, unmasked
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
-
-Array = npt.NDArray[Any]
 
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.sound import sound_csr
 from .._labels import Indicators, labels_of
@@ -17,8 +17,6 @@ from ._class_topics import FitOptions
 from ._classifier_training import Wishes, learn
 from ._predicting import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
-
-Array = npt.NDArray[Any]
 
 
 class SSNMFClassifier(ClassBatches):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics import f1_score
 
+from .._common.arrays import Array
 from .._common.random import generator
 from .._common.warn import warn_user
 from .._data.checks import check_integer, check_option, check_real
@@ -20,8 +20,6 @@ from ._label_guided import SUPPORTS, Choice, Problem, train
 from ._predicting import directions_of, filled, shares_of_classes
 from ._readout import Context, Readout, ReadoutOptions, context_of, probabilities
 from ._training_labels import TrainingLabels
-
-Array = npt.NDArray[Any]
 
 READOUTS = ("logistic", "refit", "joint")
 _PER_CLASS = (1, 3)  # components of a class that are tried

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from ._predicting import ReadoutPredictions
 from ._refit import refitted
 from ._training_labels import TrainingLabels
-
-Array = npt.NDArray[Any]
 
 _LEAST_SHARE = 1e-9  # of a class in a probability
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_matrix
 from .._data.csr_file import CsrFile
@@ -18,8 +18,6 @@ from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from ._base import require
 from ._guided import GuidedBase
-
-Array = npt.NDArray[Any]
 
 
 class ConstrainedNMF(GuidedBase):

@@ -13,13 +13,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
+from .._common.arrays import Array
 from .._labels import ClassLabels, Indicators
 
-Array = npt.NDArray[Any]
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._common.arrays import Array
 from .._common.quiet import EMPTY_LINES, quiet
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import warn_user
@@ -18,8 +18,6 @@ from .._data.csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 from ._all_or_nothing import AllOrNothing
-
-Array = npt.NDArray[Any]
 
 
 class LowRankImputer(

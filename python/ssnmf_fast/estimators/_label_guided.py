@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .. import weights
+from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -30,8 +30,6 @@ from ._readout import (
 )
 from ._self_training import with_neighbours, with_predictions
 from ._training_labels import TrainingLabels
-
-Array = npt.NDArray[Any]
 
 SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
 TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels

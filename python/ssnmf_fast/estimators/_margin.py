@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
@@ -19,7 +19,6 @@ from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
 
-Array = npt.NDArray[Any]
 FEATURES = ("inner-product", "representation")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from .._common.saved import Saved
 from .._data.checks import check_option
 from .._data.csr_file import CsrFile
@@ -27,8 +27,6 @@ from ._readout import (
     topic_shares,
 )
 from ._training_labels import TrainingLabels, labels_for_training
-
-Array = npt.NDArray[Any]
 
 # What is saved of a readout, and of the classes that it predicts.
 READOUT_ATTRIBUTES = {

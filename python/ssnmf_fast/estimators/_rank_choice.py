@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from .._common.arrays import Array
 from .._common.quiet import IDLE, quiet
 from .._common.random import generator
 from .._data.checks import check_integer
 from ._bayesian_base import BayesianBase
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

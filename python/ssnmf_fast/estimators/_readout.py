@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
+from .._common.arrays import Array
 from .._linalg.randomized_svd import randomized_svd
-
-Array = npt.NDArray[Any]
 
 N_DIRECTIONS = 50
 _OVERSAMPLES, _POWER_STEPS = 10, 2

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._models.represent import represent
-
-Array = npt.NDArray[Any]
 
 
 def refitted(S: Array, Y: Array, entry_weights: Array | None, loss: str) -> Array:

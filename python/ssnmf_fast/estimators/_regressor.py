@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_option
 from .._labels import RealTargets
@@ -20,8 +20,6 @@ from ._refit import refitted
 from ._supervised import SupervisedBase
 from ._target_weights import combined_weights
 from ._training_labels import labels_for_training
-
-Array = npt.NDArray[Any]
 
 
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy.typing as npt
-
+from .._common.arrays import Array
 from .._solver.weights import as_weights
-
-Array = npt.NDArray[Any]
 
 
 def with_row_weights(given: Any, rows: Array) -> Any:

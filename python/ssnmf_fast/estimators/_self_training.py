@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.semi_supervised import LabelSpreading
 
+from .._common.arrays import Array
 from ._training_labels import TrainingLabels
-
-Array = npt.NDArray[Any]
 
 PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
 # Share of the samples predicted to be of a class whose label is taken as known, for few labels and

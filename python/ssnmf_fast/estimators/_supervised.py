@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from .._common.saved import Saved
 from ._batches import BatchLearner
-
-Array = npt.NDArray[Any]
 
 
 class SupervisedBase(BatchLearner):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import as_array, unmasked
 from .._solver.weights import Entrywise, Outer, as_weights
-
-Array = npt.NDArray[Any]
 
 
 def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
@@ -17,8 +17,6 @@ from .._topics import Topics
 from ._base import require
 from ._guided import GuidedBase
 from ._row_weights import with_row_weights
-
-Array = npt.NDArray[Any]
 
 
 class TopicSupervisedNMF(GuidedBase):

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import as_array, unmasked
 from .._labels import ClassLabels, Targets
 from ._target_weights import combined_weights
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._labels import ClassLabels, is_text, label_vector, missing, plain_labels
 from ._memberships import read_labels
-
-Array = npt.NDArray[Any]
 
 
 def micro_accuracy(y_true: Any, y_pred: Any, *, unlabelled: Any = None) -> float:

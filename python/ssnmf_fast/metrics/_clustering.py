@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import check_option
 from ._matrices import column_sums, read_matrix, row_blocks, row_shares
 from ._memberships import read_memberships
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_shape
 from ._matrices import read_matrix, row_blocks
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

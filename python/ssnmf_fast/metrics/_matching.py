@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from .._common.arrays import Array
 from .._data.checks import check_option, check_real
 from ._matrices import (
     column_shares,
@@ -20,7 +20,6 @@ from ._matrices import (
 )
 from ._memberships import read_memberships
 
-Array = npt.NDArray[Any]
 Normalisation = Literal["rows", "columns", "none"]
 
 _NORMALISATIONS: dict[str, Callable[[Any], Any]] = {

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import check_matrix, unmasked, unmasked_labels
 from .._data.csr import entry_rows, with_values
 from .._data.sound import sound
-
-Array = npt.NDArray[Any]
 
 # Numbers of a dense block of rows: 16 MB.
 _BLOCK_ENTRIES = 1 << 21

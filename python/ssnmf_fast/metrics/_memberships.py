@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import check_shape
 from .._labels import ClassLabels, label_vector
 from ._matrices import as_array, read_matrix
-
-Array = npt.NDArray[Any]
 
 
 def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) -> ClassLabels:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import unmasked
 from ._matrices import as_array, read_matrix
 from ._memberships import read_labels
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

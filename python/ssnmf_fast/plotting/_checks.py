@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from .._data.checks import unmasked
 from .._labels import labels_of
 from .._topics import Topics
-
-Array = npt.NDArray[Any]
 
 _TERMS_IN_A_NAME = 5
 

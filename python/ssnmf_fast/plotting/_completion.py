@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import unmasked
 from ._checks import read_named
 from ._maps import draw_map, edges
@@ -26,8 +27,6 @@ from ._style import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 __all__ = ["convergence", "recovery_grid", "singular_values"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_option
 from ._checks import check_finite
 from ._style import (
@@ -21,8 +22,6 @@ from ._style import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _DASHES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
 _INTERVALS = ("sd", "range", "none")

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_integer, check_real
 from ._checks import check_names, check_row, check_table
 from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, fitted, inches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _GAP = 0.14  # between images, in their widths
 _BESIDE = (2.2, 1.2)  # width of the reconstruction: in those of the components; inches, at least

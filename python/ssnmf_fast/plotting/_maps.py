@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ._style import GREY, INK
-
-Array = npt.NDArray[Any]
 
 _MISSING = "#d3d8de"
 _RATIO_ENDS = (2.0, 5.0, 10.0)

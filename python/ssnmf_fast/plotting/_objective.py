@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from ._checks import check_finite, read_named
 from ._style import (
     GREY,
@@ -22,8 +22,6 @@ from ._style import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _FAR = 4  # ranges of the later values, beyond which a first value is left outside
 _FEW = 30  # points of a curve that are marked

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_integer
 from ._checks import (
     check_labels,
@@ -38,8 +39,6 @@ from ._tables import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _LOWEST = 0.17  # inches: a class has room for its name
 _UNLABELLED = "(no label)"

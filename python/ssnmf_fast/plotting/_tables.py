@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_real
 from ._style import (
     FRAME,
@@ -23,8 +23,6 @@ from ._style import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
 _DARK = 0.45  # cells of a larger share of the darkest have white text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .._common.arrays import Array
 from .._data.checks import check_option
 from .._topics import amounts, class_means
 from ._checks import (
@@ -23,8 +24,6 @@ from ._tables import draw_table, table_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[Any]
 
 _MEANINGS = {
     "topic": "share of the\ntopic's weight",
