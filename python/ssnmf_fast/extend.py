@@ -23,11 +23,11 @@ from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
 from ._solver.blocks import problem_of
-from ._solver.loop import State, steps_of
+from ._solver.loop import FitLoop, steps_of
 from ._solver.losses import Loss
 from ._solver.losses import register as register_loss
 from ._solver.relations import Relation
-from ._solver.result import FitLoop
+from ._solver.state import State
 from ._solver.terms import Term
 from ._solver.weights import build_term
 

@@ -16,7 +16,7 @@ from scipy.special import gammaln, psi
 
 from ssnmf_fast._models.variational import Groups, fit_variational, infer
 from ssnmf_fast._models.variational_priors import best_shape
-from ssnmf_fast._solver import result
+from ssnmf_fast._solver import loop
 
 DEFAULTS = {
     "n_components": 3,
@@ -46,7 +46,7 @@ def problem(seed=0, shape=(30, 20), rank=3):
 def every_bound(X, groups, **parameters):
     """Lower bounds at the start and after every iteration."""
     defaults = UNSUPERVISED if groups is None else SUPERVISED
-    with mock.patch.object(result, "CHECK_EVERY", 1):
+    with mock.patch.object(loop, "CHECK_EVERY", 1):
         fit = fit_variational(X, groups, **defaults | parameters)
     return fit, -np.array([value for _, value in fit.objective])
 

@@ -47,6 +47,13 @@ def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
     return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
 
 
+def pass_of(storage: str, exponent: float) -> tuple[Callable[..., None], tuple[float, ...]]:
+    """Return the kernel of a power of the model, and the parameters that it takes."""
+    if exponent in _PASSES:
+        return getattr(kernels, f"{storage}_{_PASSES[exponent]}"), ()
+    return getattr(kernels, f"{storage}_power"), (float(exponent),)
+
+
 class Target(NamedTuple):
     """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
@@ -96,20 +103,12 @@ class Entries(ABC):
         """Some rows as indptr, indices and values."""
 
     @abstractmethod
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        """Run the pass `name` of the kernels; without F it does not depend on the model."""
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""
 
     @abstractmethod
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         """Return the sum `name` of the kernels over the entries."""
-
-    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
-        """(Z .* (F G^T)^exponent) G."""
-        name = _PASSES.get(exponent)
-        if name is None:
-            self.apply("power", F, G, to, float(exponent))
-        else:
-            self.apply(name, F if exponent else None, G, to)
 
 
 class SparseEntries(Entries):
@@ -142,9 +141,9 @@ class SparseEntries(Entries):
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        model = (G,) if F is None else (F, G)
-        kernel = getattr(kernels, f"sparse_{name}")
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        kernel, parameters = pass_of("sparse", exponent)
+        model = (F, G) if exponent else (G,)
         kernel(*self.csr, *parameters, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
@@ -186,10 +185,9 @@ class PanelEntries(Entries):
     def csr_rows(self, rows: slice) -> Csr:
         return self.turned().csr_rows(rows)
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        (exponent,) = parameters or (0.0,)
-        model = F, G, self._bounds
-        kernels.panel_pass(name, exponent, *self._csr, *model, *to, self.threads)
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        name, model = _PASSES.get(exponent, "power"), (F if exponent else None, G, self._bounds)
+        kernels.panel_pass(name, float(exponent), *self._csr, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self._untransposed.sum(name, G, F, *parameters)
@@ -221,13 +219,13 @@ class DenseEntries(Entries):
         csr = sp.csr_array(np.nan_to_num(block, nan=0.0))
         return csr.indptr, csr.indices, csr.data
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        if self.mask and name == "ratio":
-            name, parameters = "power", (-1.0,)
-        data = (self.array,) if name == "ratio" else (self.array, self.mask)
-        model = (G,) if F is None else (F, G)
-        kernel = getattr(kernels, f"dense_{name}")
-        kernel(*data, *parameters, *model, *to, self.threads)
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        model = (F, G) if exponent else (G,)
+        kernel, parameters = pass_of("dense", exponent)
+        if exponent == -1 and self.mask:  # the ratio reads no mask
+            kernel, parameters = kernels.dense_power, (-1.0,)
+        mask = () if kernel is kernels.dense_ratio else (self.mask,)
+        kernel(self.array, *mask, *parameters, *model, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")
@@ -274,14 +272,14 @@ class WeightedEntries(Entries):
     def csr_rows(self, rows: slice) -> Csr:
         return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
-        if F is None and self.columns is not None:
-            G = self.columns[:, None] * G
-        if F is None or self.columns is None:
-            to.weighted(self.rows, lambda part: self.entries.apply(name, F, G, part, *parameters))
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        if exponent and self.columns is not None and F is not None:
+            for rows, block in self._blocks():
+                block.power(exponent, F[rows], G, to.rows(rows))
             return
-        for rows, block in self._blocks():
-            block.apply(name, F[rows], G, to.rows(rows), *parameters)
+        if self.columns is not None:
+            G = self.columns[:, None] * G
+        to.weighted(self.rows, lambda part: self.entries.power(exponent, F, G, part))
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

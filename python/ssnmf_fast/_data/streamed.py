@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .csr_file import CsrFile
-from .entries import Csr, Entries, SparseEntries, Target
+from .entries import Csr, Entries, SparseEntries, Target, pass_of
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ class StreamedEntries(Entries):
         block = self.file.rows(rows)
         return block.indptr, block.indices, block.data
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         for rows, block in self.blocks():
-            block.apply(name, None if F is None else F[rows], G, to.rows(rows), *parameters)
+            block.power(exponent, None if F is None else F[rows], G, to.rows(rows))
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self.blocks())
@@ -96,12 +95,12 @@ class ScatteredEntries(Entries):
         matrix = self.part(rows).matrix
         return matrix.indptr, matrix.indices, matrix.data
 
-    def apply(self, name: str, F: Array | None, G: Array, to: Target, *parameters: Any) -> None:
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
-        kernel = getattr(kernels, f"scatter_{name}")
+        kernel, parameters = pass_of("scatter", exponent)
         for rows, block in self.by_rows.blocks():
-            model = (G[rows],) if F is None else (F, G[rows])
+            model = (F, G[rows]) if exponent else (G[rows],)
             kernel(*block.csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:

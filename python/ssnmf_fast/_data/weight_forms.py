@@ -193,7 +193,7 @@ class Complement(WeightForm):
         there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
         self.whole.power(0, there, squares, Target(there))
         least = _CANCELS * there
-        self.missing.apply("product", None, squares, Target(there, -1.0, accumulate=True))
+        self.missing.power(0, None, squares, Target(there, -1.0, accumulate=True))
         doubtful = np.flatnonzero((there < least).any(axis=1))
         if len(doubtful) == 0:
             return Quadratic(part.gram, part.rows, self._negative)

@@ -56,7 +56,7 @@ class MatrixOperator:
 
     def _product(self, entries: Entries, n_rows: int, V: Array) -> Array:
         out = aligned_zeros((n_rows, V.shape[1]), self.dtype)
-        entries.apply("product", None, V, Target(out))
+        entries.power(0, None, V, Target(out))
         return out
 
 

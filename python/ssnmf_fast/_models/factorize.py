@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,10 +14,11 @@ from .._data.checks import check_factor, check_integer, check_real, check_suppor
 from .._data.threads import resolve_threads
 from .._solver.blocks import problem_of
 from .._solver.build import check_weight, relations, stored, terms
-from .._solver.loop import State
+from .._solver.loop import FitLoop, steps_of
 from .._solver.relations import value
-from .._solver.result import Factorization, FitLoop
+from .._solver.result import Factorization, factorization, named
 from .._solver.starts import start
+from .._solver.state import State
 
 
 def factorize(
@@ -137,12 +137,14 @@ def factorize(
     kept = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
     if support is not None:
         kept["S"] = padded(support, X.dtype)
-    result = loop.factorize(problem_of(factors, related, kept), rank, units)
+    problem, shown = problem_of(factors, related, kept), named(factors, rank, units)
+    steps = steps_of(problem, loop.solver)
+    run = loop.run(steps, shown, units=units, unreached=problem.unreached())
     if labels is None:
-        return result
+        return factorization(run, shown)
     if weight is None:
         weight = units.weight(float(related[1].coefficient))
-    return replace(result, supervision_weight=weight)
+    return factorization(run, shown, weight)
 
 
 def objective(

@@ -11,9 +11,10 @@ from .._data.checks import check_integer, check_matrix, check_option
 from .._data.threads import resolve_threads
 from .._solver.build import balance_weight, check_weight, stored, terms
 from .._solver.linear_map import LinearMap
+from .._solver.loop import FitLoop, steps_of
 from .._solver.problem import Problem
 from .._solver.relations import Relation
-from .._solver.result import Factorization, FitLoop
+from .._solver.result import Factorization, factorization, named
 from .._solver.starts import start
 from .._solver.weights import build_term
 
@@ -61,7 +62,10 @@ def factorize_preserving(
         Relation(("S", "A"), preserved, map=LinearMap.by(mixing, threads)),
     ]
     related = balance_weight(related, weight, factors)
-    return loop.factorize(Problem(factors, related), rank, units), related[1].coefficient
+    problem, shown = Problem(factors, related), named(factors, rank, units)
+    steps = steps_of(problem, loop.solver)
+    run = loop.run(steps, shown, units=units, unreached=problem.unreached())
+    return factorization(run, shown), related[1].coefficient
 
 
 def _weight(given: Any) -> float | None:

@@ -117,7 +117,7 @@ class Online:
         evidence: dict[str, _Evidence] = {}
         for _ in range(_ROUNDS):
             for _ in range(_UPDATES_OF_S - 1):
-                problem.update("S", "auto")
+                problem.update_rows("auto")
             says = problem.step("auto", asked)
             value = problem.objective()
             for name, statistics in says.items():

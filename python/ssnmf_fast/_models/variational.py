@@ -26,9 +26,10 @@ from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import DenseEntries, SparseEntries, Target
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import KULLBACK_LEIBLER
-from .._solver.loop import Run, State
-from .._solver.result import FitLoop, named
+from .._solver.loop import FitLoop, Run
+from .._solver.result import named
 from .._solver.starts import start
+from .._solver.state import State
 from .._solver.terms import Term
 from .._solver.weights import build_term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior

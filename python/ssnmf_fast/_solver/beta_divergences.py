@@ -36,7 +36,7 @@ class Frobenius(Loss):
     quadratic = True
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.apply("product", None, G, to)
+        entries.power(0, F, G, to)
 
     def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
         form.power(1, F, G, to)
@@ -93,7 +93,7 @@ class KullbackLeibler(Loss):
     start = "least-squares"
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.apply("ratio", F, G, to)
+        entries.power(-1, F, G, to)
 
     def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
         form.power(0, F, G, to)

@@ -34,16 +34,12 @@ class BlockProblem(Problem):
         super().forget()
         self._ready = {}
 
-    def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
-        ready = self._ready
-        if name != self.hub:
-            statistics = ready.pop(name, None)
-            if statistics is None:
-                super().update(name, rule)
-            else:
-                self.apply(name, statistics, rule)
-            return
-        ready.clear()
+    def statistics(self, name: str, curvature: bool) -> Statistics:
+        return self._ready.pop(name, None) or super().statistics(name, curvature)
+
+    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+        ready: dict[str, Statistics] = {}
+        self._ready = ready
         far = self.relations[0].names[1]
         product = 0.0
         for rows, block in self._blocks():
@@ -54,7 +50,7 @@ class BlockProblem(Problem):
                 ready[far].add(says[far])
             else:
                 ready |= says
-        self._mapped.changed(name)
+        self._mapped.changed(self.hub)
         self._kept = product if self._keeps_P else None
 
     def _blocks(self) -> Iterator[tuple[slice, Problem]]:

@@ -38,7 +38,7 @@ class LinearMap:
     def of(self, F: Array) -> Array:
         """M F, by rows, (p, R)."""
         out = aligned_zeros((self.forward.matrix.shape[0], F.shape[1]), F.dtype)
-        self.forward.apply("product", None, F, Target(out))
+        self.forward.power(0, None, F, Target(out))
         return out
 
     @cached_property
@@ -50,13 +50,13 @@ class LinearMap:
         """Give the pair (P, N) of F: M^T times that of M F."""
         pull = aligned_zeros(MF.shape, MF.dtype)
         term.P(MF, G, Target(pull))
-        self.backward.apply("product", None, pull, up)
+        self.backward.power(0, None, pull, up)
         form = term.form.mapped(self._weights)
         if term.loss.model_free and form is not None:
             term.loss.N(form, up.out, G, down)
             return
         term.N(MF, G, Target(pull))
-        self.backward.apply("product", None, pull, down)
+        self.backward.power(0, None, pull, down)
 
 
 class MappedFactors:

@@ -2,67 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .problem import Problem, Solver
+from .._data.checks import check_integer, check_option, check_real
+from .problem import SOLVERS, Problem, Solver
+from .progress import verbose_progress
+from .state import State
+from .units import Units
+
+Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
+Observer = Callable[[State], Any]
+
+CHECK_EVERY = 10
 
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
 
 
-@dataclass(frozen=True)
-class State:
-    """What a callback sees; the factors are attributes, too.
-
-    Attributes
-    ----------
-    iteration : int
-        Number of updates of every factor so far.
-    objective : float
-        The value that is being minimised.
-    factors : mapping of str to ndarray or None
-        Read-only views of the factors: of a factorisation S, A and B, of shapes (n, r), (r, m) and
-        (r, k).
-    """
-
-    iteration: int
-    objective: float
-    factors: Mapping[str, Array | None] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a factor."""
-        factors = self.__dict__.get("factors", {})
-        if name in factors:
-            return factors[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
 @dataclass
 class Run:
-    """Outcome of :func:`minimise`."""
+    """Outcome of a fit."""
 
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
 
+    def observed(
+        self, iteration: int, value: float, shown: Shown, observers: Sequence[Observer]
+    ) -> bool:
+        """Keep a value of the objective; return whether an observer says that the fit shall end."""
+        self.objective.append((iteration, value))
+        if not observers:
+            return False
+        state = State(iteration, value, {name: _view(F) for name, F in shown().items()})
+        answers = [observer(state) for observer in observers]  # of all, before any stops
+        return any(answers)
+
 
 class Steps(Protocol):
-    """What :func:`minimise` needs of a model."""
+    """What the loop needs of a model."""
 
     def iterate(self, iteration: int) -> None:
         """Update everything once; iterations count from 1."""
 
     def objective(self) -> float:
         """Return the value that is minimised."""
-
-
-Check = Callable[[int, float], bool]
 
 
 class Alternation:
@@ -75,8 +65,10 @@ class Alternation:
 
     def iterate(self, iteration: int) -> None:
         self._begun = iteration > 0
-        for name in (*self.problem.others, self.problem.hub):
-            self.problem.update(name, self._rule)
+        problem, rule = self.problem, self._rule
+        for name in problem.others:
+            problem.apply(name, problem.statistics(name, problem.descends(name, rule)), rule)
+        problem.update_rows(rule)
 
     def objective(self) -> float:
         if self._begun and self._rule in ("auto", "hals"):
@@ -114,9 +106,9 @@ class Extrapolation:
         step = self._step if self._momentum else 0.0
         kernels.extrapolate(problem.factors[last], before[last], step, problem.threads)
         for name in problem.others:
-            problem.update(name, "auto")
+            problem.apply(name, problem.statistics(name, True), "auto")
             kernels.extrapolate(problem.factors[name], before[name], step, problem.threads)
-        problem.update(last, "auto", self._ahead)
+        problem.update_rows("auto", self._ahead)
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})
@@ -148,41 +140,74 @@ def steps_of(problem: Problem, rule: Solver) -> Steps:
     return Alternation(problem, rule)
 
 
-def minimise(
-    steps: Steps,
-    *,
-    max_iter: int,
-    tol: float,
-    check_every: int,
-    check: Check | None = None,
-    burn_in: int = 0,
-    unreached: float = 0.0,
-) -> Run:
-    """Iterate until the objective falls by less than `tol` per iteration.
+@dataclass(frozen=True)
+class FitLoop:
+    """The loop of every fit, with its parameters."""
 
-    The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number of
-    iterations between two checks; it is not applied up to iteration `burn_in`, and what is
-    `unreached` of the objective does not count in F_0.  `check` is called after each check; it
-    returns True to stop.
-    """
-    run = Run()
-    first = before = steps.objective()
-    reached = max(abs(first - unreached), _ROUNDING * abs(first))
-    run.objective.append((0, first))
-    if check and check(0, first):
+    solver: Solver
+    max_iter: int
+    tol: float
+    callback: Callable[[State], Any] | None
+    verbose: int
+
+    @classmethod
+    def checked(
+        cls,
+        solver: str,
+        max_iter: Any,
+        tol: Any,
+        callback: Callable[[State], Any] | None,
+        verbose: int,
+    ) -> FitLoop:
+        """Return the parameters, checked."""
+        check_option(solver, "solver", SOLVERS)
+        most = check_integer(max_iter, "max_iter", 0)
+        return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
+
+    def run(
+        self,
+        steps: Steps,
+        shown: Shown,
+        burn_in: int | None = None,
+        units: Units | None = None,
+        unreached: float = 0.0,
+    ) -> Run:
+        """Iterate until the objective falls by less than `tol` per iteration.
+
+        The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number
+        of iterations between two checks.  It is not applied before the first check after a burn-in,
+        and what is `unreached` of the objective does not count in F_0.  The result is in the units
+        of the user.
+        """
+        units = units or Units()
+        first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
+        run = Run()
+        with verbose_progress(self.verbose, self.max_iter) as progress:
+            observers = [observer for observer in (self.callback, progress) if observer is not None]
+            first = before = steps.objective()
+            reached = max(abs(first - unreached), _ROUNDING * abs(first))
+            if run.observed(0, units.value(first), shown, observers):
+                return run
+            for iteration in range(1, self.max_iter + 1):
+                steps.iterate(iteration)
+                run.n_iter = iteration
+                if iteration % CHECK_EVERY and iteration != self.max_iter:
+                    continue
+                passed = iteration - run.objective[-1][0]
+                now = steps.objective()
+                if run.observed(iteration, units.value(now), shown, observers):
+                    break
+                small = (before - now) < self.tol * passed * reached
+                if self.tol > 0 and iteration >= first_rule and small:
+                    run.converged = True
+                    break
+                before = now
         return run
-    for iteration in range(1, max_iter + 1):
-        steps.iterate(iteration)
-        run.n_iter = iteration
-        if iteration % check_every and iteration != max_iter:
-            continue
-        passed = iteration - run.objective[-1][0]
-        now = steps.objective()
-        run.objective.append((iteration, now))
-        if check and check(iteration, now):
-            break
-        if tol > 0 and iteration > burn_in and (before - now) < tol * passed * reached:
-            run.converged = True
-            break
-        before = now
-    return run
+
+
+def _view(factor: Array | None) -> Array | None:
+    if factor is None:
+        return None
+    view = factor[:]
+    view.flags.writeable = False
+    return view

@@ -145,8 +145,8 @@ class Problem:
                 loss.N(side.term.form, F, G, Target(N, side.coefficient, further))
         return Statistics(sums, parts)
 
-    def update(self, name: str, rule: Solver, ahead: Ahead | None = None) -> None:
-        """Update a factor by the rule.
+    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+        """Update the factor of the rows by the rule, on which other factors depend `ahead`.
 
         "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
         "auto" is "hals" where all terms of all factors are, else over-relaxed "mm": with mixed
@@ -154,7 +154,7 @@ class Problem:
         have weights of their own their Gram matrices cost more than faster convergence gives.
         """
         del ahead  # only those who add up statistics in advance need it
-        self.apply(name, self.statistics(name, self.descends(name, rule)), rule)
+        self.apply(self.hub, self.statistics(self.hub, self.descends(self.hub, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
         """Update a factor by what the data say of it; the statistics are overwritten."""
@@ -176,7 +176,7 @@ class Problem:
         This is the step of every fit over blocks of rows.  `others` tells of each factor whether
         its curvature is asked for.  They say it at `ahead`, if they are to be moved there.
         """
-        self.update(self.hub, rule)
+        self.update_rows(rule)
         self.product()  # before its P is overwritten
         if ahead is not None:
             self.factors[self.hub] = ahead()

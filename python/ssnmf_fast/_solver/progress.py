@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .loop import State
+from .state import State
 
 _SECONDS_BETWEEN_LINES = 0.5
 

@@ -15,7 +15,7 @@ from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS
-from .loop import minimise, steps_of
+from .loop import steps_of
 from .problem import Problem
 from .relations import Relation
 from .terms import Term
@@ -129,8 +129,10 @@ def _least_squares(
     factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
     problem = Problem(factors, [Relation(("S", "A"), data)], kept)
-    steps, n = steps_of(problem, "auto"), _LEAST_SQUARES_STEPS
-    minimise(steps, max_iter=n, tol=0, check_every=n)
+    steps = steps_of(problem, "auto")
+    for iteration in range(_LEAST_SQUARES_STEPS):
+        steps.iterate(iteration + 1)
+    steps.objective()  # brings the scales of components together
     squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
     if not all(F.mean() > 0 for F in squares):
         return S**2, A**2  # nothing was left of the fit
