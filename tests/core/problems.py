@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import scipy.sparse as sp
 
 from ssnmf_fast import weights
+from ssnmf_fast._solver import result
 
 LOSSES = ("frobenius", "kullback-leibler")
 FORMS = ("none", "outer", "observed", "missing", "dense", "nan")
@@ -29,6 +32,18 @@ def data(rng, shape, dtype, storage="sparse", density=0.4):
     X = rng.random(shape) * (rng.random(shape) < density)
     X = np.round(X * 8, 2).astype(dtype)
     return sp.csr_array(X) if storage == "sparse" else X
+
+
+def iterates(fit):
+    """The factors (S, A, B) at the start of a fit and after each of its iterations."""
+    seen = []
+
+    def keep(state):
+        seen.append([None if F is None else F.copy() for F in (state.S, state.A, state.B)])
+
+    with mock.patch.object(result, "CHECK_EVERY", 1):
+        fit(callback=keep)
+    return seen
 
 
 def filled(X):

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from levels import IS_REFERENCE
+from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast._linalg.tall import svd
@@ -503,7 +504,7 @@ def test_repeated_entries_are_named():
         sf.complete(np.array([[1.0, np.nan]]), observed=np.ones((1, 2), bool))
 
 
-@settings(max_examples=300 if FAST else 20)
+@settings(max_examples=examples(300, in_numpy=20))
 @given(
     data=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import LOSSES, data, dense_objective, filled, weighted
+from problems import LOSSES, data, dense_objective, filled, iterates, weighted
+from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast._models import cnmf as _collapse
@@ -59,7 +62,7 @@ def test_nmf_alpha_reports_the_objective(loss):
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     loss=st.sampled_from(LOSSES),
@@ -168,7 +171,7 @@ def test_ts_nmf_has_the_updates_of_the_paper(kind):
     np.testing.assert_allclose(fit.A, expected[1], rtol=1e-8, atol=1e-300)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     loss=st.sampled_from(LOSSES),
@@ -190,13 +193,15 @@ def test_support_holds_and_the_objective_never_rises(dtype, loss, solver, init, 
         "X_weights": W,
         "S_support": support,
         "random_state": seed,
+        "max_iter": 11,
         "tol": 0,
+        "n_threads": 1,
     }
     values = []
-    for steps in range(12):
-        fit = sf.factorize(X, max_iter=steps, **arguments)
-        assert not fit.S[~support].any()
-        values.append(dense_objective(filled(X), dense_W, fit.S, fit.A, loss))
+    for S, A, _ in iterates(functools.partial(sf.factorize, X, **arguments)):
+        assert not S[~support].any()
+        values.append(dense_objective(filled(X), dense_W, S, A, loss))
+    assert len(values) == 12
     scale = float(np.sum(dense_W * filled(X) ** 2))
     assert np.isfinite(values).all()
     assert max(np.diff(values)) <= 100 * np.finfo(dtype).eps * (scale + abs(values[0]))

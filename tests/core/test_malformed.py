@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from broken_matrices import DAMAGES, FORMATS, D, coordinates, damaged, set_coordinates
+from random_examples import examples
 
 import ssnmf_fast as sf
 
@@ -47,7 +48,7 @@ def test_every_damage_to_every_argument_is_refused(group, formats, tmp_path):
 
 
 def test_random_damage_never_ends_the_process(tmp_path):
-    for case, _, outcome in child("random", tmp_path, 0, 0, 300):
+    for case, _, outcome in child("random", tmp_path, 0, 0, examples(300)):
         allowed = ("ok", "ValueError: ", "TypeError: ", "MemoryError: ")
         assert outcome.startswith(allowed), (case, outcome)
 

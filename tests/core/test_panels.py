@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast._data import entries
@@ -63,7 +64,7 @@ def test_panels_change_rounding_only(request, loss, weights):
 
 
 @given(seed=st.integers(0, 1000), loss=st.sampled_from(LOSSES), single=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_the_objective_falls_and_threads_change_no_bit(seed, loss, single):
     rows, ranges = entries._PANEL_ROWS, entries._PANEL_RANGES
     entries._PANEL_ROWS, entries._PANEL_RANGES = 8, 3

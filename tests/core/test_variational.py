@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_examples import examples
 from scipy.special import gammaln, psi
 
 from ssnmf_fast._models.variational import Groups, fit_variational, infer
@@ -171,7 +172,7 @@ def test_bound_is_below_the_evidence_and_near_it(x):
     assert np.log(evidence) - 0.7 < bound < np.log(evidence)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     supervised=st.booleans(),
