@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ssnmf_fast import weights
-from ssnmf_fast._solver import result
+from ssnmf_fast._solver import loop
 
 LOSSES = ("frobenius", "kullback-leibler")
 FORMS = ("none", "outer", "observed", "missing", "dense", "nan")
@@ -41,7 +41,7 @@ def iterates(fit):
     def keep(state):
         seen.append([None if F is None else F.copy() for F in (state.S, state.A, state.B)])
 
-    with mock.patch.object(result, "CHECK_EVERY", 1):
+    with mock.patch.object(loop, "CHECK_EVERY", 1):
         fit(callback=keep)
     return seen
 

@@ -68,9 +68,7 @@ import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-rng = np.random.default_rng(1)
-places = rng.integers(20000, size=800000), rng.integers(2000, size=800000)
-X = sp.csr_array((rng.random(800000), places), shape=(20000, 2000))
+X = sp.random(20000, 2000, density=0.02, format="csr", random_state=1)
 print("ready", flush=True)
 try:
     sf.factorize(X, n_components=20, reconstruction="kullback-leibler", tol=0, max_iter=10**6)
