@@ -161,8 +161,9 @@ class FactorizationBase(
         return self._features(X, given.get("X_weights"))
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
-        """Set the attributes of a fit, and say so if it has not converged."""
-        self.__dict__.pop("_online", None)
+        """Set the attributes of a fit, and warn if it has not converged."""
+        for earlier in ("_online", "refitted_label_components_"):
+            self.__dict__.pop(earlier, None)
         self.components_ = result.A
         self.representation_ = result.S
         self.objective_ = result.objective
@@ -246,6 +247,9 @@ class FactorizationBase(
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
         """Return the features of the largest weight of every component.
 
+        Components of a Bayesian model that explain nothing (see `active_components_`) have no
+        terms: all their weights are that of the prior.
+
         Parameters
         ----------
         feature_names : array_like of str, shape (m,), optional
@@ -262,7 +266,8 @@ class FactorizationBase(
         check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", None)
-        return make_topics(self.components_, feature_names, n_terms, *self._class_shares())
+        active = getattr(self, "active_components_", None)
+        return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from .._common.saved import POSITIVE
 from ._bayesian_base import BayesianBase
+from ._parameters import set_parameters
 
 
 class BayesianNMF(BayesianBase):
@@ -138,20 +139,7 @@ class BayesianNMF(BayesianBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.a_A = a_A
-        self.b_A = b_A
-        self.a_S = a_S
-        self.b_S = b_S
-        self.count_scale = count_scale
-        self.burn_in = burn_in
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any) -> None:
         del y

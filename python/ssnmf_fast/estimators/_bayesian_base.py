@@ -16,7 +16,6 @@ from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import Groups, fit_variational, infer
-from .._topics import Topics, make_topics
 from ._base import FactorizationBase, Self
 
 _TRANSFORM_ITERATIONS = 100
@@ -181,35 +180,6 @@ class BayesianBase(FactorizationBase):
         """
         check_is_fitted(self)
         return self._represent(self._checked(X, reset=False), None)
-
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features of the largest weight of every component.
-
-        Those that explain nothing (see `active_components_`) have no terms: all their weights are
-        that of the prior.
-
-        Parameters
-        ----------
-        feature_names : array_like of str, shape (m,), optional
-            As in :meth:`NMF.topics`.
-        n_terms : int
-            Number of terms per topic, at least 1.
-
-        Returns
-        -------
-        Topics
-            One for each component.
-        """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
-        return make_topics(
-            self.components_,
-            feature_names,
-            n_terms,
-            *self._class_shares(),
-            active=self.active_components_,
-        )
 
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of the dictionary.

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
 from ._base import require
 from ._bayesian_base import BayesianBase
+from ._parameters import set_parameters
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
 
 
-class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase):  # type: ignore[misc]
+class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
@@ -143,29 +143,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        self.n_components = n_components
-        self.a_A = a_A
-        self.b_A = b_A
-        self.a_lambda = a_lambda
-        self.b_lambda = b_lambda
-        self.count_scale = count_scale
-        self.burn_in = burn_in
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
-        self.unlabelled = unlabelled
-        self.readout = readout
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags: labels are needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        return tags
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from .._common.arrays import Array
 from .._labels import ClassLabels, Indicators, is_indicator
 from ._base import Self, require
+from ._batches import SupervisedBase
 from ._component_scores import ComponentScores
-from ._supervised import SupervisedBase
 
 
-class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
+class ClassBatches(ComponentScores, SupervisedBase):
     """A classifier that may learn from one batch of samples after the other."""
 
     def partial_fit(
@@ -31,19 +30,15 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        X, X_weights, past_weight
+            As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
             Their labels; all of them may be unlabelled.
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
-        past_weight : float
-            Deprecated: use `forget_factor`.
+        y_weights
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -63,7 +58,7 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
         self.multilabel_, self.classes_ = several, known
         for name, value in running_prior(self, targets).items():
             setattr(self, name, value)
-        self._drop_predictions()
+        self._drop_readout()
         return self
 
 

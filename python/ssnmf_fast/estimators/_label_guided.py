@@ -193,11 +193,10 @@ def _padded(readout: Readout, k: int) -> Readout:
     if not missing:
         return readout
     unlikely = np.full(missing, readout.intercepts.min(initial=0.0) - 10.0)
-    return Readout(
-        np.vstack([readout.coefficients, np.zeros((missing, readout.coefficients.shape[1]))]),
-        np.concatenate([readout.intercepts, unlikely]),
-        readout.row_scale,
-        readout.several,
-        np.ones(k),
-        np.zeros(k),
+    return replace(
+        readout,
+        coefficients=np.pad(readout.coefficients, ((0, missing), (0, 0))),
+        intercepts=np.concatenate([readout.intercepts, unlikely]),
+        slopes=np.ones(k),
+        offsets=np.zeros(k),
     )

@@ -18,6 +18,7 @@ from .._models.nmf_alpha import factorize_preserving
 from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
+from ._parameters import set_parameters
 
 FEATURES = ("inner-product", "representation")
 
@@ -136,23 +137,7 @@ class MarginNMF(GuidedBase):
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        super().__init__(
-            reconstruction=reconstruction,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-        )
-        self.n_components = n_components
-        self.supervision_weight = supervision_weight
-        self.C = C
-        self.features = features
-        self.unlabelled = unlabelled
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: no missing entries, multiple labels."""

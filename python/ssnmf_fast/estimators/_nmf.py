@@ -7,6 +7,7 @@ from typing import Any
 
 from .._models.factorize import factorize
 from ._batches import BatchLearner
+from ._parameters import set_parameters
 
 
 class NMF(BatchLearner):
@@ -99,17 +100,7 @@ class NMF(BatchLearner):
         verbose: int = 0,
         forget_factor: float = 0.8,
     ) -> None:
-        self.n_components = n_components
-        self.reconstruction = reconstruction
-        self.solver = solver
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
-        self.forget_factor = forget_factor
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         del y

@@ -13,10 +13,11 @@ from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
 from .._models.factorize import factorize
+from .._solver.weights import as_weights
 from .._topics import Topics
 from ._base import require
 from ._guided import GuidedBase
-from ._row_weights import with_row_weights
+from ._parameters import set_parameters
 
 
 class TopicSupervisedNMF(GuidedBase):
@@ -130,34 +131,23 @@ class TopicSupervisedNMF(GuidedBase):
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        super().__init__(
-            reconstruction=reconstruction,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-        )
-        self.n_free_topics = n_free_topics
-        self.labelled_weight = labelled_weight
-        self.free_in_labelled = free_in_labelled
-        self.topic_names = topic_names
-        self.unlabelled = unlabelled
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         self._check_readout()
         lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
+        rows, weights = (
+            np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0),
+            X_weights,
+        )
+        if (rows != 1).any():
+            weights = as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
         result = factorize(
             X,
             n_components=rank,
-            X_weights=with_row_weights(X_weights, rows),
+            X_weights=weights,
             S_support=lists.support(rank, bool(self.free_in_labelled)),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
