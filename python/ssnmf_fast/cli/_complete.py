@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.optional import MissingPackageError
 from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME, print_files
 from ._predictions import write_csv
-from ._ratings import ROLES, Ratings, read_ratings
+from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
 from ._read import load_matrix
 from ._recommend import recommendations
-from ._repeats import DUPLICATES
 from ._source import Source, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
@@ -91,6 +89,8 @@ def _write_ratings(
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Write every file; return those that are there, and those left out for want of a package."""
     from .. import save
+    from ..plotting import singular_values
+    from ..report._pictures import png
 
     completion, top = trial.completion, task.options.top or _DEFAULT_TOP
     rows = (
@@ -119,9 +119,9 @@ def _write_ratings(
             _predicted(completion, ratings),
             safe=safe,
         )
-    left_out = _draw(out, completion)
-    if not left_out:
-        files.append((_PICTURE, "how fast the singular values of the model fall"))
+    left_out = [_PICTURE]
+    if out.written(_PICTURE, lambda: png(singular_values(completion.singular_values))):
+        files.append((left_out.pop(), "how fast the singular values of the model fall"))
     _write_report(out.path(_REPORT), task, ratings, trial, time.perf_counter() - begin)
     return files, left_out
 
@@ -155,19 +155,6 @@ def _counts(task: Task, axis: int) -> Any:
     if axis == 1:
         return np.diff(matrix.indptr)
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
-
-
-def _draw(out: Results, completion: Any) -> list[str]:
-    """Draw the singular values; return the name of the picture if it had to be left out."""
-    from ..plotting import singular_values
-    from ..report._pictures import png
-
-    try:
-        drawn = png(singular_values(completion.singular_values))
-    except MissingPackageError:
-        return [_PICTURE]
-    out.path(_PICTURE).write_bytes(drawn)
-    return []
 
 
 def _matrix(given: Source, options: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._demo_common import TOPICS, Outcome, finish, fit, linear_svc, print_outcome
+from ._demo import TOPICS, Outcome, finish, fit, linear_svc, print_outcome
 from ._examples import examples
 from ._fitted import Fitted
 from ._folder import Results

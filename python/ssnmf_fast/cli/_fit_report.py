@@ -25,11 +25,10 @@ def draw_components(
 
     classes = [", ".join(str(name) for name, _ in topic.leading) for topic in results.topics]
     names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-    try:
-        drawn = png(image_grid(fitted.model.components_, fitted.image_shape, names=names))
-    except MissingPackageError:
+    components, shape = fitted.model.components_, fitted.image_shape
+    drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
+    if drawn is None:
         return [], [PICTURE]
-    out.path(PICTURE).write_bytes(drawn)
     brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
     caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
     return [Picture("Components", caption, drawn)], []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .._common.optional import MissingPackageError
 from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._source import STANDARD
@@ -36,6 +37,15 @@ class Results:
         self._written.add(name)
         return self._files.path(self.folder / name)
 
+    def written(self, name: str, make: Callable[[], bytes]) -> bytes | None:
+        """Write what `make` returns; None if it needs a package that is not installed."""
+        try:
+            content = make()
+        except MissingPackageError:
+            return None
+        self.path(name).write_bytes(content)
+        return content
+
     def drop(self, name: str) -> None:
         """Do without a file after all."""
         self._written.discard(name)
@@ -57,14 +67,8 @@ class Results:
 def results_folder(name: str, names: Sequence[str], inputs: Iterable[Any]) -> Iterator[Results]:
     """Make a folder for results; an error or Ctrl-C leaves those of an earlier run, or none.
 
-    Parameters
-    ----------
-    name : str
-        Path of the folder.
-    names : sequence of str
-        All files that the command may write there, or remove.
-    inputs : iterable
-        Paths that are read, None among them for those that are not given.
+    `names` are all files that the command may write there or remove.  `inputs` are the paths that
+    it reads, None for those that are not given.
     """
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")

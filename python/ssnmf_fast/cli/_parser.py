@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any, NoReturn
 
+from .._config import show_config
 from .._version import __version__
 from ._arguments import (
     DATA,
@@ -17,6 +18,7 @@ from ._arguments import (
     add_safe_csv,
     add_text,
     add_threads,
+    run_by,
 )
 from ._models import DIVERGENCE, FROBENIUS, MODELS
 from ._option_types import (
@@ -56,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
     add_debug(config)
-    config.set_defaults(run=_show_config)
+    config.set_defaults(run=lambda _: show_config())
     return parser
 
 
@@ -75,7 +77,7 @@ def _add_demo(commands: Any) -> None:
     parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(parser)
     add_debug(parser)
-    parser.set_defaults(run=_demo)
+    run_by(parser, "_demo")
 
 
 def _add_fit(commands: Any) -> None:
@@ -125,7 +127,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {DEFAULT}")
     add_safe_csv(parser)
     add_common(parser)
-    parser.set_defaults(run=_fit)
+    run_by(parser, "_fit")
 
 
 def _add_model(group: Any) -> None:
@@ -264,28 +266,4 @@ def _add_predict(commands: Any) -> None:
     add_threads(parser)
     add_reading(parser)
     add_common(parser)
-    parser.set_defaults(run=_predict)
-
-
-def _demo(arguments: argparse.Namespace) -> None:
-    from ._demo import run
-
-    run(arguments)
-
-
-def _fit(arguments: argparse.Namespace) -> Any:
-    from ._fit import run
-
-    return run(arguments)
-
-
-def _predict(arguments: argparse.Namespace) -> Any:
-    from ._predict import run
-
-    return run(arguments)
-
-
-def _show_config(arguments: argparse.Namespace) -> None:
-    from .._config import show_config
-
-    show_config()
+    run_by(parser, "_predict")
