@@ -18,7 +18,7 @@ from ._noisy import NoisyOptions, run_noisy
 from ._nuclear import run_nuclear
 from ._observations import Observations
 from ._options import Options
-from ._result import Completion, CompletionState
+from ._result import Completion
 from ._schedule import Schedule, Sparsity, sirls, structured
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
@@ -194,7 +194,7 @@ def _completion(
         rank=len(outcome.singular),
         scale=observations.scale,
         gamma=outcome.gamma,
-        history=[CompletionState(**vars(progress)) for progress in outcome.history],
+        history=outcome.history,
         n_iter=outcome.n_iter,
         converged=outcome.converged,
         lower=lower,

@@ -18,8 +18,9 @@ from .._common.arrays import Array
 from .._data.csr import entry_rows, without
 from .._linalg.tall import square
 from ._biases import Biases
-from ._irls import Check, Iteration, Outcome, Progress, distance_squared
+from ._irls import Check, Iteration, Outcome, distance_squared
 from ._observations import Observations
+from ._result import CompletionState
 from ._schedule import Schedule, Sparsity
 
 FIRST_GAMMA = 4.0
@@ -54,7 +55,7 @@ class _Watch:
         self._check = check
         self.stopped = False
 
-    def __call__(self, progress: Progress, fit: NoisyFit) -> bool:
+    def __call__(self, progress: CompletionState, fit: NoisyFit) -> bool:
         F, G = fit.state.F, fit.state.G
         self.stopped = bool(self._check(progress, F, G, fit.observations.scale))
         return self.stopped
@@ -83,11 +84,11 @@ class NoisyFit:
         if self.biases is not None and start is not None:
             self._refit_biases(self.biases)
         self._options = options
-        self.history: list[Progress] = []
+        self.history: list[CompletionState] = []
         self.n_iter = 0
         self.finished = False
 
-    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Progress]:
+    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[CompletionState]:
         """Yield what was reached at every gamma from `first` down to `last`."""
         gamma = max(first, last)
         while True:
@@ -95,7 +96,9 @@ class NoisyFit:
             observations = self.state.observations
             residual = observations.relative(observations.residuals(self.state.F, self.state.G))
             self.finished = gamma <= last and not self._exhausted
-            progress = Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
+            progress = CompletionState(
+                self.n_iter, change, residual, gamma, len(self.state.singular)
+            )
             self.history.append(progress)
             yield progress
             if gamma <= last or self._exhausted:
