@@ -11,12 +11,15 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.optional import MissingPackageError
 from ._folder import Results, results_folder
-from ._outputs import MODEL_NAME, print_files
-
-Files = list[tuple[str, str]]
+from ._outputs import MODEL_NAME
 
 PARTS, TOPICS, _REPORT = "parts.png", "topics.csv", "report.html"
-FILES = (PARTS, TOPICS, _REPORT, MODEL_NAME)
+FILES = {
+    _REPORT: "everything on one page: open this first, in a browser",
+    PARTS: "the learned parts, one column for each digit",
+    TOPICS: "top terms of every topic",
+    MODEL_NAME: "the model, for ssnmf_fast.load",
+}
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,10 @@ def print_outcome(outcome: Outcome, parts: str, samples: str) -> None:
         print(f"  {value:6.1%}  {name}")
 
 
-def finish(
-    out: Results, outcome: Outcome, files: Files, left_out: list[str], settings: Any, **parts: Any
-) -> None:
+def finish(out: Results, outcome: Outcome, settings: Any, **parts: Any) -> None:
     """Save the model, write the report and print where everything is.
 
-    `files` are there already, `left_out` could not be written for want of a package, `settings` are
-    shown in the report, and `parts` are further fields of it.
+    The report shows the `settings`; `parts` are further fields of it.
     """
     from .. import save
     from ..report import Report, confusion, write_report
@@ -112,13 +112,10 @@ def finish(
     )
     try:
         write_report(out.path(_REPORT), report)
-        files = [(_REPORT, "everything on one page: open this first, in a browser"), *files]
     except MissingPackageError:
-        out.drop(_REPORT)
-        left_out = [_REPORT, *left_out]
-    files = [*files, (MODEL_NAME, "the model, for ssnmf_fast.load")]
+        out.leave_out(_REPORT)
     out.finish()
-    print_files(out.folder, files, left_out)
+    out.show()
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:

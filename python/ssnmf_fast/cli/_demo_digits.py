@@ -110,8 +110,6 @@ def _write(out: Results, outcome: Outcome, side: int, settings: list[tuple[str, 
     finish(
         out,
         outcome,
-        [(PARTS, "the learned parts, one column for each digit")] if png else [],
-        [] if png else [PARTS],
         settings,
         title="Handwritten digits",
         lead="Half of the labels and a tenth of the pixels of scikit-learn's digits are hidden; "

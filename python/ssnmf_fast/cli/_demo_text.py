@@ -56,8 +56,6 @@ def demo(out: Results, options: Any) -> None:
     finish(
         out,
         outcome,
-        [(TOPICS, "top terms of every topic")],
-        [],
         [("data", f"{len(truth)} posts x {X.shape[1]} terms, {X.nnz} nonzeros")],
         title="Topics of 20 Newsgroups",
         lead="TF-IDF of posts without headers, footers and quotes; the model learns topics from "

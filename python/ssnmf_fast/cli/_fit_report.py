@@ -14,12 +14,10 @@ from ._learning_curve import LearningCurve
 PICTURE = "components.png"
 
 
-def draw_components(
-    out: Results, fitted: Fitted, results: Findings
-) -> tuple[list[Picture], list[str]]:
-    """Draw topics that are images; return the picture, or the file that had to be left out."""
+def draw_components(out: Results, fitted: Fitted, results: Findings) -> list[Picture]:
+    """Draw topics that are images; return the picture, if there is one."""
     if fitted.image_shape is None:
-        return [], []
+        return []
     from ..plotting import image_grid
     from ..report._pictures import png
 
@@ -28,10 +26,10 @@ def draw_components(
     components, shape = fitted.model.components_, fitted.image_shape
     drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
     if drawn is None:
-        return [], [PICTURE]
+        return []
     brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
     caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
-    return [Picture("Components", caption, drawn)], []
+    return [Picture("Components", caption, drawn)]
 
 
 def write_fit_report(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._topics import real_terms
 from ..report import Example
 from ._predictions import write_csv
 
-_NEGLIGIBLE = 1e-6  # relative to the largest weight of the topic
 _TERMS_PRINTED = 8
 _LABEL_WIDTH = 32
 
@@ -78,10 +78,3 @@ def _head(topic: Any) -> str:
     else:
         words += [f"{name} {share:.0%}" for name, share in topic.leading[:1]]
     return " ".join(words)
-
-
-def real_terms(topic: Any) -> list[tuple[str, float]]:
-    """Return terms and weights of a topic without those whose weight is next to nothing."""
-    least = _NEGLIGIBLE * max(topic.weights, default=0.0)
-    pairs = zip(topic.terms, topic.weights, strict=True)
-    return [(term, weight) for term, weight in pairs if weight > least]

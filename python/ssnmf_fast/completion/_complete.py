@@ -190,7 +190,9 @@ def complete(
         sparsity_decay=1.0 if sparsity_decay is None else _share(sparsity_decay, "sparsity_decay"),
         proximal=sparsity_step is None
         or check_option(sparsity_step, "sparsity_step", ("proximal", "explicit")) == "proximal",
-        missing_norm=check_option(missing_norm or "l1", "missing_norm", ("l1", "l2")),
+        missing_norm="l1"
+        if missing_norm is None
+        else check_option(missing_norm, "missing_norm", ("l1", "l2")),
         gamma_min=_gamma_min(gamma_min),
         biases=_flag(biases, "biases"),
         nonnegative=None if nonnegative is None else _flag(nonnegative, "nonnegative"),
