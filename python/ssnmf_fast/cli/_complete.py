@@ -156,6 +156,7 @@ def _counts(task: Task, axis: int) -> Any:
 
 
 def _matrix(given: Source, options: Any) -> dict[str, Any]:
+    from .. import save
     from ..completion._read import read_observed
 
     path = given.path
@@ -183,22 +184,16 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         trial = _fitted(task, "entries")
-        _write_matrix(files.path(out), trial.completion, large)
+        if large:
+            save(trial.completion, files.path(out))
+        else:
+            _write_dense(files.path(out), trial.completion.to_dense(keep_observed=True))
     if large:
         print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
     else:
         print(f"\nThe completed matrix is in {out}; observed entries are as they were")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
     return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
-
-
-def _write_matrix(out: Path, completion: Any, large: bool) -> None:
-    if large:
-        from .. import save
-
-        save(completion, out)
-    else:
-        _write_dense(out, completion.to_dense(keep_observed=True))
 
 
 def _refuse_columns(path: Path, options: Any) -> None:

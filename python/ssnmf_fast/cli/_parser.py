@@ -35,6 +35,29 @@ from ._parser_complete import add_complete
 from ._predictions import KINDS
 
 _LOSSES = (FROBENIUS, DIVERGENCE)
+# Options of single models: the type of their number, and what it is.
+_SPECIAL: dict[str, tuple[Any, str]] = {
+    "--free-topics": (natural, "topics in addition to those of the labels (default: 0; {users})"),
+    "--labelled-weight": (
+        weight("inverse-rate"),
+        "weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
+        "labelled ones (default: inverse-rate; {users})",
+    ),
+    "--svm-c": (
+        positive_number,
+        "penalty of the support vector machines on margin violations (default: 1; {users})",
+    ),
+    "--a-s": (
+        positive_number,
+        "shape of the prior of topics' weights in samples; below 1 for few topics a sample "
+        "(default: 1; {users})",
+    ),
+    "--a-lambda": (
+        positive_number,
+        "shape of the prior of the rates that a class gives topics: controls how few topics "
+        "a class uses ({users})",
+    ),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -192,40 +215,9 @@ def _add_model(group: Any) -> None:
 
 def _add_special(group: Any) -> None:
     """Add the options of single models."""
-    group.add_argument(
-        "--free-topics",
-        type=natural,
-        metavar="NUMBER",
-        help=f"topics in addition to those of the labels (default: 0; {_users('free_topics')})",
-    )
-    group.add_argument(
-        "--labelled-weight",
-        type=weight("inverse-rate"),
-        metavar="NUMBER",
-        help="weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
-        f"labelled ones (default: inverse-rate; {_users('labelled_weight')})",
-    )
-    group.add_argument(
-        "--svm-c",
-        type=positive_number,
-        metavar="NUMBER",
-        help="penalty of the support vector machines on margin violations (default: 1; "
-        f"{_users('svm_c')})",
-    )
-    group.add_argument(
-        "--a-s",
-        type=positive_number,
-        metavar="NUMBER",
-        help="shape of the prior of topics' weights in samples; below 1 for few topics a sample "
-        f"(default: 1; {_users('a_s')})",
-    )
-    group.add_argument(
-        "--a-lambda",
-        type=positive_number,
-        metavar="NUMBER",
-        help="shape of the prior of the rates that a class gives topics: controls how few topics "
-        f"a class uses ({_users('a_lambda')})",
-    )
+    for option, (kind, text) in _SPECIAL.items():
+        users = _users(option[2:].replace("-", "_"))
+        group.add_argument(option, type=kind, metavar="NUMBER", help=text.format(users=users))
 
 
 def _users(option: str) -> str:

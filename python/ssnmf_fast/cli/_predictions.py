@@ -17,8 +17,9 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
+from .._topics import amounts
 from ._errors import UsageError
-from ._fitted import Fitted, amounts, predicted_labels
+from ._fitted import Fitted, predicted_labels
 from ._folder import made
 from ._source import STANDARD
 
@@ -103,7 +104,8 @@ def _write_cells(
     safe: bool,
 ) -> None:
     # The ends of lines that csv writes by default are made for files, not for pipes.
-    writer = csv.writer(file, delimiter=delimiter, lineterminator=_line_end(file))
+    end = "\n" if file is sys.stdout else "\r\n"
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([_harmless(cell) for cell in cells] if safe else cells)
@@ -118,10 +120,6 @@ def _harmless(cell: Any) -> Any:
     except ValueError:
         return f"'{cell}"
     return cell
-
-
-def _line_end(file: TextIO) -> str:
-    return "\n" if file is sys.stdout else "\r\n"
 
 
 def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,10 @@ class BayesianBase(FactorizationBase):
     """Poisson-gamma NMF with gamma posteriors; subclasses say what is known of S beforehand."""
 
     a_lambda: float | str
+    # Sets the attributes that follow from the labels and the rates, (groups, r).
+    _keep_labels: Callable[[ClassLabels, Array], None]
+    # Returns shape and rates of the prior of S.
+    _prior_of_new_samples: Callable[[], tuple[float, Any]]
 
     _saved: ClassVar = {
         **FactorizationBase._saved,
@@ -144,14 +149,6 @@ class BayesianBase(FactorizationBase):
             "count_scale; see active_components_.",
             UserWarning,
         )
-
-    def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
-        """Set the attributes that follow from the labels and the rates, (groups, r)."""
-        raise NotImplementedError
-
-    def _prior_of_new_samples(self) -> tuple[float, Any]:
-        """Return shape and rates of the prior of S."""
-        raise NotImplementedError
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         del X_weights

@@ -48,13 +48,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         classes apart at least as well as from a start that has not seen them.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`BayesianNMF`.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
-        :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+    unlabelled, readout
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------

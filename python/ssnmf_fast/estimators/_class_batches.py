@@ -56,8 +56,7 @@ class ClassBatches(ComponentScores, SupervisedBase):
         chosen = _without_validation(self, len(known))
         self._learn_batch(X, targets, X_weights, y_weights, past_weight, **chosen)
         self.multilabel_, self.classes_ = several, known
-        for name, value in running_prior(self, targets).items():
-            setattr(self, name, value)
+        self.class_prior_, self.n_labelled_ = running_prior(self, targets)
         self._drop_readout()
         return self
 
@@ -84,14 +83,14 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     return False, classes
 
 
-def running_prior(model: Any, targets: ClassLabels | Indicators) -> dict[str, Any]:
+def running_prior(model: Any, targets: ClassLabels | Indicators) -> tuple[Array, int]:
     """Return the shares of the classes over all batches so far, and the number of labels."""
     n, before = int(targets.labelled.sum()), getattr(model, "n_labelled_", 0)
     n_classes = len(targets.classes)
     prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
     if n:
         prior = (before * prior + n * targets.prior()) / (before + n)
-    return {"class_prior_": prior, "n_labelled_": before + n}
+    return prior, before + n
 
 
 def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:

@@ -52,13 +52,8 @@ class MarginNMF(GuidedBase):
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN; as in
-        :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+    unlabelled, readout
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------

@@ -189,17 +189,10 @@ def fit_readout(
     options: ReadoutOptions,
     several: bool,
 ) -> Readout:
-    """Fit logistic regression to labelled samples.
+    """Fit logistic regression to n labelled samples.
 
-    Parameters
-    ----------
-    context, shares
-        Of the n labelled samples.
-    targets : ndarray, shape (n,) or (n, k)
-        Codes of the classes, 0 to k - 1, all of which need not occur; or with `several` labels
-        indicators.
-    weights : ndarray, shape (n,) or (n, k)
-        Of the samples, at least 0; with several labels of each label by itself: 0 where unknown.
+    `targets` are codes of the classes, (n,), some of which may not occur; with `several` labels,
+    indicators, (n, k).  `weights`, (n,) or (n, k), are at least 0, and 0 where unknown.
     """
     features = context.features(shares, options.row_scale)
     fit = _fit_labels if several else _fit_classes

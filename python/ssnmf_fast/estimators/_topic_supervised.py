@@ -50,9 +50,7 @@ class TopicSupervisedNMF(GuidedBase):
         What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------

@@ -83,15 +83,9 @@ def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any
 def labels_for_training(
     targets: Targets, y_weights: Any, sample_weight: Any = None
 ) -> TrainingLabels:
-    """Return labels with the weight of each entry; a label that weighs nothing is unknown.
+    """Return labels with the weight of each entry; a label of weight 0 is unknown.
 
-    Parameters
-    ----------
-    targets : ClassLabels, Indicators or RealTargets
-    y_weights : None, array_like or from :mod:`ssnmf_fast.weights`
-        As in ``fit``.
-    sample_weight : array_like, shape (n,), optional
-        Multiplied with them.
+    The weights are those of ``fit``; `sample_weight` (n,) is multiplied with `y_weights`.
     """
     Y: Any = targets.matrix(np.float64)
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
