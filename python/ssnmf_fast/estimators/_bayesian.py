@@ -28,7 +28,7 @@ class BayesianNMF(BayesianBase):
         Scale of the prior of A, 1e-9 to 1e9, in the units of X; its mean is ``a_A * b_A``.
     a_S : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
-        value steers sparsity better than a learned one.
+        value controls sparsity better than a learned one.
     b_S : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.
     count_scale : float or "auto"
@@ -39,8 +39,8 @@ class BayesianNMF(BayesianBase):
     burn_in : int
         Number of iterations, at least 0, before hyperparameters are learned.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Zeros of a start do
-        not stay.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
+        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Its zeros may become
+        positive.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
         and topics more coherent than from "random".  A start gives the expectations of S and A,
         both arithmetic and geometric; the posteriors of A, then of S are updated once before
         iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
@@ -83,8 +83,8 @@ class BayesianNMF(BayesianBase):
     count_scale_ : float
         What one unit of X is in counts, given or found.
     active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains at least one count of some feature.  Others are left over:
-        their row of A is that of the prior, and :meth:`topics` shows no terms of them.
+        Whether a component explains at least one count of some feature.  For the others, the row
+        of A is that of the prior, and :meth:`topics` shows no terms.
     n_iter_ : int
         Number of iterations.
     n_features_in_, feature_names_in_

@@ -27,7 +27,7 @@ _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be s
 
 
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses say what is known of S beforehand."""
+    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S."""
 
     a_lambda: float | str
     # Sets the attributes that follow from the labels and the rates, (groups, r).
@@ -163,7 +163,7 @@ class BayesianBase(FactorizationBase):
         )
 
     def transform(self, X: Any) -> Array:  # type: ignore[override]
-        """Represent samples over the learned dictionary, whose posterior stays as it is.
+        """Represent samples over the learned dictionary, whose posterior does not change.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class BayesianBase(FactorizationBase):
         Parameters
         ----------
         level : float
-            Probability inside the interval, above 0 and below 1; the rest lies to both sides in
-            equal parts.
+            Probability inside the interval, above 0 and below 1; both sides have equal parts of the
+            rest.
 
         Returns
         -------
@@ -229,7 +229,7 @@ def _interval(expectations: Array, rates: Array, level: float) -> tuple[Array, A
 
 
 def _copies(components: Array) -> int:
-    """Return the number of rows that are like an earlier one but for their scale."""
+    """Return the number of rows that are like an earlier one, up to their scale."""
     rows = components.astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     alike = np.tril(rows @ rows.T > _ALIKE, -1)

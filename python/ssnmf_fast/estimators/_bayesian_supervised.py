@@ -21,8 +21,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
     rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
-    the samples of a class come to share few components.  :meth:`transform` gives representations in
-    which classes are easily told apart, and :meth:`predict` does by logistic regression.
+    the samples of a class come to share few components.  :meth:`transform` returns representations
+    that separate the classes well, and :meth:`predict` uses a logistic regression.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         Number of iterations, at least 0, during which all rates are equal and hyperparameters are
         not learned.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        As in :class:`BayesianNMF`.  Labels lead from "random" to representations that tell the
-        classes apart at least as well as from a start that has not seen them.
+        As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
+        well as the others, which do not know the labels.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`BayesianNMF`.
     unlabelled, readout
@@ -65,8 +65,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, the same for all components: it gives the mean
-        of `representation_`.  Nothing is known of their classes.
+        Rate of the exponential prior of new samples, whose classes are not known.  It is the same
+        for all components, and gives the mean of `representation_`.
     components_, components_rate_, lower_bound_, objective_, n_iter_
         As in :class:`BayesianNMF`.
     count_scale_, active_components_
@@ -89,7 +89,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Notes
     -----
-    Unlabelled samples are a class of their own with rates of its own, our extension of the model.
+    Unlabelled samples are treated as one more class with its own rates.  This extends the model of
+    the paper.
 
     References
     ----------

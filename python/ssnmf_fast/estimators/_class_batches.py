@@ -26,7 +26,7 @@ class ClassBatches(ComponentScores, SupervisedBase):
         y_weights: Any = None,
         past_weight: float | None = None,
     ) -> Self:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+        """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------

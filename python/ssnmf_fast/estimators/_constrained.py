@@ -71,7 +71,7 @@ class ConstrainedNMF(GuidedBase):
     See Also
     --------
     SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
-    MarginNMF : Labels by way of support vectors.
+    MarginNMF : Labels through support vector machines.
 
     Notes
     -----

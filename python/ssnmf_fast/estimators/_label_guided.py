@@ -38,7 +38,7 @@ _REPRESENT_TOL = 1e-3  # of the representations during training
 
 @dataclass(frozen=True)
 class Choice:
-    """What decides how well a classifier with few labels does.
+    """Settings of a classifier that validation may choose.
 
     `n_components` is the rank, `rounds` the number of rounds of self-training.
     """

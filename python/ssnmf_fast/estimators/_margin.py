@@ -36,10 +36,10 @@ class MarginNMF(GuidedBase):
     n_components : int
         Rank r, at least 1.
     supervision_weight : float, "auto" or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes them sum to as much
-        as the data: try 0.1 to 100 times that number (on text with few labels less, at ranks below
-        the number of classes more).  "balanced" takes the ratio of the two losses at the start,
-        about twice as much.
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
+        that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
+        ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
+        start, about twice as much.
     C : float
         Penalty of the machines on margin violations, above 0.  The labelled samples are scaled, by
         one number, to a mean squared length of 1.  Not used where `alpha` is given.
@@ -64,8 +64,8 @@ class MarginNMF(GuidedBase):
     supervision_weight_ : float
         Weight (lambda) of the fit.
     classes_ : ndarray, shape (k,)
-        The classes, sorted, or 0 ... k - 1 for multiple labels; absent after a fit without `y`, as
-        all that predictions need.
+        The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
+        absent, as is all else that predictions need.
     class_prior_ : ndarray, shape (k,)
         Share of every class (or label) among the labelled samples.
     class_shares_ : ndarray, shape (r, k)

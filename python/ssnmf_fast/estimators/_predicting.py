@@ -46,7 +46,7 @@ READOUT_ATTRIBUTES = {
 _OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
-_MANY_LABELS = 50  # labelled samples of a class from which on words say more than topics
+_MANY_LABELS = 50  # labelled samples per class above which features say more than topics
 
 
 class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
@@ -141,7 +141,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         seen = None if directions is None else filled(X, S, self.components_)
         shares = topic_shares(S, self.components_)
         logits = self._readout().logits(context_of(seen, directions), shares)
-        # Of a sample without anything nothing is known but how frequent the classes are.
+        # An empty sample gets the frequencies of the classes.
         logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
         return logits
 
@@ -240,7 +240,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.classes_[chance.argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy; with multiple labels, the share of samples that are wholly right.
+        """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters
         ----------

@@ -85,9 +85,9 @@ class Context:
 
 
 def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
-    """Return the leading directions of X, or None where samples are only seen through topics.
+    """Return the leading directions of X, or None if the readout uses the topics only.
 
-    That is so for data on disk, and for entries that weights say not to look at.
+    It does so for data on disk, and for data with weights.
     """
     if isinstance(X, CsrFile) or X_weights is not None:
         return None

@@ -180,7 +180,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         y_weights: Any = None,
         past_weight: float | None = None,
     ) -> SSNMFRegressor:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+        """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class TopicSupervisedNMF(GuidedBase):
     reconstruction : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
     labelled_weight : "inverse-rate" or float
-        Weight of the loss of a labelled document beside 1 for an unlabelled one.  "inverse-rate",
+        Weight of the loss of a labelled document, where an unlabelled one has 1.  "inverse-rate",
         the paper's, is the number of documents divided by that of labelled ones.
     free_in_labelled : bool
         Whether labelled documents may have free topics too.
@@ -88,7 +88,7 @@ class TopicSupervisedNMF(GuidedBase):
 
     :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
     each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
-    of `topic_names_`; its readout is fitted to what the labelled documents show without labels.
+    of `topic_names_`; its readout is fitted to representations that do not use the labels.
 
     References
     ----------
@@ -185,7 +185,7 @@ class TopicSupervisedNMF(GuidedBase):
         return np.array(self._names(), dtype=object)
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features of the largest weight of every topic, with the names of the topics.
+        """Return the features with the largest weights of every topic, and the names of topics.
 
         Parameters as in :meth:`NMF.topics`.
         """

@@ -23,7 +23,7 @@ def png(drawn: Any, dpi: int = 150) -> bytes:
 
 
 def data_uri(image: bytes) -> str:
-    """Return a PNG as an address that has the picture in itself."""
+    """Return a PNG as a data: URI, which contains the picture."""
     return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
 
 

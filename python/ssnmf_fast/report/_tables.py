@@ -42,7 +42,7 @@ class Heat:
 
     @property
     def upright(self) -> bool:
-        """Whether names of columns stand on end, as they do not fit across."""
+        """Whether names of columns are written upright, as they are too wide for their columns."""
         return _across(self.classes) > self.width
 
     @property
@@ -97,7 +97,7 @@ def confusion_table(table: Confusion | None) -> Heat | None:
 
 
 def most_confused(table: Confusion | None) -> list[dict[str, Any]]:
-    """Return the pairs of a true and another class that is most often predicted for it."""
+    """Return the pairs of a true class and a wrong one that is most often predicted for it."""
     if table is None or len(table.classes) < 3:
         return []
     wrong = table.counts.copy()
