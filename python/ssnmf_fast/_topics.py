@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from ._common.arrays import Array
 from ._data.checks import check_integer
 
-__all__ = ["Topic", "Topics", "amounts", "class_means", "make_topics"]
+__all__ = ["Topic", "Topics", "amounts", "class_means", "make_topics", "real_terms"]
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)
+_NEGLIGIBLE = 1e-6  # relative to the largest weight of a topic
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,20 @@ class Topic:
         return tuple(pair for pair in largest if pair[1] >= least)
 
     def __str__(self) -> str:
+        head = f"topic {self.topic} ({self.name})" if self.name else f"topic {self.topic}"
         if not self.terms:
-            return f"topic {self.topic}{f' ({self.name})' if self.name else ''}: not used"
+            return f"{head}: not used"
         words = ", ".join(f"{t} {w:.3g}" for t, w in zip(self.terms, self.weights, strict=True))
         largest = sorted(self.shares, key=lambda pair: -pair[1])[:3]
         shares = ", ".join(f"{label} {share:.0%}" for label, share in largest if share > 0)
-        name = f" ({self.name})" if self.name else ""
-        return f"topic {self.topic}{name}{f' [{shares}]' if shares else ''}: {words}"
+        return f"{head} [{shares}]: {words}" if shares else f"{head}: {words}"
+
+
+def real_terms(topic: Topic) -> list[tuple[str, float]]:
+    """Return terms and weights of a topic without those whose weight is next to nothing."""
+    least = _NEGLIGIBLE * max(topic.weights, default=0.0)
+    pairs = zip(topic.terms, topic.weights, strict=True)
+    return [(term, weight) for term, weight in pairs if weight > least]
 
 
 class Topics(Sequence[Topic]):
@@ -97,21 +105,21 @@ class Topics(Sequence[Topic]):
 
     def named(self, names: Sequence[str]) -> Topics:
         """Return the topics with a name each."""
-        pairs = zip(self._topics, names, strict=True)
-        return Topics([replace(topic, name=name) for topic, name in pairs])
+        return self._each("name", names)
+
+    def _each(self, attribute: str, values: Sequence[Any]) -> Topics:
+        """Return the topics with a value each for an attribute."""
+        pairs = zip(self._topics, values, strict=True)
+        return Topics([replace(topic, **{attribute: value}) for topic, value in pairs])
 
     def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
         """Return the topics with shares of these classes: rows of (r, k), divided by their sums."""
-        rows = zip(self._topics, _shares(class_components).tolist(), strict=True)
-        return Topics(
-            [replace(topic, shares=tuple(zip(classes, row, strict=True))) for topic, row in rows]
-        )
+        rows = _shares(class_components).tolist()
+        return self._each("shares", [tuple(zip(classes, row, strict=True)) for row in rows])
 
     def with_sizes(self, weights: Array) -> Topics:
         """Return the topics with their sizes: the weights, (r,), divided by their sum."""
-        sizes = _shares(weights[None, :])[0].tolist()
-        pairs = zip(self._topics, sizes, strict=True)
-        return Topics([replace(topic, size=size) for topic, size in pairs])
+        return self._each("size", _shares(weights[None, :])[0].tolist())
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""
@@ -148,29 +156,11 @@ def make_topics(
     class_components: Array | None = None,
     active: Array | None = None,
 ) -> Topics:
-    """Return the topics of a dictionary.
+    """Return the topics of a dictionary, (r, m), with `n_terms` terms each.
 
-    Parameters
-    ----------
-    components : ndarray, shape (r, m)
-        Dictionary A.
-    feature_names : array_like of str, shape (m,), optional
-        Names of the features; None stands for "x0", "x1", ...
-    n_terms : int
-        Number of terms per topic, at least 1.
-    classes, class_components : ndarray, shapes (k,) and (r, k), optional
-        Classes, and the components over them.
-    active : ndarray of bool, shape (r,), optional
-        Which components explain anything; the others get no terms, which would be arbitrary.
-
-    Returns
-    -------
-    Topics
-
-    Raises
-    ------
-    ValueError
-        If there is not one name for each feature, or n_terms < 1.
+    There is one name for each feature; None stands for "x0", "x1", ...  `classes` are (k,), and
+    `class_components` (r, k) are the components over them.  Components that are not `active`, (r,),
+    explain nothing: their terms would be arbitrary, and are left out.
     """
     count = min(check_integer(n_terms, "n_terms", 1), components.shape[1])
     names = _names(feature_names, components.shape[1])
@@ -198,22 +188,12 @@ def amounts(model: Any, S: Array) -> Array:
 
 
 def class_means(explained: Array, indicators: Any) -> Array:
-    """Return the mean share of every topic in the samples of each class.
+    """Return the mean share of every topic in the samples of each class, (r, k).
 
-    Parameters
-    ----------
-    explained : ndarray, shape (n, r)
-        How much of each sample every topic explains, as from :func:`amounts`.  Every sample is
-        divided by its sum, so that long ones count like short ones.
-    indicators : array or sparse array, shape (n, k)
-        1 where a sample is of a class.  A sample of several classes counts for each in equal
-        parts, one of none not at all.
-
-    Returns
-    -------
-    ndarray, shape (r, k)
-        Means, not sums: classes of many samples count like those of few.  Zeros for a class
-        without samples.
+    `explained` (n, r) is how much of each sample every topic explains, as from :func:`amounts`.
+    Every sample is divided by its sum, so that long ones count like short ones.  `indicators`
+    (n, k) are 1 where a sample is of a class.  A sample of several classes counts for each in equal
+    parts, and one without a class does not count.  A class without samples has zeros.
     """
     parts = _shares(explained)
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)

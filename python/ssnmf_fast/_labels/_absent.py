@@ -39,17 +39,10 @@ def missing(labels: Array) -> Array:
 def unlabelled_samples(
     labels: Array, name: str, unlabelled: Any, known_classes: Array | None = None
 ) -> Array:
-    """Return which samples have no label.
+    """Return which samples have no label, (n,).
 
-    Parameters
-    ----------
-    labels : ndarray, shape (n,)
-    name : str
-        What the caller calls them, for messages.
-    unlabelled : "auto", None or a label
-        The marker of unlabelled samples, besides what is always missing.
-    known_classes : ndarray, optional
-        The classes of a fitted model: with "auto", -1 is a class if it was one in the fit.
+    `unlabelled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
+    -1 is a class if it is one of the `known_classes` of a fitted model.  Messages use the `name`.
     """
     absent = missing(labels)
     if unlabelled is None:

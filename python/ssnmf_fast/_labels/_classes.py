@@ -19,17 +19,8 @@ class ClassLabels:
     """One class label for each sample.
 
     `labelled` marks the labelled samples, `known` holds their labels and `classes` the different
-    ones, sorted, or `known_classes` if they are given.
-
-    Parameters
-    ----------
-    y : array_like, shape (n,) or (n, 1)
-    marker : "auto", None or a label
-        As in :func:`unlabelled_samples`.
-    known_classes : ndarray, optional
-        The classes of a fitted model.
-    name : str
-        What the caller calls the labels, for messages.
+    ones, sorted, or `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1);
+    `marker` is the `unlabelled` of :func:`unlabelled_samples`.
     """
 
     def __init__(

@@ -50,11 +50,8 @@ class LabelLists:
                 f"topic_names holds {len(self._given)} names; expected one for each of the {k} "
                 "columns of y."
             )
-        columns = getattr(y, "columns", None)  # of a data frame
-        if self._given is None:
-            self.names = _checked_names(list(range(k) if columns is None else columns))
-        else:
-            self.names = self._given
+        given = self._given
+        self.names = _checked_names(indicators.classes.tolist()) if given is None else given
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
@@ -89,10 +86,8 @@ class LabelLists:
     def _name(self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int) -> None:
         """Give every topic its column."""
         found = {name for names in lists for name in names}
-        if self._given is None:
-            self.names = _checked_names(_in_order(found))
-        else:
-            self.names = self._given
+        given = self._given
+        self.names = _checked_names(_in_order(found)) if given is None else given
         place = {name: k for k, name in enumerate(self.names.tolist())}
         unknown = [name for name in found if name not in place]
         if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from ._option_types import (
@@ -20,6 +21,11 @@ DATA = (
     "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too; - for a "
     "table from standard input"
 )
+
+
+def run_by(parser: Any, module: str) -> None:
+    """Have `run` of a module run a subcommand; the module is imported only then."""
+    parser.set_defaults(run=lambda options: import_module(f".{module}", __package__).run(options))
 
 
 def add_reading(parser: Any) -> None:

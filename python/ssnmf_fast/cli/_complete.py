@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.optional import MissingPackageError
 from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder
-from ._outputs import MODEL_NAME, print_files
+from ._outputs import MODEL_NAME
 from ._predictions import write_csv
-from ._ratings import ROLES, Ratings, read_ratings
+from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
 from ._read import load_matrix
 from ._recommend import recommendations
-from ._repeats import DUPLICATES
 from ._source import Source, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
@@ -31,7 +29,6 @@ LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6
 
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
-_FILES = (MODEL_NAME, _REPORT, _PREDICTIONS, _BEST, _USERS, _ITEMS, _PICTURE)
 _DEFAULT_TOP = 10
 
 
@@ -53,15 +50,25 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
     entries = sp.coo_array((ratings.values, (ratings.rows, ratings.columns)), shape=size)
     task = Task(entries.tocsr(), options, noisy=not options.exact, biases=not options.exact)
     task.check()
-    with results_folder(options.out, _FILES, [given.path]) as results:
+    top = options.top or _DEFAULT_TOP
+    about = {
+        _BEST: f"the best {top} items for every user that they have not rated",
+        _PREDICTIONS: f"the {len(ratings.empty)} empty ratings of the table",
+        _REPORT: "sizes, choices, errors and times",
+        MODEL_NAME: "the model, for ssnmf_fast.load",
+        _USERS: "place of every user in the model",
+        _ITEMS: "place of every item in the model",
+        _PICTURE: "how fast the singular values of the model fall",
+    }
+    with results_folder(options.out, about, [given.path]) as results:
         _print_ratings(given, ratings, task)
         trial = _fitted(task, "ratings")
-        files, left_out = _write_ratings(results, task, ratings, trial, begin)
+        _write_ratings(results, task, ratings, trial, top, begin)
         results.finish()
+        results.show()
         folder = results.folder
-        print_files(folder, files, left_out)
         report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
-        return {**report, "out": str(folder), "files": [name for name, _ in files]}
+        return {**report, "out": str(folder), "files": results.names}
 
 
 def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
@@ -87,12 +94,14 @@ def _fitted(task: Task, things: str) -> Trial:
 
 
 def _write_ratings(
-    out: Results, task: Task, ratings: Ratings, trial: Trial, begin: float
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """Write every file; return those that are there, and those left out for want of a package."""
+    out: Results, task: Task, ratings: Ratings, trial: Trial, top: int, begin: float
+) -> None:
+    """Write every file."""
     from .. import save
+    from ..plotting import singular_values
+    from ..report._pictures import png
 
-    completion, top = trial.completion, task.options.top or _DEFAULT_TOP
+    completion = trial.completion
     rows = (
         (ratings.users[user], rank, ratings.items[item], value)
         for user, rank, item, value in recommendations(completion, task.matrix, top)
@@ -104,26 +113,15 @@ def _write_ratings(
     for file, name, ids, axis in tables:
         lines = zip(range(len(ids)), ids, _counts(task, axis).tolist(), strict=True)
         write_csv(out.path(file), ("place", name, "ratings"), lines, safe=safe)
-    files = [
-        (_BEST, f"the best {top} items for every user that they have not rated"),
-        (_REPORT, "sizes, choices, errors and times"),
-        (MODEL_NAME, "the model, for ssnmf_fast.load"),
-        (_USERS, "place of every user in the model"),
-        (_ITEMS, "place of every item in the model"),
-    ]
     if len(ratings.empty):
-        files.insert(1, (_PREDICTIONS, f"the {len(ratings.empty)} empty ratings of the table"))
         write_csv(
             out.path(_PREDICTIONS),
             ("user", "item", "predicted rating"),
             _predicted(completion, ratings),
             safe=safe,
         )
-    left_out = _draw(out, completion)
-    if not left_out:
-        files.append((_PICTURE, "how fast the singular values of the model fall"))
+    out.written(_PICTURE, lambda: png(singular_values(completion.singular_values)))
     _write_report(out.path(_REPORT), task, ratings, trial, time.perf_counter() - begin)
-    return files, left_out
 
 
 def _write_report(path: Path, task: Task, ratings: Ratings, trial: Trial, seconds: float) -> None:
@@ -157,20 +155,8 @@ def _counts(task: Task, axis: int) -> Any:
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
-def _draw(out: Results, completion: Any) -> list[str]:
-    """Draw the singular values; return the name of the picture if it had to be left out."""
-    from ..plotting import singular_values
-    from ..report._pictures import png
-
-    try:
-        drawn = png(singular_values(completion.singular_values))
-    except MissingPackageError:
-        return [_PICTURE]
-    out.path(_PICTURE).write_bytes(drawn)
-    return []
-
-
 def _matrix(given: Source, options: Any) -> dict[str, Any]:
+    from .. import save
     from ..completion._read import read_observed
 
     path = given.path
@@ -198,22 +184,16 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         trial = _fitted(task, "entries")
-        _write_matrix(files.path(out), trial.completion, large)
+        if large:
+            save(trial.completion, files.path(out))
+        else:
+            _write_dense(files.path(out), trial.completion.to_dense(keep_observed=True))
     if large:
         print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
     else:
         print(f"\nThe completed matrix is in {out}; observed entries are as they were")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
     return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
-
-
-def _write_matrix(out: Path, completion: Any, large: bool) -> None:
-    if large:
-        from .. import save
-
-        save(completion, out)
-    else:
-        _write_dense(out, completion.to_dense(keep_observed=True))
 
 
 def _refuse_columns(path: Path, options: Any) -> None:

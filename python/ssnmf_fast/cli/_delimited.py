@@ -17,12 +17,8 @@ _LARGEST_FIELD = 2**31 - 1
 def delimited_rows(file: TextIO, source: Source) -> tuple[list[str], NumberedRows]:
     """Return the names of the columns, and the rows below them.
 
-    Blank lines are no rows, but in a table of one column, where each is an empty cell.
-
-    Raises
-    ------
-    UsageError
-        For a name that stands twice, and, while iterating, for rows of another length.
+    Blank lines are not rows, except in a table of one column, where each is an empty cell.  A name
+    that occurs twice raises UsageError; so do rows of another length, while iterating.
     """
     csv.field_size_limit(_LARGEST_FIELD)
     reader = csv.reader(file, delimiter=source.delimiter)
@@ -56,15 +52,11 @@ def _blank(row: list[str]) -> bool:
 
 
 def _ragged(source: Source, first: int, last: int, found: int, needed: int) -> str:
-    shown = f"{source.delimiter!r}"
+    cells = "1 cell" if found == 1 else f"{found} cells"
     message = (
-        f"{source}, line {first}: {_cells(found)} between delimiters {shown}; the first line names "
-        f"{needed}"
+        f"{source}, line {first}: {cells} between delimiters {source.delimiter!r}; the first line "
+        f"names {needed}"
     )
     if last > first:
         return f"{message}. The row goes on to line {last}: is a quotation mark left open?"
     return f"{message}. A cell that holds the delimiter needs quotation marks"
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.optional import MissingPackageError
-from ._demo_common import (
+from ._demo import (
     PARTS,
-    Files,
     Outcome,
     finish,
     fit,
@@ -107,25 +105,14 @@ def _write(out: Results, outcome: Outcome, side: int, settings: list[tuple[str, 
     digits = model.classes_[model.label_components_.argmax(axis=1)]
     in_first_row = len(model.classes_)
     names = [f"digit {digits[k]}" if n < in_first_row else "" for n, k in enumerate(order)]
-    files: Files = []
-    left_out: list[str] = []
-    pictures: list[Picture] = []
-    try:
-        png = parts_picture(images[order], names, len(model.classes_))
-        out.path(PARTS).write_bytes(png)
-        files.append((PARTS, "the learned parts, one column for each digit"))
-        caption = "Each belongs to one digit; an image is approximated by a weighted sum of them."
-        pictures.append(Picture("Learned parts", caption, png))
-    except MissingPackageError:
-        left_out.append(PARTS)
+    png = out.written(PARTS, lambda: parts_picture(images[order], names, in_first_row))
+    caption = "Each belongs to one digit; an image is approximated by a weighted sum of them."
     finish(
         out,
         outcome,
-        files,
-        left_out,
         settings,
         title="Handwritten digits",
         lead="Half of the labels and a tenth of the pixels of scikit-learn's digits are hidden; "
         "the model learns parts from all images and labels from those that have one.",
-        pictures=pictures,
+        pictures=[Picture("Learned parts", caption, png)] if png else [],
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._demo_common import TOPICS, Outcome, finish, fit, linear_svc, print_outcome
+from ._demo import TOPICS, Outcome, finish, fit, linear_svc, print_outcome
 from ._examples import examples
 from ._fitted import Fitted
 from ._folder import Results
@@ -56,8 +56,6 @@ def demo(out: Results, options: Any) -> None:
     finish(
         out,
         outcome,
-        [(TOPICS, "top terms of every topic")],
-        [],
         [("data", f"{len(truth)} posts x {X.shape[1]} terms, {X.nnz} nonzeros")],
         title="Topics of 20 Newsgroups",
         lead="TF-IDF of posts without headers, footers and quotes; the model learns topics from "

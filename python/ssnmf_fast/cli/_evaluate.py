@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.csr import entry_rows, without
-from ._completion_bar import completion_bar
+from .._solver.progress import ProgressBar
 from ._errors import UsageError
 
 Errors = dict[str, dict[str, float]]
@@ -55,7 +55,7 @@ class Task:
         from .. import complete
 
         options, chosen = self.options, rank is not None and gamma is not None
-        observer: Any = completion_bar(options, self.matrix.shape, self.noisy, chosen)
+        observer: Any = _completion_bar(options, self.matrix.shape, self.noisy, chosen)
         with observer:
             return complete(
                 matrix,
@@ -173,3 +173,39 @@ def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
     biases = Biases(matrix)
     biases.refit(0.0)
     return biases.at(rows, columns)
+
+
+class _FitsBar(ProgressBar):
+    """Show on standard error how many of the planned fits are done, and where the current one is.
+
+    There are at most `total` fits: the search for a rank may end early.
+    """
+
+    def __init__(self, total: int, label: str) -> None:
+        super().__init__(total, label)
+        self._total, self._iteration = total, 0
+        if self._bar is not None:
+            self._bar.unit = "fit"
+
+    def __call__(self, state: Any) -> bool:
+        """Show the state; one whose iteration is no later belongs to the next fit."""
+        if self._bar is not None:
+            if state.iteration <= self._iteration and self._bar.n < self._total - 1:
+                self._bar.update(1)
+            self._iteration = state.iteration
+            self._bar.set_postfix_str(
+                f"rank {state.rank}, gamma {state.gamma:.2g}, iteration {state.iteration}"
+            )
+        return False
+
+
+def _completion_bar(options: Any, shape: tuple[int, int], noisy: bool, chosen: bool) -> ProgressBar:
+    """Return a callback for a completion; `chosen` says whether rank and gamma are given."""
+    from ..completion._matrix_irls import MatrixIrls
+    from ..completion._noisy import ranks
+
+    if noisy:
+        candidates = 0 if chosen else len(ranks(options.rank, shape))
+        return _FitsBar(candidates + 1, "fit" if chosen else "choose")
+    default = MatrixIrls.max_iter if options.method == "auto" else None
+    return ProgressBar(options.max_iter or default, "fit", "change")

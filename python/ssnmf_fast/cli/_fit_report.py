@@ -14,25 +14,22 @@ from ._learning_curve import LearningCurve
 PICTURE = "components.png"
 
 
-def draw_components(
-    out: Results, fitted: Fitted, results: Findings
-) -> tuple[list[Picture], list[str]]:
-    """Draw topics that are images; return the picture, or the file that had to be left out."""
+def draw_components(out: Results, fitted: Fitted, results: Findings) -> list[Picture]:
+    """Draw topics that are images; return the picture, if there is one."""
     if fitted.image_shape is None:
-        return [], []
+        return []
     from ..plotting import image_grid
     from ..report._pictures import png
 
     classes = [", ".join(str(name) for name, _ in topic.leading) for topic in results.topics]
     names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-    try:
-        drawn = png(image_grid(fitted.model.components_, fitted.image_shape, names=names))
-    except MissingPackageError:
-        return [], [PICTURE]
-    out.path(PICTURE).write_bytes(drawn)
+    components, shape = fitted.model.components_, fitted.image_shape
+    drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
+    if drawn is None:
+        return []
     brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
     caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
-    return [Picture("Components", caption, drawn)], []
+    return [Picture("Components", caption, drawn)]
 
 
 def write_fit_report(

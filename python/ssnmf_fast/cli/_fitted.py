@@ -15,8 +15,6 @@ from .._common.arrays import Array
 from .._topics import amounts
 from ._sample_labels import SampleLabels
 
-__all__ = ["Fitted", "amounts", "predicted_labels", "weights_model"]
-
 
 @dataclass(frozen=True)
 class Fitted:

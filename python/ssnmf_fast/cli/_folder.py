@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
 from ._errors import UsageError
 from ._source import STANDARD
@@ -18,35 +19,64 @@ _STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if has
 
 
 class Results:
-    """A folder of results with known names, which replace those of an earlier run together.
+    """A folder of results, whose files replace those of an earlier run together.
 
+    `about` says of every file that there may be what it is, in the order in which they are shown.
     A result of an earlier run that this one does not have would not fit the others, and goes.
     """
 
-    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, str]) -> None:
         self.folder = folder
-        self._names = names
+        self._about = about
         self._written: set[str] = set()
+        self._left_out: set[str] = set()
         self._files = Replacement()
+
+    @property
+    def names(self) -> list[str]:
+        """The files that are written."""
+        return [name for name in self._about if name in self._written]
 
     def path(self, name: str) -> Path:
         """Return where to write a file until all are there."""
-        if name not in self._names:
+        if name not in self._about:
             raise KeyError(f"{name} is no known result; those are checked against the inputs")
         self._written.add(name)
         return self._files.path(self.folder / name)
 
-    def drop(self, name: str) -> None:
-        """Do without a file after all."""
+    def written(self, name: str, make: Callable[[], bytes]) -> bytes | None:
+        """Write what `make` returns; None if it needs a package that is not installed."""
+        try:
+            content = make()
+        except MissingPackageError:
+            self.leave_out(name)
+            return None
+        self.path(name).write_bytes(content)
+        return content
+
+    def leave_out(self, name: str) -> None:
+        """Do without a file, as a package for it is missing."""
         self._written.discard(name)
+        self._left_out.add(name)
         self._files.drop(self.folder / name)
 
     def finish(self) -> None:
         """Put all files in place."""
-        for name in self._names:
+        for name in self._about:
             if name not in self._written:
                 self._files.remove(self.folder / name)
         self._files.finish()
+
+    def show(self) -> None:
+        """Print where the files are, and what is missing for want of a package."""
+        print("\nFiles")
+        paths = {name: str(self.folder / name) for name in self.names}
+        width = max(map(len, paths.values()))
+        for name, path in paths.items():
+            print(f"  {path:<{width}}  {self._about[name]}")
+        if self._left_out:
+            missing = ", ".join(name for name in self._about if name in self._left_out)
+            print(f"  left out: {missing}; to have them: {PLOT_HINT}")
 
     def discard(self) -> None:
         """Take away what is not in place."""
@@ -54,26 +84,20 @@ class Results:
 
 
 @contextmanager
-def results_folder(name: str, names: Sequence[str], inputs: Iterable[Any]) -> Iterator[Results]:
+def results_folder(name: str, about: Mapping[str, str], inputs: Iterable[Any]) -> Iterator[Results]:
     """Make a folder for results; an error or Ctrl-C leaves those of an earlier run, or none.
 
-    Parameters
-    ----------
-    name : str
-        Path of the folder.
-    names : sequence of str
-        All files that the command may write there, or remove.
-    inputs : iterable
-        Paths that are read, None among them for those that are not given.
+    `about` names all files that the command may write there or remove, and says what they are.
+    `inputs` are the paths that it reads, None for those that are not given.
     """
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
-    for one in names:
+    for one in about:
         refuse_replacing(folder / one, inputs)
-    results = Results(folder, names)
+    results = Results(folder, about)
     with made(folder):
         try:
             yield results

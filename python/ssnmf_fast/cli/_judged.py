@@ -98,14 +98,8 @@ def features(fitted: Fitted) -> Any:
 def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
     """Predict each fold by methods that learn from the known labels outside of it.
 
-    Parameters
-    ----------
-    X : array or sparse array, shape (n, m)
-    labels : ndarray, shape (n,) or (n, k)
-        As :func:`targets` returns them.
-    known : ndarray of bool, shape (n,)
-    folds : ndarray of int, shape (n,)
-        In which fold a label is hidden, -1 for never.
+    The labels are those of :func:`targets`; `folds` (n,) says in which fold a label is hidden, -1
+    for never.
     """
     several = labels.ndim == 2
     found: dict[str, Array] = {}

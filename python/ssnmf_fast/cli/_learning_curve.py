@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,9 +147,5 @@ def _scores(
         np.where(hidden, 0, -1)[rows],
     )
     guesses |= {name: guess for name, guess in others.items() if name in (SVC, REGRESSION)}
-    score = _micro if fitted.labels.several else accuracy
+    score = partial(f_score, average="micro") if fitted.labels.several else accuracy
     return {name: score(truth[hidden], guess) for name, guess in guesses.items()}
-
-
-def _micro(truth: Array, guess: Array) -> Score:
-    return f_score(truth, guess, "micro")

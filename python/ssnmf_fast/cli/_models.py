@@ -116,7 +116,9 @@ class Model:
         )
 
 
-def _classifier(name: str, data: str, labels: str, about: str) -> Model:
+def _classifier(
+    name: str, data: str | None, labels: str | None, about: str, **changes: Any
+) -> Model:
     return Model(
         name,
         "SSNMFClassifier",
@@ -124,7 +126,7 @@ def _classifier(name: str, data: str, labels: str, about: str) -> Model:
         options={
             "reconstruction": data,
             "supervision": labels,
-            "supervision_weight": "balanced",
+            "supervision_weight": None if name == "ssnmf" else "balanced",
             "self_training": None,
             "readout": None,
             "label_separator": None,
@@ -132,25 +134,16 @@ def _classifier(name: str, data: str, labels: str, about: str) -> Model:
         },
         targets=SampleLabels.single_or_indicators,
         chooses=True,
+        **changes,
     )
 
 
 _ALL = (
-    Model(
+    _classifier(
         "ssnmf",
-        "SSNMFClassifier",
+        None,
+        None,
         "classifier for few labels and many; settings that are not given are chosen by validation",
-        options={
-            "reconstruction": None,
-            "supervision": None,
-            "supervision_weight": None,
-            "self_training": None,
-            "readout": None,
-            "label_separator": None,
-            "test_size": None,
-        },
-        targets=SampleLabels.single_or_indicators,
-        chooses=True,
         loop=(200, 1e-4),
     ),
     _classifier("ff", FROBENIUS, FROBENIUS, "classifier; squared error of data and labels"),

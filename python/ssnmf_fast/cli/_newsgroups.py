@@ -25,29 +25,19 @@ FILE_NAME = "20newsgroups.jsonl.gz"
 
 
 def load_subset(seed: int = 0) -> tuple[list[str], npt.NDArray[np.str_]]:
-    """Return the balanced subset: texts without headers, footers and quotes, and their classes.
+    """Return the 8980 texts, without headers, footers and quotes, and their classes.
 
-    Read from ``$SSNMF_FAST_DATA`` (default ``../shared/data``) where the file is there, else by
-    scikit-learn's fetcher, which downloads it once.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the draw of 1796 documents from each class, and of their order.
-
-    Returns
-    -------
-    texts : list of str
-        8980 documents.
-    labels : ndarray of str
-        Computers, Sciences, Politics, Religion or Recreation.
+    They are read from the folder ``$SSNMF_FAST_DATA`` (default ``../shared/data``) if the file is
+    there, else by scikit-learn's fetcher, which downloads it once.  The seed is that of the draw of
+    1796 documents from each class, and of their order.
     """
     posts = _read_posts()
     class_of = {group: name for name, groups in CLASSES.items() for group in groups}
     kept = [(text, class_of[group]) for text, group in posts if group in class_of]
     labels = np.array([name for _, name in kept])
     rng = np.random.default_rng(seed)
-    chosen = [_draw(np.flatnonzero(labels == name), rng) for name in CLASSES]
+    classes = [np.flatnonzero(labels == name) for name in CLASSES]
+    chosen = [rng.choice(one, min(PER_CLASS, len(one)), replace=False) for one in classes]
     order = rng.permutation(np.concatenate(chosen))
     return [_strip(kept[i][0]) for i in order], labels[order]
 
@@ -61,10 +51,6 @@ def tfidf(texts: list[str]) -> tuple[Any, npt.NDArray[Any]]:
     )
     X = vectorizer.fit_transform(texts)
     return X, vectorizer.get_feature_names_out()
-
-
-def _draw(members: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
-    return rng.choice(members, min(PER_CLASS, len(members)), replace=False)
 
 
 def _read_posts() -> list[tuple[str, str]]:

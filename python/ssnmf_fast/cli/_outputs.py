@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .._common.optional import PLOT_HINT
 from ._errors import UsageError
 from ._findings import Findings, facts
 from ._fit_report import PICTURE, draw_components, write_fit_report
@@ -27,10 +26,18 @@ METRICS_NAME = "metrics.json"
 _TOPICS, _CLASSES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _REPORT = "report.html"
-FILES = (
-    *(MODEL_NAME, FILE_NAME, METRICS_NAME, _TOPICS, _CLASSES, _EXAMPLES),
-    *(_PREDICTIONS, _REPRESENTATION, PICTURE, _REPORT),
-)
+FILES = {
+    MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
+    FILE_NAME: "vocabulary and idf, read by `ssnmf-fast predict`",
+    _TOPICS: "top terms of every topic",
+    _CLASSES: "share of every class in a topic",
+    _EXAMPLES: "samples that every topic explains best",
+    _PREDICTIONS: "one line per sample",
+    _REPRESENTATION: "weights of the topics in every sample",
+    METRICS_NAME: "sizes and measures",
+    PICTURE: "the topics as images",
+    _REPORT: "all of it on one page: open this first",
+}
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 
 
@@ -47,40 +54,26 @@ def write_all(
 
     results = Findings(model, fitted, options.terms, curve)
     save(fitted.model, out.path(MODEL_NAME))
-    files = [(MODEL_NAME, "the model, for `ssnmf-fast predict` and ssnmf_fast.load")]
     if vectorizer is not None:
         vectorizer.save(out.path(FILE_NAME))
-        files.append((FILE_NAME, "vocabulary and idf, read by `ssnmf-fast predict`"))
-    files += _write_tables(out, fitted, results, options.safe_csv)
+    _write_tables(out, fitted, results, options.safe_csv)
     separator = getattr(options, "label_separator", None) or SEPARATOR
     write_predictions(out.path(_PREDICTIONS), fitted, separator, safe=options.safe_csv)
-    files.append((_PREDICTIONS, "one line per sample"))
     np.save(out.path(_REPRESENTATION), fitted.model.representation_)
-    files.append((_REPRESENTATION, "weights of the topics in every sample"))
     write_metrics(out.path(METRICS_NAME), model, fitted, results, separator)
-    files.append((METRICS_NAME, "sizes and measures"))
-    pictures, left_out = draw_components(out, fitted, results)
-    if pictures:
-        files.append((PICTURE, "the topics as images"))
-    if write_fit_report(out.path(_REPORT), fitted, results, pictures):
-        files.append((_REPORT, "all of it on one page: open this first"))
-    else:
-        out.drop(_REPORT)
-        left_out.append(_REPORT)
+    pictures = draw_components(out, fitted, results)
+    if not write_fit_report(out.path(_REPORT), fitted, results, pictures):
+        out.leave_out(_REPORT)
     out.finish()
     _print_summary(fitted, results)
-    print_files(out.folder, files, left_out)
+    out.show()
 
 
-def _write_tables(
-    out: Results, fitted: Fitted, results: Findings, safe: bool
-) -> list[tuple[str, str]]:
-    """Write what is known of the topics; return the files."""
+def _write_tables(out: Results, fitted: Fitted, results: Findings, safe: bool) -> None:
+    """Write what is known of the topics."""
     write_topics(out.path(_TOPICS), results.topics, safe=safe)
-    files = [(_TOPICS, "top terms of every topic")]
     if results.topics[0].shares:
         write_shares(out.path(_CLASSES), results.topics, safe=safe)
-        files.append((_CLASSES, "share of every class in a topic"))
     write_examples(
         out.path(_EXAMPLES),
         results.topics,
@@ -89,7 +82,6 @@ def _write_tables(
         texts=fitted.texts is not None,
         safe=safe,
     )
-    return [*files, (_EXAMPLES, "samples that every topic explains best")]
 
 
 def write_metrics(
@@ -151,14 +143,3 @@ def _print_summary(fitted: Fitted, results: Findings) -> None:
         for line in results.curve.lines():
             print(f"  {line}")
     print_topics(results.topics, terms=fitted.image_shape is None)
-
-
-def print_files(folder: Path, files: list[tuple[str, str]], left_out: list[str]) -> None:
-    """Print where the results are, and what is missing for want of a package."""
-    print("\nFiles")
-    paths = [str(folder / name) for name, _ in files]
-    width = max(map(len, paths))
-    for path, (_, text) in zip(paths, files, strict=True):
-        print(f"  {path:<{width}}  {text}")
-    if left_out:
-        print(f"  left out: {', '.join(left_out)}; to have them: {PLOT_HINT}")

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any, NoReturn
 
+from .._config import show_config
 from .._version import __version__
 from ._arguments import (
     DATA,
@@ -17,6 +18,7 @@ from ._arguments import (
     add_safe_csv,
     add_text,
     add_threads,
+    run_by,
 )
 from ._models import DIVERGENCE, FROBENIUS, MODELS
 from ._option_types import (
@@ -33,6 +35,29 @@ from ._parser_complete import add_complete
 from ._predictions import KINDS
 
 _LOSSES = (FROBENIUS, DIVERGENCE)
+# Options of single models: the type of their number, and what it is.
+_SPECIAL: dict[str, tuple[Any, str]] = {
+    "--free-topics": (natural, "topics in addition to those of the labels (default: 0; {users})"),
+    "--labelled-weight": (
+        weight("inverse-rate"),
+        "weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
+        "labelled ones (default: inverse-rate; {users})",
+    ),
+    "--svm-c": (
+        positive_number,
+        "penalty of the support vector machines on margin violations (default: 1; {users})",
+    ),
+    "--a-s": (
+        positive_number,
+        "shape of the prior of topics' weights in samples; below 1 for few topics a sample "
+        "(default: 1; {users})",
+    ),
+    "--a-lambda": (
+        positive_number,
+        "shape of the prior of the rates that a class gives topics: controls how few topics "
+        "a class uses ({users})",
+    ),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,7 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
     add_debug(config)
-    config.set_defaults(run=_show_config)
+    config.set_defaults(run=lambda _: show_config())
     return parser
 
 
@@ -75,7 +100,7 @@ def _add_demo(commands: Any) -> None:
     parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(parser)
     add_debug(parser)
-    parser.set_defaults(run=_demo)
+    run_by(parser, "_demo")
 
 
 def _add_fit(commands: Any) -> None:
@@ -125,7 +150,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {DEFAULT}")
     add_safe_csv(parser)
     add_common(parser)
-    parser.set_defaults(run=_fit)
+    run_by(parser, "_fit")
 
 
 def _add_model(group: Any) -> None:
@@ -190,40 +215,9 @@ def _add_model(group: Any) -> None:
 
 def _add_special(group: Any) -> None:
     """Add the options of single models."""
-    group.add_argument(
-        "--free-topics",
-        type=natural,
-        metavar="NUMBER",
-        help=f"topics in addition to those of the labels (default: 0; {_users('free_topics')})",
-    )
-    group.add_argument(
-        "--labelled-weight",
-        type=weight("inverse-rate"),
-        metavar="NUMBER",
-        help="weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
-        f"labelled ones (default: inverse-rate; {_users('labelled_weight')})",
-    )
-    group.add_argument(
-        "--svm-c",
-        type=positive_number,
-        metavar="NUMBER",
-        help="penalty of the support vector machines on margin violations (default: 1; "
-        f"{_users('svm_c')})",
-    )
-    group.add_argument(
-        "--a-s",
-        type=positive_number,
-        metavar="NUMBER",
-        help="shape of the prior of topics' weights in samples; below 1 for few topics a sample "
-        f"(default: 1; {_users('a_s')})",
-    )
-    group.add_argument(
-        "--a-lambda",
-        type=positive_number,
-        metavar="NUMBER",
-        help="shape of the prior of the rates that a class gives topics: controls how few topics "
-        f"a class uses ({_users('a_lambda')})",
-    )
+    for option, (kind, text) in _SPECIAL.items():
+        users = _users(option[2:].replace("-", "_"))
+        group.add_argument(option, type=kind, metavar="NUMBER", help=text.format(users=users))
 
 
 def _users(option: str) -> str:
@@ -264,28 +258,4 @@ def _add_predict(commands: Any) -> None:
     add_threads(parser)
     add_reading(parser)
     add_common(parser)
-    parser.set_defaults(run=_predict)
-
-
-def _demo(arguments: argparse.Namespace) -> None:
-    from ._demo import run
-
-    run(arguments)
-
-
-def _fit(arguments: argparse.Namespace) -> Any:
-    from ._fit import run
-
-    return run(arguments)
-
-
-def _predict(arguments: argparse.Namespace) -> Any:
-    from ._predict import run
-
-    return run(arguments)
-
-
-def _show_config(arguments: argparse.Namespace) -> None:
-    from .._config import show_config
-
-    show_config()
+    run_by(parser, "_predict")

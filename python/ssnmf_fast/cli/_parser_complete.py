@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 from ..completion._options import METHODS
-from ._arguments import DEFAULT, add_common, add_reading, add_safe_csv, add_threads
+from ._arguments import DEFAULT, add_common, add_reading, add_safe_csv, add_threads, run_by
 from ._option_types import fraction, natural, positive
-from ._repeats import DUPLICATES
+from ._ratings import DUPLICATES
 
 _HOLES = (
     "table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to predict; or matrix "
@@ -48,7 +47,7 @@ def add_complete(commands: Any) -> None:
     _add_completion(parser.add_argument_group("model"))
     add_reading(parser)
     add_common(parser)
-    parser.set_defaults(run=_complete)
+    run_by(parser, "_complete")
 
 
 def _add_completion(group: Any) -> None:
@@ -75,9 +74,3 @@ def _add_completion(group: Any) -> None:
         default=0.1,
         help=f"share of the entries held out to estimate the error, 0 for none; {DEFAULT}",
     )
-
-
-def _complete(arguments: argparse.Namespace) -> Any:
-    from ._complete import run
-
-    return run(arguments)

@@ -17,12 +17,14 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
+from .._topics import amounts
 from ._errors import UsageError
-from ._fitted import Fitted, amounts, predicted_labels
+from ._fitted import Fitted, predicted_labels
 from ._folder import made
 from ._source import STANDARD
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
+Columns = list[tuple[str, Iterable[Any]]]  # names and values
 
 KINDS = ("csv", "tsv", "json", "jsonl")
 _TABLES = ("csv", "tsv")
@@ -102,7 +104,8 @@ def _write_cells(
     safe: bool,
 ) -> None:
     # The ends of lines that csv writes by default are made for files, not for pipes.
-    writer = csv.writer(file, delimiter=delimiter, lineterminator=_line_end(file))
+    end = "\n" if file is sys.stdout else "\r\n"
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([_harmless(cell) for cell in cells] if safe else cells)
@@ -119,32 +122,19 @@ def _harmless(cell: Any) -> Any:
     return cell
 
 
-def _line_end(file: TextIO) -> str:
-    return "\n" if file is sys.stdout else "\r\n"
-
-
 def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool = False) -> None:
     """Write labels, use and prediction of every sample; for models that do not predict, topics.
 
-    Parameters
-    ----------
-    path : Path
-    fitted : Fitted
-    separator : str
-        Put between several labels of a sample.
-    safe : bool
-        As in :func:`write_csv`.
+    `separator` stands between several labels of a sample, and `safe` is that of :func:`write_csv`.
     """
-    names, columns = _known(fitted, separator)
-    more: list[str] = []
-    results: list[Any] = []
-    if predicts_labels(fitted.model):
-        more, results = _label_columns(fitted.model, fitted.predicted, fitted.chances, separator)
-    if hasattr(fitted.model, "topic_names_"):
-        _append((more, results), _topic_columns(fitted.model, fitted.amounts))
-    elif not more:
-        more, results = _largest(fitted.model.representation_)
-    _write(Output(path, "csv", safe), fitted.ids, [*names, *more], [*columns, *results])
+    model, columns = fitted.model, _known(fitted, separator)
+    if predicts_labels(model):
+        columns += _label_columns(model, fitted.predicted, fitted.chances, separator)
+    if hasattr(model, "topic_names_"):
+        columns += _topic_columns(model, fitted.amounts)
+    elif not predicts_labels(model):
+        columns += _largest(model.representation_)
+    _write(Output(path, "csv", safe), fitted.ids, columns)
 
 
 def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
@@ -154,20 +144,17 @@ def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, sepa
     these and how much of the sample every topic explains.  Models without labels: the largest
     component and the representation.
     """
-    names: list[str] = []
-    columns: list[Any] = []
+    columns: Columns = []
     if predicts_labels(model):
         chances = model.predict_proba(X)
-        guess = predicted_labels(model, X, chances)
-        names, columns = _label_columns(model, guess, chances, separator)
+        columns += _label_columns(model, predicted_labels(model, X, chances), chances, separator)
     if hasattr(model, "topic_names_"):
-        _append((names, columns), _topic_columns(model, amounts(model, model.transform(X))))
-    elif not names:
+        columns += _topic_columns(model, amounts(model, model.transform(X)))
+    elif not columns:
         S = model.transform(X)
-        names, columns = _largest(S)
-        names += [f"component{k}" for k in range(S.shape[1])]
-        columns += _sane(S).T.tolist()
-    _write(out, ids, names, columns)
+        columns += _largest(S)
+        columns += [(f"component{k}", column) for k, column in enumerate(_sane(S).T.tolist())]
+    _write(out, ids, columns)
     return int(X.shape[0])
 
 
@@ -176,12 +163,13 @@ def predicts_labels(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def _write(out: Output, ids: Ids | None, names: list[str], columns: list[Iterable[Any]]) -> None:
-    names = ["sample", *names]
+def _write(out: Output, ids: Ids | None, columns: Columns) -> None:
+    names = ["sample", *(name for name, _ in columns)]
+    values = [column for _, column in columns]
     if ids is not None:
         names.insert(1, ids[0] if ids[0] not in names else "id")
-        columns = [ids[1], *columns]
-    rows = ([i, *row] for i, row in enumerate(zip(*columns, strict=True)))
+        values.insert(0, ids[1])
+    rows = ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
     with out.open() as file:
         if out.kind in _TABLES:
             _write_cells(file, names, rows, "," if out.kind == "csv" else "\t", out.safe)
@@ -209,30 +197,22 @@ def _sane(weights: Array) -> Array:
     return np.where(np.abs(weights) < least, 0.0, weights)
 
 
-def _known(fitted: Fitted, separator: str) -> tuple[list[str], list[Iterable[Any]]]:
+def _known(fitted: Fitted, separator: str) -> Columns:
     """Return what was given of every sample, where labels were."""
     labels = fitted.labels
     if labels is None:
-        return [], []
-    text = labels.text(separator)
-    if not fitted.guided:
-        return ["label"], [text]
-    used = [
-        "held out" if hidden else "training" if labelled else "unlabelled"
-        for labelled, hidden in zip(labels.known, fitted.held_out, strict=True)
-    ]
-    return ["label", "used as"], [text, used]
+        return []
+    columns: Columns = [("label", labels.text(separator))]
+    if fitted.guided:
+        used = [
+            "held out" if hidden else "training" if labelled else "unlabelled"
+            for labelled, hidden in zip(labels.known, fitted.held_out, strict=True)
+        ]
+        columns.append(("used as", used))
+    return columns
 
 
-def _append(table: tuple[list[str], list[Any]], more: tuple[list[str], list[Any]]) -> None:
-    """Add columns and their names to others."""
-    for known, new in zip(table, more, strict=True):
-        known.extend(new)
-
-
-def _label_columns(
-    model: Any, predicted: Array, chances: Array, separator: str
-) -> tuple[list[str], list[Any]]:
+def _label_columns(model: Any, predicted: Array, chances: Array, separator: str) -> Columns:
     classes = [str(label) for label in model.classes_]
     found = predicted.tolist()
     if predicted.ndim == 2:
@@ -240,22 +220,23 @@ def _label_columns(
             separator.join(name for name, one in zip(classes, row, strict=True) if one)
             for row in found
         ]
-    names = ["prediction", *(f"probability {name}" for name in classes)]
-    return names, [found, *chances.round(_PROBABILITY_DIGITS).T.tolist()]
+    shown = chances.round(_PROBABILITY_DIGITS).T.tolist()
+    names = (f"probability {name}" for name in classes)
+    return [("prediction", found), *zip(names, shown, strict=True)]
 
 
-def _topic_columns(model: Any, S: Array) -> tuple[list[str], list[Any]]:
+def _topic_columns(model: Any, S: Array) -> Columns:
     """Return the largest of the named topics, and how much of a sample each topic explains.
 
     Free topics may explain what no label is about, and so are no answer to which label fits.
     """
-    largest, weights = _largest(S[:, : len(model.topic_names_)])[1]
-    names = [f"weight {name}" for name in model.get_feature_names_out()]
+    (_, largest), (_, weights) = _largest(S[:, : len(model.topic_names_)])
     named = [str(model.topic_names_[k]) for k in largest]
     # A sample that no named topic explains has none.
     found = [name if weight else "" for name, weight in zip(named, weights, strict=True)]
-    return ["topic", "weight", *names], [found, weights, *_sane(S).T.tolist()]
+    names = (f"weight {name}" for name in model.get_feature_names_out())
+    return [("topic", found), ("weight", weights), *zip(names, _sane(S).T.tolist(), strict=True)]
 
 
-def _largest(S: Array) -> tuple[list[str], list[Any]]:
-    return ["topic", "weight"], [S.argmax(axis=1).tolist(), S.max(axis=1).tolist()]
+def _largest(S: Array) -> Columns:
+    return [("topic", S.argmax(axis=1).tolist()), ("weight", S.max(axis=1).tolist())]

@@ -15,12 +15,12 @@ from .._common.arrays import Array
 from ._delimited import delimited_rows
 from ._errors import UsageError
 from ._read import delimiter_hint, json_rows, no_column
-from ._repeats import merged
 from ._source import Source, reporting
 
 Cells = tuple[Any, Any, Any]
 
 ROLES = ("user", "item", "rating")
+DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratings of a pair
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,8 @@ class Ratings:
 def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -> Ratings:
     """Read a table of any kind.
 
-    Parameters
-    ----------
-    source : Source
-    given : sequence of str or None, length 3
-        Columns of the user, the item and the rating; None takes the usual name or place.
-    duplicates : str
-        One of DUPLICATES: what becomes of several ratings of a pair.
-
-    Raises
-    ------
-    UsageError
-        For missing columns, no user or item, ratings that are not numbers, repeated pairs, a table
-        without ratings.
+    `given` holds the columns of user, item and rating; None takes the usual name or place.
+    `duplicates` is one of DUPLICATES.
     """
     users: dict[str, int] = {}
     items: dict[str, int] = {}
@@ -76,7 +65,7 @@ def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -
     if not rated.any():
         raise UsageError(f"{source} has no ratings")
     names_of = list(users), list(items)
-    pairs, kept = merged(str(source), names_of, places[rated], numbers[rated], duplicates)
+    pairs, kept = _merged(str(source), names_of, places[rated], numbers[rated], duplicates)
     n_merged = int(rated.sum()) - len(kept)
     return Ratings(names, *names_of, pairs[:, 0], pairs[:, 1], kept, places[~rated], n_merged)
 
@@ -180,3 +169,45 @@ def _parsed(cell: Any) -> float:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def _merged(
+    name: str, ids: tuple[list[str], list[str]], places: Array, values: Array, how: str
+) -> tuple[Array, Array]:
+    """Return each pair once, and its rating.
+
+    `ids` are users and items, `places` (e, 2) their numbers, `values` (e,) the ratings, and `how`
+    is one of DUPLICATES.
+    """
+    numbers = places[:, 0] * len(ids[1]) + places[:, 1]
+    order = np.argsort(numbers, kind="stable")
+    first = np.concatenate([[True], np.diff(numbers[order]) > 0])
+    starts = np.flatnonzero(first)
+    if len(starts) == len(order):
+        return places, values
+    if how == "error":
+        raise UsageError(_repeated(name, ids, places, values, order, first))
+    sizes = np.diff(np.append(starts, len(order)))
+    if how == "mean":
+        kept = np.add.reduceat(values[order], starts) / sizes
+    else:
+        kept = values[order[starts if how == "first" else starts + sizes - 1]]
+    return places[order[starts]], kept
+
+
+def _repeated(
+    name: str,
+    ids: tuple[list[str], list[str]],
+    places: Array,
+    values: Array,
+    order: Array,
+    first: Array,
+) -> str:
+    repeats = np.flatnonzero(~first)
+    one, other = order[repeats[0] - 1], order[repeats[0]]
+    user, item = (part[place] for part, place in zip(ids, places[one], strict=True))
+    more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
+    return (
+        f"{name}: user {user!r} has more than one rating of item {item!r}: {values[one]:g} and "
+        f"{values[other]:g}{more}; keep one for each pair, or give --duplicates mean, first or last"
+    )

@@ -18,13 +18,8 @@ def recommendations(
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield user, rank (from 1), item and predicted rating, user by user and best first.
 
-    Parameters
-    ----------
-    completion : Completion, shape (n, m)
-    rated : scipy.sparse.csr_array, shape (n, m)
-        The stored entries are left out.
-    top : int
-        Items for each user; fewer where fewer are left.
+    The stored entries of `rated` (n, m) are left out.  A user gets `top` items, or all if fewer are
+    left.
     """
     n, m = rated.shape
     step = max(1, _BLOCK_ENTRIES // m)

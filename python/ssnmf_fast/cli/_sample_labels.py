@@ -111,19 +111,10 @@ class SampleLabels:
 
 
 def read_labels(values: Sequence[Any], separator: str | None) -> SampleLabels:
-    """Return the labels in a column.
+    """Return the labels in a column; raise UsageError if no sample is labelled.
 
-    Parameters
-    ----------
-    values : sequence
-        For each sample a label, a list of labels, or nothing (None, NaN, an empty text or list).
-    separator : str or None
-        What stands between several labels in a text; None takes a text as one label.
-
-    Raises
-    ------
-    UsageError
-        If no sample is labelled.
+    A value is a label, a list of labels, or nothing (None, NaN, an empty text or list).  The
+    separator stands between several labels in a text; None takes a text as one label.
     """
     each = tuple(_names(value, separator) for value in values)
     if not any(each):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,11 +59,11 @@ def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[npt.NDArray[np.bool_
 
 
 def _note(labels: SampleLabels, what: str) -> str:
-    parts: Any = (
+    text = (
         "Share of every class in a topic, in percent: how much of a sample of the class the topic "
         "explains on average, divided by the sum over the classes. A class of few samples counts "
         f"like one of many. Read from {what}, which are represented without their labels; in "
-        "brackets their numbers.",
-        "A sample of several labels counts for each in equal parts." if labels.several else "",
+        "brackets their numbers."
     )
-    return " ".join(filter(None, parts))
+    several = " A sample of several labels counts for each in equal parts."
+    return text + several if labels.several else text

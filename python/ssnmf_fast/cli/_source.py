@@ -8,6 +8,8 @@ import io
 import sys
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -21,6 +23,10 @@ STANDARD = "-"  # standard input or output, in place of a file
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _UTF8 = ("utf-8", "utf8", "u8", "utf_8")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_DAMAGED = (
+    *(ValueError, EOFError, KeyError, csv.Error),
+    *(zipfile.BadZipFile, zlib.error, gzip.BadGzipFile),
+)
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,9 @@ class Source:
 
 
 def source(options: Any) -> Source:
-    """Return the data that the options name.
+    """Return the data that the options name: data, format, encoding and delimiter.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With data, format, encoding and delimiter; None for what the ending of the file says.
+    A format or delimiter of None is that of the ending of the file.
     """
     given = None if options.format is None else f".{options.format}"
     if options.data == STANDARD:
@@ -104,21 +107,15 @@ def _with_mark(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower() in _UTF8 else encoding
 
 
-class reporting:
+@contextmanager
+def reporting(name: object) -> Iterator[None]:
     """Turn what readers raise on a damaged file into one line that names the file."""
-
-    def __init__(self, name: object) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, UnicodeError):
-            raise UsageError(f"{self._name} {_undecoded(error)}") from error
-        damaged = (ValueError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error, KeyError)
-        if isinstance(error, (*damaged, gzip.BadGzipFile)):
-            raise UsageError(f"{self._name} cannot be read: {error}") from error
+    try:
+        yield
+    except UnicodeError as error:
+        raise UsageError(f"{name} {_undecoded(error)}") from error
+    except _DAMAGED as error:
+        raise UsageError(f"{name} cannot be read: {error}") from error
 
 
 def _undecoded(error: UnicodeError) -> str:

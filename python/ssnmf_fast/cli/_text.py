@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import warnings
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ._entities import unescaped
 from ._errors import UsageError
 from ._read import Table, likely_delimiter, read_lines
 
@@ -24,6 +24,12 @@ _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
 _ENGLISH, _NONE = "english", "none"
 _SHOWN = 5
+# Without the ampersand, which some collections have lost: " #39;s" and "quot;".  Only those that
+# are frequent: "see #12;" is about a number.
+_BROKEN_ENTITY = re.compile(
+    r"(?<![&\w#])(#(?:3[4689]|60|62|1[456]\d|8[12]\d\d)|quot|apos|amp|nbsp|lt|gt);"
+)
+_ENTITY_DEPTH = 2  # "&amp;quot;" was escaped twice
 
 
 @dataclass(frozen=True)
@@ -68,16 +74,9 @@ class Vectorizer:
 
 
 def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
-    """Return the vectorizer and the TF-IDF matrix (csr) of the texts.
+    """Return the vectorizer and the TF-IDF matrix (csr) of the texts in a column.
 
-    Parameters
-    ----------
-    texts : list of str
-    column : str
-        Where the texts come from.
-    options : argparse.Namespace
-        With max_features, min_df, max_df, stop_words, encoding (of the file of stop words), ngram,
-        token_pattern and keep_entities.
+    The options are those of :func:`add_text`, and the encoding of the file of stop words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -117,7 +116,16 @@ def warn_of_empty(X: Any, consequence: str) -> None:
 
 
 def _read_as(texts: Sequence[str], unescape: bool) -> list[str]:
-    return [unescaped(text) for text in texts] if unescape else list(texts)
+    return [_unescaped(text) for text in texts] if unescape else list(texts)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with the characters for which HTML entities stand, as & for ``&amp;``."""
+    if ";" not in text:
+        return text
+    for _ in range(_ENTITY_DEPTH):
+        text = html.unescape(text)
+    return html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
 
 
 def load_vectorizer(path: Path) -> Vectorizer:

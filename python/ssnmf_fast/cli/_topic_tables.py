@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._topics import real_terms
 from ..report import Example
 from ._predictions import write_csv
 
-_NEGLIGIBLE = 1e-6  # relative to the largest weight of the topic
 _TERMS_PRINTED = 8
 _LABEL_WIDTH = 32
 
 
 def write_topics(path: Path, topics: Any, *, safe: bool = False) -> None:
     """Write topic, its name where it has one, rank, term and weight."""
-    named = any(topic.name for topic in topics)
-    rows = (
-        (topic.topic, *([topic.name] if named else []), rank, term, weight)
+    rows = [
+        [(rank, term, weight) for rank, (term, weight) in enumerate(real_terms(topic), start=1)]
         for topic in topics
-        for rank, (term, weight) in enumerate(real_terms(topic), start=1)
-    )
-    names = ("topic", *(["name"] if named else []), "rank", "term", "weight")
-    write_csv(path, names, rows, safe=safe)
+    ]
+    _write(path, topics, ("rank", "term", "weight"), rows, safe)
 
 
 def write_shares(path: Path, topics: Any, *, safe: bool = False) -> None:
     """Write the share of every class in every topic."""
-    named = any(topic.name for topic in topics)
-    names = ["topic", *(["name"] if named else []), *(label for label, _ in topics[0].shares)]
-    rows = (
-        [topic.topic, *([topic.name] if named else []), *(share for _, share in topic.shares)]
-        for topic in topics
-    )
-    write_csv(path, names, rows, safe=safe)
+    names = [label for label, _ in topics[0].shares]
+    rows = [[[share for _, share in topic.shares]] for topic in topics]
+    _write(path, topics, names, rows, safe)
 
 
 def write_examples(
@@ -46,23 +40,23 @@ def write_examples(
     safe: bool = False,
 ) -> None:
     """Write topic, its name where it has one, rank, sample, share, and label and text if any."""
-    named = any(topic.name for topic in topics)
-    names = ["topic", *(["name"] if named else []), "rank", "sample", "share"]
-    rows = (
+    names = ["sample", "share", *(["label"] if labels else []), *(["text"] if texts else [])]
+    rows = [
         [
-            topic.topic,
-            *([topic.name] if named else []),
-            rank,
-            example.sample,
-            example.share,
-            *([example.label] if labels else []),
-            *([example.text] if texts else []),
+            [rank, *(getattr(example, name) for name in names)]
+            for rank, example in enumerate(some, start=1)
         ]
-        for topic, some in zip(topics, found, strict=True)
-        for rank, example in enumerate(some, start=1)
-    )
-    more = [*(["label"] if labels else []), *(["text"] if texts else [])]
-    write_csv(path, [*names, *more], rows, safe=safe)
+        for some in found
+    ]
+    _write(path, topics, ["rank", *names], rows, safe)
+
+
+def _write(path: Path, topics: Any, names: Sequence[Any], rows: Any, safe: bool) -> None:
+    """Write the rows of every topic behind its number and, where topics have one, its name."""
+    named = any(topic.name for topic in topics)
+    heads = [[topic.topic, topic.name] if named else [topic.topic] for topic in topics]
+    lines = ([*head, *row] for head, some in zip(heads, rows, strict=True) for row in some)
+    write_csv(path, [*(["topic", "name"] if named else ["topic"]), *names], lines, safe=safe)
 
 
 def print_topics(topics: Any, *, terms: bool = True) -> None:
@@ -84,10 +78,3 @@ def _head(topic: Any) -> str:
     else:
         words += [f"{name} {share:.0%}" for name, share in topic.leading[:1]]
     return " ".join(words)
-
-
-def real_terms(topic: Any) -> list[tuple[str, float]]:
-    """Return terms and weights of a topic without those whose weight is next to nothing."""
-    least = _NEGLIGIBLE * max(topic.weights, default=0.0)
-    pairs = zip(topic.terms, topic.weights, strict=True)
-    return [(term, weight) for term, weight in pairs if weight > least]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from .._common.random import generator
 from .._data.checks import check_integer, check_option, check_real
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
-from ._irls import Check, Progress
+from ._irls import Check
 from ._methods import solve
 from ._options import METHODS, Options, refuse_unused
 from ._read import read_observed
@@ -266,15 +267,12 @@ def _check(*callbacks: Callable[[Any], Any] | None) -> Check:
     if not observers:
         return lambda *_: False
 
-    def check(progress: Progress, F: Array, G: Array, scale: float) -> bool:
+    def check(progress: CompletionState, F: Array, G: Array, scale: float) -> bool:
         rank = progress.rank
         left, right = F[:, :rank] * F.dtype.type(scale), G[:, :rank].T
         left.flags.writeable = right.flags.writeable = False
-        state = CompletionState(**vars(progress), left=left, right=right)
+        state = replace(progress, left=left, right=right)
         answers = [observer(state) for observer in observers]  # all of them, before any stops
         return any(answers)
 
     return check
-
-
-__all__ = ["Completion", "CompletionState", "complete"]

@@ -13,22 +13,12 @@ from .._linalg.operators import Operator
 from .._linalg.randomized_svd import leading_triplets, sketch
 from .._linalg.tall import add_times, cross, inner, square, times
 from ._observations import Observations
+from ._result import CompletionState
 from ._schedule import Schedule, damping, ridge
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
 _NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
-
-
-@dataclass
-class Progress:
-    """What one check saw; lengths are relative to that of the iterate or of the data."""
-
-    iteration: int
-    change: float
-    residual: float
-    gamma: float
-    rank: int
 
 
 @dataclass
@@ -39,15 +29,15 @@ class Outcome:
     G: Array
     singular: Array
     gamma: float
-    history: list[Progress] = field(default_factory=list)
+    history: list[CompletionState] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
     n_biases: int = 0  # columns of the factors after those of the singular values
     iterate: Array | None = None  # where a method stores it, n x m
 
 
-# Progress, the factors F and G, and the scale of F in the units of the data.
-Check = Callable[[Progress, Array, Array, float], bool]
+# The state, the factors F and G, and the scale of F in the units of the data.
+Check = Callable[[CompletionState, Array, Array, float], bool]
 
 
 class Iteration:
@@ -175,7 +165,7 @@ def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outco
 
 def _progress(
     state: Iteration, before: tuple[Array, Array], iteration: int, gamma: float
-) -> Progress:
+) -> CompletionState:
     """Compare with the iterate before; both are low-rank matrices outside the observed entries."""
     observations = state.observations
     residuals = observations.residuals(state.F, state.G)
@@ -183,4 +173,4 @@ def _progress(
     moved -= square(residuals - observations.residuals(*before))
     change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
     residual = observations.relative(residuals)
-    return Progress(iteration, change, residual, gamma, len(state.singular))
+    return CompletionState(iteration, change, residual, gamma, len(state.singular))

@@ -17,10 +17,11 @@ from .._common.arrays import Array
 from .._linalg.operators import SparseOperator, SparsePlusLowRank
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from .._linalg.tall import square, svd, times
-from ._irls import Check, Outcome, Progress, distance_squared
+from ._irls import Check, Outcome, distance_squared
 from ._observations import Observations
+from ._result import CompletionState
 from ._sampling import MissingEntries
-from ._tangent import Curvature, Tangent, TangentSpace, Weighted, solve
+from ._tangent import Tangent, TangentSpace, Weighted, curvature, solve
 
 _OVERSAMPLING = 5
 _SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps
@@ -104,7 +105,7 @@ def run_matrix_irls(
         change = _iterate(state, parameters, missing, everywhere, iteration, change)
         outcome.n_iter = iteration
         residual = observations.relative(state.residuals)
-        progress = Progress(iteration, change, residual, state.eps**2, rank)
+        progress = CompletionState(iteration, change, residual, state.eps**2, rank)
         outcome.history.append(progress)
         outcome.converged = change < parameters.tol
         if check(progress, state.F, state.G, observations.scale) or outcome.converged:
@@ -146,8 +147,8 @@ def _iterate(
         X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
     )
     tol = max(parameters.cg_tol, min(parameters.cg_share * before, 1e-2))
-    curvature = Curvature.of(singular, state.eps, observations.dtype)
-    x, _ = solve(space, curvature, weighted, mean, target, begin, tol, parameters.max_cg)
+    bend = curvature(singular, state.eps, observations.dtype)
+    x, _ = solve(space, bend, weighted, mean, target, begin, tol, parameters.max_cg)
     return _advance(state, space, x)
 
 

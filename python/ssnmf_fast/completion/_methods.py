@@ -14,11 +14,11 @@ from .._linalg.tall import square
 from ._dense_irls import StructuredIteration
 from ._irls import Check, Iteration, Outcome, run
 from ._matrix_irls import MatrixIrls, run_matrix_irls
-from ._noisy import NoisyOptions, run_noisy
+from ._noisy import run_noisy
 from ._nuclear import run_nuclear
 from ._observations import Observations
 from ._options import Options
-from ._result import Completion, CompletionState
+from ._result import Completion
 from ._schedule import Schedule, Sparsity, sirls, structured
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
@@ -35,9 +35,7 @@ def solve(
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
     if noisy:
-        outcome, observations = run_noisy(
-            matrix, options.fill_value, _noisy(options), options.rng, options.n_threads, check
-        )
+        outcome, observations = run_noisy(matrix, options, check)
     else:
         observations = Observations.of(matrix, options.fill_value, options.n_threads)
         outcome = _run(observations, options, start, lower, check)
@@ -48,22 +46,6 @@ def _bounded(matrix: sp.csr_array, options: Options, noisy: bool) -> bool:
     if options.nonnegative is not None:
         return options.nonnegative
     return options.method == "auto" and not noisy and bool(matrix.data.min() >= 0)
-
-
-def _noisy(options: Options) -> NoisyOptions:
-    p = options.p
-    if p is None:
-        p = 0.0 if options.method == "auto" else 1.0
-    gamma_min = None if options.gamma_min == "validate" else float(options.gamma_min)
-    return NoisyOptions(
-        options.rank,
-        gamma_min,
-        p,
-        options.method != "sirls",
-        options.biases,
-        1e-3 if options.tol is None else options.tol,
-        options.max_iter,
-    )
 
 
 def _run(
@@ -112,7 +94,7 @@ def _run(
 
 
 def _schedule(observations: Observations, options: Options, floor: float) -> Schedule:
-    p = 1.0 if options.p is None else options.p
+    p = options.exponent
     sparsity = Sparsity(
         step=options.strength if options.method == "structured-sirls" else 0.0,
         decay=options.sparsity_decay,
@@ -194,7 +176,7 @@ def _completion(
         rank=len(outcome.singular),
         scale=observations.scale,
         gamma=outcome.gamma,
-        history=[CompletionState(**vars(progress)) for progress in outcome.history],
+        history=outcome.history,
         n_iter=outcome.n_iter,
         converged=outcome.converged,
         lower=lower,

@@ -18,13 +18,16 @@ from .._common.arrays import Array
 from .._data.csr import entry_rows, without
 from .._linalg.tall import square
 from ._biases import Biases
-from ._irls import Check, Iteration, Outcome, Progress, distance_squared
+from ._irls import Check, Iteration, Outcome, distance_squared
 from ._observations import Observations
+from ._options import Options
+from ._result import CompletionState
 from ._schedule import Schedule, Sparsity
 
 FIRST_GAMMA = 4.0
 LAST_GAMMA = 1e-12
 _LEVEL = 2**-0.5
+_TOL = 1e-3
 _ITERATIONS_PER_LEVEL = 10
 _LEVELS_WITHOUT_GAIN = 3
 _HELD_OUT = 0.1
@@ -34,19 +37,6 @@ _GAIN, _LOSS = 1e-3, 2e-3  # of the error, relative: what counts, and what ends 
 _RANKS_WITHOUT_GAIN = 2
 
 
-@dataclass(frozen=True)
-class NoisyOptions:
-    """What the caller chose; None stands for a choice by validation."""
-
-    rank: int | None
-    gamma_min: float | None
-    p: float
-    exact: bool
-    biases: bool
-    tol: float = 1e-3
-    max_iter: int | None = None
-
-
 class _Watch:
     """A check that keeps in mind whether it has asked to stop."""
 
@@ -54,7 +44,7 @@ class _Watch:
         self._check = check
         self.stopped = False
 
-    def __call__(self, progress: Progress, fit: NoisyFit) -> bool:
+    def __call__(self, progress: CompletionState, fit: NoisyFit) -> bool:
         F, G = fit.state.F, fit.state.G
         self.stopped = bool(self._check(progress, F, G, fit.observations.scale))
         return self.stopped
@@ -66,11 +56,9 @@ class NoisyFit:
     def __init__(
         self,
         matrix: sp.csr_array,
-        offset: float,
-        options: NoisyOptions,
+        options: Options,
         rank: int,
         rng: Any,
-        n_threads: int,
         start: tuple[Array, Array] | None = None,
     ) -> None:
         self.biases = Biases(matrix) if options.biases else None
@@ -78,16 +66,16 @@ class NoisyFit:
         if self.biases is not None:
             values = self.biases.refit(0.0).astype(matrix.dtype)
             centred = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        self.observations = Observations.of(centred, offset, n_threads)
+        self.observations = Observations.of(centred, options.fill_value, options.n_threads)
         self.state = Iteration(self.observations, rank, start, rng)
         if self.biases is not None and start is not None:
             self._refit_biases(self.biases)
         self._options = options
-        self.history: list[Progress] = []
+        self.history: list[CompletionState] = []
         self.n_iter = 0
         self.finished = False
 
-    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Progress]:
+    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[CompletionState]:
         """Yield what was reached at every gamma from `first` down to `last`."""
         gamma = max(first, last)
         while True:
@@ -95,7 +83,9 @@ class NoisyFit:
             observations = self.state.observations
             residual = observations.relative(observations.residuals(self.state.F, self.state.G))
             self.finished = gamma <= last and not self._exhausted
-            progress = Progress(self.n_iter, change, residual, gamma, len(self.state.singular))
+            progress = CompletionState(
+                self.n_iter, change, residual, gamma, len(self.state.singular)
+            )
             self.history.append(progress)
             yield progress
             if gamma <= last or self._exhausted:
@@ -113,11 +103,12 @@ class NoisyFit:
             gamma=gamma,
             gamma_decay=1.0,
             gamma_floor=gamma,
-            p=self._options.p,
+            p=self._options.exponent,
             sparsity=Sparsity(),
             inner_steps=10,
-            exact=self._options.exact,
+            exact=self._options.method != "sirls",
         )
+        tol = _TOL if self._options.tol is None else self._options.tol
         change = 0.0
         for _ in range(_ITERATIONS_PER_LEVEL):
             before = self.state.F, self.state.G
@@ -129,7 +120,7 @@ class NoisyFit:
             moved = distance_squared(F, G, *before, self.observations.n_threads)
             length = square(F)
             change = (moved / length) ** 0.5 if length > 0 else 0.0
-            if change < self._options.tol or self._exhausted:
+            if change < tol or self._exhausted:
                 break
         return change
 
@@ -170,12 +161,7 @@ class _Best:
 
 
 def validated(
-    matrix: sp.csr_array,
-    offset: float,
-    options: NoisyOptions,
-    rng: np.random.Generator,
-    n_threads: int,
-    watch: _Watch,
+    matrix: sp.csr_array, options: Options, gamma_min: float | None, watch: _Watch
 ) -> tuple[int, float] | NoisyFit:
     """Choose rank and gamma by the error at a tenth of the observed entries.
 
@@ -187,9 +173,9 @@ def validated(
     """
     rows = entry_rows(matrix.indptr)
     held = np.zeros(matrix.nnz, dtype=bool)
-    held[rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
+    held[options.rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
     if held.all():
-        return options.rank or 1, options.gamma_min or FIRST_GAMMA
+        return options.rank or 1, gamma_min or FIRST_GAMMA
     part, places = without(matrix, held), (rows[held], matrix.indices[held])
     candidates = ranks(options.rank, matrix.shape)
     best, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
@@ -197,8 +183,8 @@ def validated(
     for rank in candidates:
         for before in [None] if last is None else [last, None]:
             start = None if before is None else before.factors
-            fit = NoisyFit(part, offset, options, rank, np.random.default_rng(0), n_threads, start)
-            last = _best_level(fit, options, matrix.data[held], places, watch, before)
+            fit = NoisyFit(part, options, rank, np.random.default_rng(0), start)
+            last = _best_level(fit, gamma_min, matrix.data[held], places, watch, before)
             if watch.stopped:
                 return fit
             if not last.is_first:
@@ -215,7 +201,7 @@ def validated(
 
 def _best_level(
     fit: NoisyFit,
-    options: NoisyOptions,
+    gamma_min: float | None,
     truth: Array,
     places: tuple[Array, Array],
     watch: _Watch,
@@ -226,7 +212,7 @@ def _best_level(
     first = FIRST_GAMMA if before is None else min(FIRST_GAMMA, _LEAD * before.near)
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
     errors: dict[float, float] = {}
-    for progress in fit.levels(options.gamma_min or LAST_GAMMA, first):
+    for progress in fit.levels(gamma_min or LAST_GAMMA, first):
         error = float(np.sqrt(np.mean((fit.predict(*places) - truth) ** 2)))
         errors[progress.gamma] = error
         if error < best.error:
@@ -238,24 +224,17 @@ def _best_level(
     enough = best.error * (1 + _GAIN)
     near = max((g for g, error in errors.items() if error <= enough), default=FIRST_GAMMA)
     is_first = first < FIRST_GAMMA and best.gamma == max(errors)
-    gamma = options.gamma_min or best.gamma
-    return replace(best, gamma=gamma, near=near, is_first=is_first)
+    return replace(best, gamma=gamma_min or best.gamma, near=near, is_first=is_first)
 
 
-def run_noisy(
-    matrix: sp.csr_array,
-    offset: float,
-    options: NoisyOptions,
-    rng: np.random.Generator,
-    n_threads: int,
-    check: Check,
-) -> tuple[Outcome, Observations]:
+def run_noisy(matrix: sp.csr_array, options: Options, check: Check) -> tuple[Outcome, Observations]:
     """Fit at the given or chosen rank and gamma; biases become two more columns of the factors."""
-    rank, gamma_min = options.rank, options.gamma_min
+    rank = options.rank
+    gamma_min = None if options.gamma_min == "validate" else float(options.gamma_min)
     watch = _Watch(check)
     fit: NoisyFit | None = None
     if rank is None or gamma_min is None:
-        choice = validated(matrix, offset, options, rng, n_threads, watch)
+        choice = validated(matrix, options, gamma_min, watch)
         if isinstance(choice, NoisyFit):
             fit = choice
         else:
@@ -263,7 +242,7 @@ def run_noisy(
     if fit is None:
         assert rank is not None
         assert gamma_min is not None
-        fit = NoisyFit(matrix, offset, options, rank, rng, n_threads)
+        fit = NoisyFit(matrix, options, rank, options.rng)
         for progress in fit.levels(gamma_min):
             if watch(progress, fit):
                 break

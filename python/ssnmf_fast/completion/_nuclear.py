@@ -12,8 +12,9 @@ from .._backend.layout import padded
 from .._common.arrays import Array
 from .._data.csr import entry_rows
 from .._linalg.tall import svd
-from ._irls import Check, Outcome, Progress
+from ._irls import Check, Outcome
 from ._observations import Observations
+from ._result import CompletionState
 
 
 def run_nuclear(
@@ -47,7 +48,7 @@ def run_nuclear(
         outcome.n_iter = iteration
         outcome.converged = primal < tol and change < tol
         if iteration % 20 == 0 or outcome.converged:
-            progress = Progress(iteration, change, primal, 0.0, kept)
+            progress = CompletionState(iteration, change, primal, 0.0, kept)
             outcome.history.append(progress)
             if check(progress, F, G, observations.scale) or outcome.converged:
                 break

@@ -56,6 +56,13 @@ def _shown(value: Any) -> str:
     return f"<{type(value).__name__}>"
 
 
+def exponent_of(p: float | None, method: str) -> float:
+    """Return p, or the default of a method."""
+    if p is not None:
+        return p
+    return 0.0 if method == "auto" else 1.0
+
+
 @dataclass(frozen=True)
 class Options:
     """Checked arguments of :func:`ssnmf_fast.complete`."""
@@ -101,6 +108,11 @@ class Options:
             raise ValueError(
                 f"gamma_min='validate' needs method {_listed(WITH_LEVELS)}; got {self.method!r}."
             )
+
+    @property
+    def exponent(self) -> float:
+        """The p in force."""
+        return exponent_of(self.p, self.method)
 
     @property
     def by_levels(self) -> bool:

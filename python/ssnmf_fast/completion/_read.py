@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,15 +78,13 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
     if result.nnz != len(matrix.data):
         places = matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col
         ordered = np.sort(places)
-        _refuse_repeat(*divmod(int(ordered[1:][ordered[1:] == ordered[:-1]][0]), matrix.shape[1]))
+        repeated = int(ordered[1:][ordered[1:] == ordered[:-1]][0])
+        raise ValueError(
+            f"M holds the entry {list(divmod(repeated, matrix.shape[1]))} more than once; every "
+            "entry must be observed at most once. Merge repeated entries first, for example by "
+            "their mean."
+        )
     return result
-
-
-def _refuse_repeat(row: int, column: int) -> NoReturn:
-    raise ValueError(
-        f"M holds the entry [{row}, {column}] more than once; every entry must be observed at "
-        "most once. Merge repeated entries first, for example by their mean."
-    )
 
 
 def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:

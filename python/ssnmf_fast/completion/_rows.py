@@ -12,6 +12,7 @@ from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
 from .._data.threads import resolve_threads
 from ._biases import BIAS_RIDGE
+from ._options import exponent_of
 from ._result import Completion
 from ._schedule import ridge
 
@@ -20,11 +21,8 @@ _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortes
 
 def rows_ridge(completion: Completion, p: float | None, method: str) -> Array:
     """Penalties of the components in the least squares of a row (thesis (2.6))."""
-    if p is None:
-        p = 0.0 if method == "auto" else 1.0
-    penalties = ridge(
-        completion.singular_values / completion.scale, max(completion.gamma, 1e-30), p
-    )
+    singular, gamma = completion.singular_values / completion.scale, max(completion.gamma, 1e-30)
+    penalties = ridge(singular, gamma, exponent_of(p, method))
     return np.asarray(np.maximum(penalties, _LEAST_RIDGE))
 
 

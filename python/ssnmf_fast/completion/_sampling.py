@@ -10,15 +10,10 @@ from .._linalg.operators import Pattern
 
 
 class MissingEntries:
-    """Draws patterns of entries that are not observed.
+    """Draws patterns of entries that are not observed, for work by so many threads.
 
-    Parameters
-    ----------
-    observed : Pattern
-    share : float
-        Entries of a draw for every observed one; all of them are taken if there are fewer.
-    n_threads : int
-        Number of threads that will work on a draw.
+    `share` is the number of entries of a draw for every observed one; a draw takes all missing
+    entries if there are fewer.
     """
 
     def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:

@@ -7,8 +7,7 @@ core C (r x r) and two blocks R (m x r) with V^T R = 0, L (n x r) with U^T L = 0
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,27 +20,24 @@ from .._linalg.operators import Pattern, SparseOperator
 from .._linalg.tall import add_times, cross, inner, times
 
 
-@dataclass(frozen=True)
-class Tangent:
-    """A tangent matrix, or a vector of the same blocks."""
+class Tangent(NamedTuple):
+    """A tangent matrix, or a vector or a diagonal operator of the same blocks."""
 
     core: Array
     right: Array
     left: Array
 
     def plus(self, step: float, other: Tangent) -> Tangent:
-        return Tangent(
-            self.core + step * other.core,
-            self.right + step * other.right,
-            self.left + step * other.left,
-        )
+        return Tangent(*(x + step * y for x, y in zip(self, other, strict=True)))
 
     def dot(self, other: Tangent) -> float:
-        return (
-            inner(self.core, other.core)
-            + inner(self.right, other.right)
-            + inner(self.left, other.left)
-        )
+        return float(sum(inner(x, y) for x, y in zip(self, other, strict=True)))
+
+    def times(self, diagonal: Tangent) -> Tangent:
+        return Tangent(*(x * d for x, d in zip(self, diagonal, strict=True)))
+
+    def divided(self, diagonal: Tangent, shift: float) -> Tangent:
+        return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
 
 
 class Weighted:
@@ -107,39 +103,20 @@ class TangentSpace:
         return self.project(rows[:, r : 2 * r], columns[:, :r])
 
 
-@dataclass(frozen=True)
-class Curvature:
-    """The diagonal regulariser: `core` (r x r), and `sides` (r) for the columns of both blocks."""
+def curvature(singular: Array, eps: float, dtype: Any) -> Tangent:
+    """Return the weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2.
 
-    core: Array
-    sides: Array
-
-    @classmethod
-    def of(cls, singular: Array, eps: float, dtype: Any) -> Curvature:
-        """Weights of log-determinant IRLS, relative to that of the complement, 1 / eps^2."""
-        s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
-        core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
-        sides = eps / np.maximum(s - eps, 1e-300)
-        return cls(np.minimum(core, 1e12).astype(dtype), np.minimum(sides, 1e12).astype(dtype))
-
-    def times(self, x: Tangent, shift: float = 0.0) -> Tangent:
-        return Tangent(
-            x.core * (self.core + shift),
-            x.right * (self.sides + shift),
-            x.left * (self.sides + shift),
-        )
-
-    def divide(self, x: Tangent, shift: float) -> Tangent:
-        return Tangent(
-            x.core / (self.core + shift),
-            x.right / (self.sides + shift),
-            x.left / (self.sides + shift),
-        )
+    They are a diagonal: (r, r) for the core, and (r,) for the columns of the other blocks.
+    """
+    s = np.maximum(np.asarray(singular, dtype=np.float64), eps * (1 + 1e-9))
+    core = eps**2 / np.maximum(np.outer(s, s) - eps**2, 1e-300)
+    sides = np.minimum(eps / np.maximum(s - eps, 1e-300), 1e12).astype(dtype)
+    return Tangent(np.minimum(core, 1e12).astype(dtype), sides, sides)
 
 
 def solve(
     space: TangentSpace,
-    curvature: Curvature,
+    curvature: Tangent,
     entries: Sequence[Weighted],
     mean_weight: float,
     target: Tangent,
@@ -150,12 +127,12 @@ def solve(
     """Minimise x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
 
     def apply(x: Tangent) -> Tangent:
-        return space.weigh(x, entries).plus(1.0, curvature.times(x))
+        return space.weigh(x, entries).plus(1.0, x.times(curvature))
 
     x = start
     residual = target.plus(-1.0, apply(x))
     enough = tol * target.dot(target) ** 0.5
-    z = curvature.divide(residual, mean_weight)
+    z = residual.divided(curvature, mean_weight)
     direction, rz = z, residual.dot(z)
     steps = 0
     while steps < max_steps and residual.dot(residual) ** 0.5 > enough and rz > 0:
@@ -167,7 +144,7 @@ def solve(
         length = rz / bend
         x = x.plus(length, direction)
         residual = residual.plus(-length, image)
-        z = curvature.divide(residual, mean_weight)
+        z = residual.divided(curvature, mean_weight)
         rz, before = residual.dot(z), rz
         direction = z.plus(rz / before, direction)
     return x, steps

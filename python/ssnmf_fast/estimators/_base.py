@@ -49,8 +49,7 @@ class FactorizationBase(
 ):
     """A dictionary learned from X, over which samples are represented.
 
-    A subclass says in `_learn` how it learns, and declares in `_saved` what
-    :func:`ssnmf_fast.save` keeps.
+    A subclass implements `_learn`, and declares in `_saved` what :func:`ssnmf_fast.save` keeps.
     """
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -161,8 +160,9 @@ class FactorizationBase(
         return self._features(X, given.get("X_weights"))
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
-        """Set the attributes of a fit, and say so if it has not converged."""
-        self.__dict__.pop("_online", None)
+        """Set the attributes of a fit, and warn if it has not converged."""
+        for earlier in ("_online", "refitted_label_components_"):
+            self.__dict__.pop(earlier, None)
         self.components_ = result.A
         self.representation_ = result.S
         self.objective_ = result.objective
@@ -196,7 +196,7 @@ class FactorizationBase(
         )
 
     def _features(self, X: Any, X_weights: Any) -> Array:
-        """Return what `transform` does, of checked data."""
+        """Represent checked data, as `transform` returns it."""
         return self._represent(X, X_weights)
 
     def transform(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -218,7 +218,7 @@ class FactorizationBase(
         return self._features(self._checked(X, reset=False), X_weights)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Return the data that a representation stands for, ``S @ components_``.
+        """Return the data that a representation approximates, ``S @ components_``.
 
         Parameters
         ----------
@@ -244,7 +244,10 @@ class FactorizationBase(
         return S
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features of the largest weight of every component.
+        """Return the features with the largest weights of every component.
+
+        Components of a Bayesian model that explain nothing (see `active_components_`) have no
+        terms: all their weights are that of the prior.
 
         Parameters
         ----------
@@ -262,7 +265,8 @@ class FactorizationBase(
         check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", None)
-        return make_topics(self.components_, feature_names, n_terms, *self._class_shares())
+        active = getattr(self, "active_components_", None)
+        return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._labels import Targets
 from .._models.online import Online, learn_batch
+from .._models.represent import represent
 from ._base import FactorizationBase
-from ._target_weights import combined_weights
+from ._training_labels import TrainingLabels, combined_weights
 
 
 class BatchLearner(FactorizationBase):
@@ -51,7 +57,8 @@ class BatchLearner(FactorizationBase):
         earlier = [] if first else self.objective_
         # A new list: copies of the model share the old one.
         self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
-        self.__dict__.pop("representation_", None)
+        for name in ("representation_", "refitted_label_components_"):
+            self.__dict__.pop(name, None)
 
     def _batch(self, X: Any) -> Any:
         """Return a batch, checked; the first one sets the number of features."""
@@ -66,3 +73,33 @@ class BatchLearner(FactorizationBase):
             FutureWarning,
         )
         return past_weight
+
+
+class SupervisedBase(BatchLearner):
+    """A factorisation X ~ S A, Y ~ S B, of which B predicts the targets Y."""
+
+    _saved: ClassVar = {**BatchLearner._saved, "label_components_": Saved("rk")}
+    _model_parameters = (*BatchLearner._model_parameters, "supervision", "supervision_weight")
+
+    def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
+        """Set the B that minimises sum L .* d(Y, S B): a convex problem.
+
+        S represents all samples without their labels; Y and L are the labels that are known, and
+        their weights.
+        """
+        rows = labels.known
+        weights = labels.entry_weights[rows]
+        B = represent(
+            np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
+            np.ascontiguousarray(S[rows].T),
+            loss=self.supervision,
+            X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
+        )
+        self.refitted_label_components_ = np.ascontiguousarray(B.T)
+
+    def _scores(self, X: Any) -> Array:
+        """Return S B, (n, k), with the B that the readout uses."""
+        check_is_fitted(self)
+        S = self._represent(self._checked(X, reset=False), None)
+        B = getattr(self, "refitted_label_components_", self.label_components_)
+        return np.asarray(S @ B.astype(S.dtype, copy=False))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from .._common.saved import POSITIVE
 from ._bayesian_base import BayesianBase
+from ._parameters import set_parameters
 
 
 class BayesianNMF(BayesianBase):
@@ -27,7 +28,7 @@ class BayesianNMF(BayesianBase):
         Scale of the prior of A, 1e-9 to 1e9, in the units of X; its mean is ``a_A * b_A``.
     a_S : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
-        value steers sparsity better than a learned one.
+        value controls sparsity better than a learned one.
     b_S : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.
     count_scale : float or "auto"
@@ -38,8 +39,8 @@ class BayesianNMF(BayesianBase):
     burn_in : int
         Number of iterations, at least 0, before hyperparameters are learned.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Zeros of a start do
-        not stay.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
+        Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Its zeros may become
+        positive.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
         and topics more coherent than from "random".  A start gives the expectations of S and A,
         both arithmetic and geometric; the posteriors of A, then of S are updated once before
         iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
@@ -82,8 +83,8 @@ class BayesianNMF(BayesianBase):
     count_scale_ : float
         What one unit of X is in counts, given or found.
     active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains at least one count of some feature.  Others are left over:
-        their row of A is that of the prior, and :meth:`topics` shows no terms of them.
+        Whether a component explains at least one count of some feature.  For the others, the row
+        of A is that of the prior, and :meth:`topics` shows no terms.
     n_iter_ : int
         Number of iterations.
     n_features_in_, feature_names_in_
@@ -138,20 +139,7 @@ class BayesianNMF(BayesianBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.a_A = a_A
-        self.b_A = b_A
-        self.a_S = a_S
-        self.b_S = b_S
-        self.count_scale = count_scale
-        self.burn_in = burn_in
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any) -> None:
         del y

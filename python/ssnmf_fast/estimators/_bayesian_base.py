@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,6 @@ from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import Groups, fit_variational, infer
-from .._topics import Topics, make_topics
 from ._base import FactorizationBase, Self
 
 _TRANSFORM_ITERATIONS = 100
@@ -27,9 +27,13 @@ _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be s
 
 
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses say what is known of S beforehand."""
+    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S."""
 
     a_lambda: float | str
+    # Sets the attributes that follow from the labels and the rates, (groups, r).
+    _keep_labels: Callable[[ClassLabels, Array], None]
+    # Returns shape and rates of the prior of S.
+    _prior_of_new_samples: Callable[[], tuple[float, Any]]
 
     _saved: ClassVar = {
         **FactorizationBase._saved,
@@ -146,14 +150,6 @@ class BayesianBase(FactorizationBase):
             UserWarning,
         )
 
-    def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
-        """Set the attributes that follow from the labels and the rates, (groups, r)."""
-        raise NotImplementedError
-
-    def _prior_of_new_samples(self) -> tuple[float, Any]:
-        """Return shape and rates of the prior of S."""
-        raise NotImplementedError
-
     def _represent(self, X: Any, X_weights: Any) -> Array:
         del X_weights
         return infer(
@@ -167,7 +163,7 @@ class BayesianBase(FactorizationBase):
         )
 
     def transform(self, X: Any) -> Array:  # type: ignore[override]
-        """Represent samples over the learned dictionary, whose posterior stays as it is.
+        """Represent samples over the learned dictionary, whose posterior does not change.
 
         Parameters
         ----------
@@ -182,43 +178,14 @@ class BayesianBase(FactorizationBase):
         check_is_fitted(self)
         return self._represent(self._checked(X, reset=False), None)
 
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features of the largest weight of every component.
-
-        Those that explain nothing (see `active_components_`) have no terms: all their weights are
-        that of the prior.
-
-        Parameters
-        ----------
-        feature_names : array_like of str, shape (m,), optional
-            As in :meth:`NMF.topics`.
-        n_terms : int
-            Number of terms per topic, at least 1.
-
-        Returns
-        -------
-        Topics
-            One for each component.
-        """
-        check_is_fitted(self)
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", None)
-        return make_topics(
-            self.components_,
-            feature_names,
-            n_terms,
-            *self._class_shares(),
-            active=self.active_components_,
-        )
-
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of the dictionary.
 
         Parameters
         ----------
         level : float
-            Probability inside the interval, above 0 and below 1; the rest lies to both sides in
-            equal parts.
+            Probability inside the interval, above 0 and below 1; both sides have equal parts of the
+            rest.
 
         Returns
         -------
@@ -262,7 +229,7 @@ def _interval(expectations: Array, rates: Array, level: float) -> tuple[Array, A
 
 
 def _copies(components: Array) -> int:
-    """Return the number of rows that are like an earlier one but for their scale."""
+    """Return the number of rows that are like an earlier one, up to their scale."""
     rows = components.astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     alike = np.tril(rows @ rows.T > _ALIKE, -1)

@@ -6,23 +6,23 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
 from ._base import require
 from ._bayesian_base import BayesianBase
+from ._parameters import set_parameters
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
 
 
-class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase):  # type: ignore[misc]
+class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
     rate that belongs to component k and the class of sample i, and the rates have a gamma prior:
-    the samples of a class come to share few components.  :meth:`transform` gives representations in
-    which classes are easily told apart, and :meth:`predict` does by logistic regression.
+    the samples of a class come to share few components.  :meth:`transform` returns representations
+    that separate the classes well, and :meth:`predict` uses a logistic regression.
 
     Parameters
     ----------
@@ -44,17 +44,12 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         Number of iterations, at least 0, during which all rates are equal and hyperparameters are
         not learned.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        As in :class:`BayesianNMF`.  Labels lead from "random" to representations that tell the
-        classes apart at least as well as from a start that has not seen them.
+        As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
+        well as the others, which do not know the labels.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`BayesianNMF`.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN, which always do; as in
-        :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+    unlabelled, readout
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
@@ -70,8 +65,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
     new_sample_rate_ : float
-        Rate of the exponential prior of new samples, the same for all components: it gives the mean
-        of `representation_`.  Nothing is known of their classes.
+        Rate of the exponential prior of new samples, whose classes are not known.  It is the same
+        for all components, and gives the mean of `representation_`.
     components_, components_rate_, lower_bound_, objective_, n_iter_
         As in :class:`BayesianNMF`.
     count_scale_, active_components_
@@ -94,7 +89,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
 
     Notes
     -----
-    Unlabelled samples are a class of their own with rates of its own, our extension of the model.
+    Unlabelled samples are treated as one more class with its own rates.  This extends the model of
+    the paper.
 
     References
     ----------
@@ -143,29 +139,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, ClassifierMixin, BayesianBase): 
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        self.n_components = n_components
-        self.a_A = a_A
-        self.b_A = b_A
-        self.a_lambda = a_lambda
-        self.b_lambda = b_lambda
-        self.count_scale = count_scale
-        self.burn_in = burn_in
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
-        self.unlabelled = unlabelled
-        self.readout = readout
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags: labels are needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True
-        return tags
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()

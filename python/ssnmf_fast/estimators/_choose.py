@@ -1,4 +1,4 @@
-"""Choice of what decides by validation on the labelled samples, whose labels are hidden in turn."""
+"""Choice of settings by validation: the labels of the labelled samples are hidden in turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRIAL_TOLERANCE = 3e-3  # of the readout
 _MOST_VALIDATED = 1000
 _READOUTS = ((10.0, 1.0), (1.0, 4.0), (10.0, 4.0))  # C and length of the samples
 # How much better than the rule a choice must be, in standard errors of an accuracy: few labels
-# cannot tell choices apart, and the rule is what is good for few.
+# cannot tell choices apart, and the rule is good for few labels.
 _CLEARLY, _LIKELY, _MANY_VALIDATED = 2.0, 0.25, 200
 _LEVEL = 0.95
 
@@ -256,4 +256,4 @@ def calibrated(readout: Readout, labels: TrainingLabels, validation: Validation)
     targets = labels.targets(rows)
     slope, offset = calibration(validation.logits[rows], targets, labels.several)
     k = len(readout.intercepts)
-    return readout.calibrated(np.full(k, slope), np.full(k, offset))
+    return replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))

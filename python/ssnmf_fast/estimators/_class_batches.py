@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from .._common.arrays import Array
 from .._labels import ClassLabels, Indicators, is_indicator
 from ._base import Self, require
+from ._batches import SupervisedBase
 from ._component_scores import ComponentScores
-from ._supervised import SupervisedBase
 
 
-class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: ignore[misc]
+class ClassBatches(ComponentScores, SupervisedBase):
     """A classifier that may learn from one batch of samples after the other."""
 
     def partial_fit(
@@ -27,23 +26,19 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
         y_weights: Any = None,
         past_weight: float | None = None,
     ) -> Self:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+        """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        X, X_weights, past_weight
+            As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
             Their labels; all of them may be unlabelled.
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
-        past_weight : float
-            Deprecated: use `forget_factor`.
+        y_weights
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -61,9 +56,8 @@ class ClassBatches(ComponentScores, ClassifierMixin, SupervisedBase):  # type: i
         chosen = _without_validation(self, len(known))
         self._learn_batch(X, targets, X_weights, y_weights, past_weight, **chosen)
         self.multilabel_, self.classes_ = several, known
-        for name, value in running_prior(self, targets).items():
-            setattr(self, name, value)
-        self._drop_predictions()
+        self.class_prior_, self.n_labelled_ = running_prior(self, targets)
+        self._drop_readout()
         return self
 
 
@@ -89,14 +83,14 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     return False, classes
 
 
-def running_prior(model: Any, targets: ClassLabels | Indicators) -> dict[str, Any]:
+def running_prior(model: Any, targets: ClassLabels | Indicators) -> tuple[Array, int]:
     """Return the shares of the classes over all batches so far, and the number of labels."""
     n, before = int(targets.labelled.sum()), getattr(model, "n_labelled_", 0)
     n_classes = len(targets.classes)
     prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
     if n:
         prior = (before * prior + n * targets.prior()) / (before + n)
-    return {"class_prior_": prior, "n_labelled_": before + n}
+    return prior, before + n
 
 
 def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:

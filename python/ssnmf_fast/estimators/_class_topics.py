@@ -57,16 +57,9 @@ def components_of_classes(n_components: int, counts: Array) -> Array:
 def class_means(X: Any, members: Array, owner: Array, rng: np.random.Generator) -> Array:
     """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all.
 
-    A class with several components shares its samples out among them at random.
-
-    Parameters
-    ----------
-    X : ndarray, sparse matrix or CsrFile, shape (n, m)
-        NaN counts as 0, and so should what weights say not to look at (:func:`visible`).
-    members : ndarray, shape (n, k)
-        Weight of every sample in a class, 0 outside.
-    owner : ndarray of int, shape (r,)
-        Class of each component.
+    `members` (n, k) are the weights of the samples in the classes, and `owner` (r,) the classes of
+    the components.  Several components of a class get random parts of its samples.  NaN counts as
+    0; so should entries that weights exclude (:func:`visible`).
     """
     shown = members[:, owner].astype(np.float64)
     for c in np.unique(owner):

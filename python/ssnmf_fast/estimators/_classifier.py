@@ -15,6 +15,7 @@ from ._base import require
 from ._class_batches import ClassBatches
 from ._class_topics import FitOptions
 from ._classifier_training import Wishes, learn
+from ._parameters import set_parameters
 from ._predicting import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
 
@@ -180,31 +181,11 @@ class SSNMFClassifier(ClassBatches):
         class_weight: Any = "auto",
         forget_factor: float = 0.8,
     ) -> None:
-        super().__init__(
-            n_components=n_components,
-            reconstruction=reconstruction,
-            supervision=supervision,
-            supervision_weight=supervision_weight,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-            forget_factor=forget_factor,
-        )
-        self.unlabelled = unlabelled
-        self.threshold = threshold
-        self.self_training = self_training
-        self.class_weight = class_weight
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: multiple labels are supported."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_label = True
         return tags
 
@@ -279,7 +260,7 @@ class SSNMFClassifier(ClassBatches):
             class_prior_=labels.prior(),
             n_labelled_=int(labels.known.sum()),
         )
-        self._drop_predictions()
+        self._drop_readout()
         if self.readout == "logistic":
             self._keep_readout(learned.readout, learned.directions, learned.thresholds)
         elif self.readout == "refit":

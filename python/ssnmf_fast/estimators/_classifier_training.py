@@ -17,8 +17,16 @@ from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._label_guided import SUPPORTS, Choice, Problem, train
-from ._predicting import directions_of, filled, shares_of_classes
-from ._readout import Context, Readout, ReadoutOptions, context_of, probabilities
+from ._predicting import shares_of_classes
+from ._readout import (
+    Context,
+    Readout,
+    ReadoutOptions,
+    context_of,
+    directions_of,
+    filled,
+    probabilities,
+)
 from ._training_labels import TrainingLabels
 
 READOUTS = ("logistic", "refit", "joint")

@@ -18,6 +18,7 @@ from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from ._base import require
 from ._guided import GuidedBase
+from ._parameters import set_parameters
 
 
 class ConstrainedNMF(GuidedBase):
@@ -70,7 +71,7 @@ class ConstrainedNMF(GuidedBase):
     See Also
     --------
     SSNMFClassifier : Labels as a second matrix to approximate (Lee, Yoo and Choi).
-    MarginNMF : Labels by way of support vectors.
+    MarginNMF : Labels through support vector machines.
 
     Notes
     -----
@@ -115,20 +116,7 @@ class ConstrainedNMF(GuidedBase):
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        super().__init__(
-            reconstruction=reconstruction,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-        )
-        self.n_components = n_components
-        self.unlabelled = unlabelled
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)

@@ -18,6 +18,7 @@ from .._data.csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 from ._all_or_nothing import AllOrNothing
+from ._parameters import set_parameters
 
 
 class LowRankImputer(
@@ -129,17 +130,7 @@ class LowRankImputer(
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.rank = rank
-        self.method = method
-        self.p = p
-        self.gamma_min = gamma_min
-        self.biases = biases
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: NaN = missing, dtypes kept."""

@@ -38,7 +38,7 @@ _REPRESENT_TOL = 1e-3  # of the representations during training
 
 @dataclass(frozen=True)
 class Choice:
-    """What decides how well a classifier with few labels does.
+    """Settings of a classifier that validation may choose.
 
     `n_components` is the rank, `rounds` the number of rounds of self-training.
     """
@@ -193,11 +193,10 @@ def _padded(readout: Readout, k: int) -> Readout:
     if not missing:
         return readout
     unlikely = np.full(missing, readout.intercepts.min(initial=0.0) - 10.0)
-    return Readout(
-        np.vstack([readout.coefficients, np.zeros((missing, readout.coefficients.shape[1]))]),
-        np.concatenate([readout.intercepts, unlikely]),
-        readout.row_scale,
-        readout.several,
-        np.ones(k),
-        np.zeros(k),
+    return replace(
+        readout,
+        coefficients=np.pad(readout.coefficients, ((0, missing), (0, 0))),
+        intercepts=np.concatenate([readout.intercepts, unlikely]),
+        slopes=np.ones(k),
+        offsets=np.zeros(k),
     )

@@ -18,6 +18,7 @@ from .._models.nmf_alpha import factorize_preserving
 from ._base import require
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
+from ._parameters import set_parameters
 
 FEATURES = ("inner-product", "representation")
 
@@ -35,10 +36,10 @@ class MarginNMF(GuidedBase):
     n_components : int
         Rank r, at least 1.
     supervision_weight : float, "auto" or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes them sum to as much
-        as the data: try 0.1 to 100 times that number (on text with few labels less, at ranks below
-        the number of classes more).  "balanced" takes the ratio of the two losses at the start,
-        about twice as much.
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
+        that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
+        ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
+        start, about twice as much.
     C : float
         Penalty of the machines on margin violations, above 0.  The labelled samples are scaled, by
         one number, to a mean squared length of 1.  Not used where `alpha` is given.
@@ -51,13 +52,8 @@ class MarginNMF(GuidedBase):
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN; as in
-        :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+    unlabelled, readout
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
@@ -68,8 +64,8 @@ class MarginNMF(GuidedBase):
     supervision_weight_ : float
         Weight (lambda) of the fit.
     classes_ : ndarray, shape (k,)
-        The classes, sorted, or 0 ... k - 1 for multiple labels; absent after a fit without `y`, as
-        all that predictions need.
+        The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
+        absent, as is all else that predictions need.
     class_prior_ : ndarray, shape (k,)
         Share of every class (or label) among the labelled samples.
     class_shares_ : ndarray, shape (r, k)
@@ -136,23 +132,7 @@ class MarginNMF(GuidedBase):
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        super().__init__(
-            reconstruction=reconstruction,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-        )
-        self.n_components = n_components
-        self.supervision_weight = supervision_weight
-        self.C = C
-        self.features = features
-        self.unlabelled = unlabelled
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: no missing entries, multiple labels."""

@@ -7,13 +7,13 @@ from typing import Any
 
 from .._models.factorize import factorize
 from ._batches import BatchLearner
+from ._parameters import set_parameters
 
 
 class NMF(BatchLearner):
     """Nonnegative matrix factorisation X ~ S A, with weights and missing entries.
 
-    Minimises ``sum W .* d(X, S A)`` over nonnegative S and A; see
-    :func:`ssnmf_fast.factorize`.
+    Minimises ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class NMF(BatchLearner):
         1 shows progress on standard error.
     forget_factor : float
         In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
-        1: less learns faster at first, more ends nearer to a fit of all data at once.
+        1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
 
     Attributes
     ----------
@@ -99,17 +99,7 @@ class NMF(BatchLearner):
         verbose: int = 0,
         forget_factor: float = 0.8,
     ) -> None:
-        self.n_components = n_components
-        self.reconstruction = reconstruction
-        self.solver = solver
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.callback = callback
-        self.verbose = verbose
-        self.forget_factor = forget_factor
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         del y
@@ -124,7 +114,7 @@ class NMF(BatchLearner):
         X_weights: Any = None,
         past_weight: float | None = None,
     ) -> NMF:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+        """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +21,9 @@ from ._readout import (
     Readout,
     ReadoutOptions,
     context_of,
+    directions_of,
+    filled,
     fit_readout,
-    leading_directions,
     probabilities,
     topic_shares,
 )
@@ -45,32 +46,11 @@ READOUT_ATTRIBUTES = {
 _OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
-_MANY_LABELS = 50  # labelled samples of a class from which on words say more than topics
+_MANY_LABELS = 50  # labelled samples per class above which features say more than topics
 
 
-def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
-    """Return the leading directions of X, or None where samples are only seen through topics.
-
-    That is so for data on disk, and for entries that weights say not to look at.
-    """
-    if isinstance(X, CsrFile) or X_weights is not None:
-        return None
-    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
-    return leading_directions(filled(X, None, None), int(seed), n_threads)
-
-
-def filled(X: Any, S: Array | None, A: Array | None) -> Any:
-    """Return X with S A in the place of missing entries, or 0 without factors."""
-    if sp.issparse(X) or not np.isnan(X).any():
-        return X
-    missing = np.isnan(X)
-    X = np.array(X)
-    X[missing] = 0 if S is None or A is None else (S @ A)[missing]
-    return X
-
-
-class ReadoutPredictions:
-    """What the fitted readout says of new samples; for an estimator with topics and classes."""
+class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
+    """Predictions by the fitted readout, for an estimator with topics and classes."""
 
     classes_: Array
     class_prior_: Array
@@ -79,6 +59,12 @@ class ReadoutPredictions:
     n_threads: int | None
     readout: str | None
     unlabelled: Any
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: data that nonnegative models do not suit may give poor scores."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _check_readout(self) -> None:
         if self.readout is not None:
@@ -94,7 +80,7 @@ class ReadoutPredictions:
         self.class_prior_ = targets.prior()
         if self.readout is None:
             return
-        S = self._represent(X, X_weights)  # type: ignore[attr-defined]
+        S = self._represent(X, X_weights)
         self._read_out(X, S, X_weights, labels_for_training(targets, None))
 
     def _keep_readout(self, readout: Readout, directions: Array | None, thresholds: Array) -> None:
@@ -144,23 +130,18 @@ class ReadoutPredictions:
                 f"This {type(self).__name__} has no readout: it was fitted without labels, or by "
                 "partial_fit. Fit it with labels to predict them."
             )
-        X = self._checked(X, reset=False)  # type: ignore[attr-defined]
-        S = self._represent(X, None)  # type: ignore[attr-defined]
+        X = self._checked(X, reset=False)
+        S = self._represent(X, None)
         directions = self.readout_directions_ if len(self.readout_directions_) else None
-        if isinstance(X, CsrFile):
-            if directions is not None:
-                parts = [(rows, block) for rows, block in X.blocks()]
-                return np.vstack([self._of(block, S[rows], directions) for rows, block in parts])
-            return self._of(X, S, None)
-        return self._of(X, S, directions)
+        if directions is None or not isinstance(X, CsrFile):
+            return self._of(X, S, directions)
+        return np.vstack([self._of(block, S[rows], directions) for rows, block in X.blocks()])
 
     def _of(self, X: Any, S: Array, directions: Array | None) -> Array:
-        context = Context()
-        if directions is not None:
-            context = context_of(filled(X, S, self.components_), directions)
+        seen = None if directions is None else filled(X, S, self.components_)
         shares = topic_shares(S, self.components_)
-        logits = self._readout().logits(context, shares)
-        # Of a sample without anything nothing is known but how frequent the classes are.
+        logits = self._readout().logits(context_of(seen, directions), shares)
+        # An empty sample gets the frequencies of the classes.
         logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
         return logits
 
@@ -182,14 +163,18 @@ class ReadoutPredictions:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+            Nonnegative samples; NaN in a dense X means missing, if the fit allows it.
 
         Returns
         -------
         ndarray, shape (n, k) or (n,)
-            Logits; with two classes, that of the second less that of the first; with multiple
-            labels, how far they lie above those of `thresholds_`: positive values are predicted.
+            Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, the
+            second minus the first (of scores divided by their sum).  With multiple labels, how far
+            they lie above the threshold: positive values are predicted.
         """
+        return self._decisions(X)
+
+    def _decisions(self, X: Any) -> Array:
         logits = self._logits(X)
         if self.multilabel_:
             limits = self._limits()
@@ -203,13 +188,19 @@ class ReadoutPredictions:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+            As in :meth:`decision_function`.
 
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1.
+            Above 0 and below 1.  Those of the logistic readout of :class:`SSNMFClassifier` are
+            calibrated by validation, if there was one.  Those of the readouts "refit" and "joint"
+            are not calibrated: scores S B divided by their sum over the classes, `class_prior_`
+            where all are zero; with multiple labels, the scores clipped to the inside of (0, 1).
         """
+        return self._chances(X)
+
+    def _chances(self, X: Any) -> Array:
         return probabilities(self._logits(X), self.multilabel_)
 
     def predict_log_proba(self, X: Any) -> Array:
@@ -218,7 +209,7 @@ class ReadoutPredictions:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+            As in :meth:`decision_function`.
 
         Returns
         -------
@@ -232,28 +223,31 @@ class ReadoutPredictions:
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+            As in :meth:`decision_function`.
 
         Returns
         -------
         ndarray, shape (n,) or (n, k)
-            The most probable class; with multiple labels, 1 (int64) where the probability lies
-            above `thresholds_`.
+            The most probable class; with multiple labels, 1 (int64) where the probability (or
+            score) is above the threshold.
         """
-        chance = self.predict_proba(X)
+        return self._predicted(X)
+
+    def _predicted(self, X: Any) -> Array:
+        chance = self._chances(X)
         if self.multilabel_:
             return np.asarray(chance > self.thresholds_, dtype=np.int64)
         return np.asarray(self.classes_[chance.argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy; with multiple labels, the share of samples that are wholly right.
+        """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+            As in :meth:`decision_function`.
         y : array_like, shape (n,) or (n, k)
-            True labels; samples that are not, or not wholly, labelled are left out.
+            True labels; samples that are not fully labelled are left out.
         sample_weight : array_like, shape (n,), optional
             Weights of the samples.
 

@@ -103,7 +103,7 @@ def choose_rank(
     for i, rank in enumerate(tried):
         for j, seed in enumerate(seeds.tolist()):
             fitted = clone(model).set_params(n_components=rank, random_state=seed)
-            with quiet(IDLE):  # more components than expected the point of it
+            with quiet(IDLE):  # more components than the data need are tried on purpose
                 fitted.fit(X, y)
             bounds[i, j] = fitted.lower_bound_
             if best is None or fitted.lower_bound_ > best.lower_bound_:

@@ -16,6 +16,7 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
+from .._data.csr_file import CsrFile
 from .._linalg.randomized_svd import randomized_svd
 
 N_DIRECTIONS = 50
@@ -81,6 +82,27 @@ class Context:
             blocks = [sp.csr_array(part) for part in parts]
             return sp.csr_array(sp.hstack([*blocks, row_scale * self.rows], format="csr"))
         return np.hstack([*parts, row_scale * self.rows])
+
+
+def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
+    """Return the leading directions of X, or None if the readout uses the topics only.
+
+    It does so for data on disk, and for data with weights.
+    """
+    if isinstance(X, CsrFile) or X_weights is not None:
+        return None
+    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
+    return leading_directions(filled(X, None, None), int(seed), n_threads)
+
+
+def filled(X: Any, S: Array | None, A: Array | None) -> Any:
+    """Return X with S A in the place of missing entries, or 0 without factors."""
+    if sp.issparse(X) or not np.isnan(X).any():
+        return X
+    missing = np.isnan(X)
+    X = np.array(X)
+    X[missing] = 0 if S is None or A is None else (S @ A)[missing]
+    return X
 
 
 def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Array:
@@ -150,12 +172,6 @@ class Readout:
         raw = np.asarray(features @ self.coefficients.T) + self.intercepts
         return np.asarray(raw * self.slopes + self.offsets)
 
-    def calibrated(self, slopes: Array, offsets: Array) -> Readout:
-        """Return the readout with logits a + b x of its logits x."""
-        return Readout(
-            self.coefficients, self.intercepts, self.row_scale, self.several, slopes, offsets
-        )
-
 
 def probabilities(logits: Array, several: bool) -> Array:
     """Return probabilities that are never exactly 0 or 1, (n, k)."""
@@ -173,17 +189,10 @@ def fit_readout(
     options: ReadoutOptions,
     several: bool,
 ) -> Readout:
-    """Fit logistic regression to labelled samples.
+    """Fit logistic regression to n labelled samples.
 
-    Parameters
-    ----------
-    context, shares
-        Of the n labelled samples.
-    targets : ndarray, shape (n,) or (n, k)
-        Codes of the classes, 0 to k - 1, all of which need not occur; or with `several` labels
-        indicators.
-    weights : ndarray, shape (n,) or (n, k)
-        Of the samples, at least 0; with several labels of each label by itself: 0 where unknown.
+    `targets` are codes of the classes, (n,), some of which may not occur; with `several` labels,
+    indicators, (n, k).  `weights`, (n,) or (n, k), are at least 0, and 0 where unknown.
     """
     features = context.features(shares, options.row_scale)
     fit = _fit_labels if several else _fit_classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +16,10 @@ from .._data.checks import check_option
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._base import require
+from ._batches import SupervisedBase
+from ._parameters import set_parameters
 from ._predicting import scored
-from ._refit import refitted
-from ._supervised import SupervisedBase
-from ._target_weights import combined_weights
-from ._training_labels import labels_for_training
+from ._training_labels import combined_weights, labels_for_training
 
 
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
@@ -98,6 +98,26 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         "refitted_label_components_": Saved("rk", optional=True),
     }
 
+    def __init__(
+        self,
+        *,
+        n_components: int | str = 10,
+        reconstruction: str = "frobenius",
+        supervision: str = "frobenius",
+        supervision_weight: float | str = 1.0,
+        solver: str = "auto",
+        init: Any = "random",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        readout: str = "refit",
+        forget_factor: float = 0.8,
+    ) -> None:
+        set_parameters(self, locals())
+
     def __sklearn_tags__(self) -> Any:
         """Return the tags: several targets are supported, and none may be negative."""
         tags = super().__sklearn_tags__()
@@ -141,13 +161,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
         self._keep(result, n_targets_=targets.n_targets)
-        self.__dict__.pop("refitted_label_components_", None)
         if self.readout == "refit":
             labels = labels_for_training(targets, y_weights)
-            rows = labels.known
-            S = self._represent(X, X_weights)[rows]
-            given = labels.members[rows], labels.entry_weights[rows]
-            self.refitted_label_components_ = refitted(S, *given, self.supervision)
+            self._refit_components(self._represent(X, X_weights), labels)
 
     @staticmethod
     def _targets(y: Any, n_targets: int | None = None) -> RealTargets:
@@ -164,20 +180,16 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         y_weights: Any = None,
         past_weight: float | None = None,
     ) -> SSNMFRegressor:
-        """Learn from one batch of samples, and from earlier batches through what was kept of them.
+        """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+        X, X_weights, past_weight
+            As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
             Their targets; all of them may be unlabelled (NaN).
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
-        past_weight : float
-            Deprecated: use `forget_factor`.
+        y_weights
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -189,7 +201,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets = self._targets(y, getattr(self, "n_targets_", None))
         self._learn_batch(X, targets, X_weights, y_weights, past_weight)
         self.n_targets_ = targets.n_targets
-        self.__dict__.pop("refitted_label_components_", None)  # of an earlier fit
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

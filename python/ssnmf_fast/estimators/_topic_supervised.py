@@ -13,10 +13,11 @@ from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
 from .._models.factorize import factorize
+from .._solver.weights import as_weights
 from .._topics import Topics
 from ._base import require
 from ._guided import GuidedBase
-from ._row_weights import with_row_weights
+from ._parameters import set_parameters
 
 
 class TopicSupervisedNMF(GuidedBase):
@@ -32,7 +33,7 @@ class TopicSupervisedNMF(GuidedBase):
     reconstruction : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
     labelled_weight : "inverse-rate" or float
-        Weight of the loss of a labelled document beside 1 for an unlabelled one.  "inverse-rate",
+        Weight of the loss of a labelled document, where an unlabelled one has 1.  "inverse-rate",
         the paper's, is the number of documents divided by that of labelled ones.
     free_in_labelled : bool
         Whether labelled documents may have free topics too.
@@ -49,9 +50,7 @@ class TopicSupervisedNMF(GuidedBase):
         What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
     readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
@@ -89,7 +88,7 @@ class TopicSupervisedNMF(GuidedBase):
 
     :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
     each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
-    of `topic_names_`; its readout is fitted to what the labelled documents show without labels.
+    of `topic_names_`; its readout is fitted to representations that do not use the labels.
 
     References
     ----------
@@ -130,34 +129,23 @@ class TopicSupervisedNMF(GuidedBase):
         unlabelled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
-        super().__init__(
-            reconstruction=reconstruction,
-            solver=solver,
-            init=init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-            readout=readout,
-        )
-        self.n_free_topics = n_free_topics
-        self.labelled_weight = labelled_weight
-        self.free_in_labelled = free_in_labelled
-        self.topic_names = topic_names
-        self.unlabelled = unlabelled
+        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         self._check_readout()
         lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
+        rows, weights = (
+            np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0),
+            X_weights,
+        )
+        if (rows != 1).any():
+            weights = as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
         result = factorize(
             X,
             n_components=rank,
-            X_weights=with_row_weights(X_weights, rows),
+            X_weights=weights,
             S_support=lists.support(rank, bool(self.free_in_labelled)),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
@@ -197,7 +185,7 @@ class TopicSupervisedNMF(GuidedBase):
         return np.array(self._names(), dtype=object)
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features of the largest weight of every topic, with the names of the topics.
+        """Return the features with the largest weights of every topic, and the names of topics.
 
         Parameters as in :meth:`NMF.topics`.
         """

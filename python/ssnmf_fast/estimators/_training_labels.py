@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.checks import as_array, unmasked
 from .._labels import ClassLabels, Targets
-from ._target_weights import combined_weights
+from .._solver.weights import Entrywise, Outer, as_weights
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,29 @@ class TrainingLabels:
         return np.asarray(own / own.mean() if own.any() else own)
 
 
+def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any:
+    """Return the weights of Y: what the caller gave, and 0 in unlabelled rows."""
+    if given is None and labelled.all():
+        return None
+    weights = as_weights(given, "y_weights")
+    if isinstance(weights, Entrywise):
+        array = as_array(unmasked(given, "y_weights", allow_nan=False), "y_weights")
+        if array.shape == labelled.shape:
+            weights = Outer(array, None)
+        elif array.shape != shape:
+            raise ValueError(
+                f"y_weights has shape {array.shape}; expected {shape[:1]} for weights of the "
+                f"samples, or {shape}, one for each entry of the target matrix."
+            )
+    return weights.with_rows(labelled.astype(np.float64), "y_weights")
+
+
 def labels_for_training(
     targets: Targets, y_weights: Any, sample_weight: Any = None
 ) -> TrainingLabels:
-    """Return labels with the weight of each entry; a label that weighs nothing is unknown.
+    """Return labels with the weight of each entry; a label of weight 0 is unknown.
 
-    Parameters
-    ----------
-    targets : ClassLabels, Indicators or RealTargets
-    y_weights : None, array_like or from :mod:`ssnmf_fast.weights`
-        As in ``fit``.
-    sample_weight : array_like, shape (n,), optional
-        Multiplied with them.
+    The weights are those of ``fit``; `sample_weight` (n,) is multiplied with `y_weights`.
     """
     Y: Any = targets.matrix(np.float64)
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)

@@ -32,16 +32,10 @@ def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) 
 
 @dataclass(frozen=True, eq=False)
 class Memberships:
-    """How much the samples belong to true classes.
+    """How much samples belong to the true `classes`, (k,).
 
-    Attributes
-    ----------
-    samples : ndarray or None
-        Numbers of the samples whose truth is known, where others are not; None: all.
-    matrix : csr_array, shape (number of these samples, k)
-        Their memberships.
-    classes : ndarray, shape (k,)
-        The classes.
+    `samples` are the numbers of those whose truth is known (None: all), and `matrix` has a row of
+    memberships for each of them.
     """
 
     samples: Array | None

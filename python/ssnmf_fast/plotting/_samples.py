@@ -68,8 +68,6 @@ def representation_map(
         Representation of the samples, as from ``transform`` or in `representation_`.
     y : array_like, shape (n,)
         Class of every sample; those without a label come last, as a class of their own.
-    topics : Topics or sequence of str, length r, optional
-        Names of the topics; by default their numbers.
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
     sort : bool
@@ -78,16 +76,8 @@ def representation_map(
     max_rows : int, at least 1
         If there are more samples than this, rows are means of several samples of a class; every
         class has at least one row.
-    darkest : float, above 0 to 1, optional
-        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
-        colour.  By default a round number that no share exceeds.
-    unlabelled : "auto", None or a label
-        What marks a sample without a label, besides None and NaN: as in
-        :class:`~ssnmf_fast.SSNMFClassifier`.
-    title : str, optional
-        Text above the map.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
+    topics, darkest, unlabelled, title, ax
+        As in :func:`class_map`.
 
     Returns
     -------

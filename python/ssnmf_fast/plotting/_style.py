@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.optional import PLOT_HINT, MissingPackageError
+from .._common.optional import needed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,18 +23,10 @@ _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
 
 
 def figure(width: float, height: float) -> Any:
-    """Return an empty figure of the given size in inches.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.
-    """
-    try:
+    """Return an empty figure of the given size in inches."""
+    with needed("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
     drawn = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawn)
     return drawn
@@ -144,18 +136,10 @@ def plain(name: Any, limit: int) -> str:
 
 
 def text_width(names: Sequence[str], size: float) -> float:
-    """Return how wide the widest name is, in inches, at this font size in points.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.
-    """
-    try:
+    """Return how wide the widest name is, in inches, at this font size in points."""
+    with needed("matplotlib"):
         from matplotlib.font_manager import FontProperties
         from matplotlib.textpath import text_to_path
-    except ImportError as error:
-        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
     font = FontProperties(size=size)
     widths = [text_to_path.get_text_width_height_descent(n, font, False)[0] for n in names if n]
     return float(max(widths, default=0.0)) / 72

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .._data.checks import check_integer
-from .._topics import Topic, Topics
+from .._topics import Topic, Topics, real_terms
 from ._style import ACCENT, GREY, INK, figure, fitted, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NEGLIGIBLE = 1e-6  # terms of a smaller share of the largest weight have no bar, as in the report
 _TEXT = 8.0  # points
 # Inches: width of a page, height of a bar, room for a heading, below and above all charts.
 _PAGE, _BAR, _HEADING, _BELOW, _ABOVE = 11.0, 0.16, 0.36, 0.36, 0.36
@@ -110,8 +109,7 @@ class _Chart:
     @cached_property
     def weights(self) -> list[float]:
         """Those of terms that have a bar."""
-        least = _NEGLIGIBLE * max(self.topic.weights, default=0.0)
-        return [weight for weight in self.topic.weights[: self.n_terms] if weight > least]
+        return [weight for _, weight in real_terms(self.topic)[: self.n_terms]]
 
     @cached_property
     def terms(self) -> list[str]:

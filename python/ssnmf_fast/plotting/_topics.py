@@ -191,9 +191,6 @@ def label_map(
     y : array_like, shape (n,) or (n, k)
         Label of every sample, or an indicator matrix of several labels, as in
         :meth:`ssnmf_fast.SSNMFClassifier.fit`; samples without a label are left out.
-    topics : Topics or sequence of str, length r, optional
-        Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
-        By default their numbers.
     label_names : sequence, length k, optional
         Names of the labels, in their sorted order; by default those in `y`, or their numbers.
     share : {"topic", "label", "largest"}
@@ -201,16 +198,8 @@ def label_map(
         (columns sum to 1), or the largest sum of all.
     sort : bool
         Whether to put topics with the same largest label next to each other.
-    darkest : float, above 0 to 1, optional
-        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
-        colour.  By default a round number that no share exceeds.
-    unlabelled : "auto", None or a label
-        What marks a sample without a label in `y` (n,), besides None and NaN: as in
-        :class:`~ssnmf_fast.SSNMFClassifier`.
-    title : str, optional
-        Text above the map.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
+    topics, darkest, unlabelled, title, ax
+        As in :func:`class_map`.
 
     Returns
     -------

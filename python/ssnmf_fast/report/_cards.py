@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._topics import real_terms
 from ._content import Example, Report
 from ._pictures import data_uri, small_image
-
-_NEGLIGIBLE = 1e-6  # terms of a smaller share of the largest weight have no bar
 
 
 def topic_cards(report: Report) -> list[dict[str, Any]]:
@@ -32,11 +31,10 @@ def topic_cards(report: Report) -> list[dict[str, Any]]:
 
 def _bars(topic: Any) -> list[tuple[str, str, float]]:
     """Return terms, weights, and the lengths of their bars in percent."""
-    longest = max(topic.weights, default=0.0) or 1.0
+    longest = max(topic.weights, default=0.0)
     return [
         (term, f"{weight:.3g}", round(100 * weight / longest, 1))
-        for term, weight in zip(topic.terms, topic.weights, strict=True)
-        if weight > _NEGLIGIBLE * longest
+        for term, weight in real_terms(topic)
     ]
 
 

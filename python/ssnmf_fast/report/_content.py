@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The content of a report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Picture:
 
     @property
     def uri(self) -> str:
-        """The picture as a data: address."""
+        """The picture as a data: URI."""
         return data_uri(self.png)
 
 

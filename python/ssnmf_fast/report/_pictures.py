@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.optional import PLOT_HINT, MissingPackageError
+from .._common.optional import needed
 from ..plotting import objective_curve
 from ..plotting._style import FRAME, INK, add_legend, curve_look, figure, label_axes
 
@@ -23,22 +23,14 @@ def png(drawn: Any, dpi: int = 150) -> bytes:
 
 
 def data_uri(image: bytes) -> str:
-    """Return a PNG as an address that has the picture in itself."""
+    """Return a PNG as a data: URI, which contains the picture."""
     return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
 
 
 def small_image(image: npt.NDArray[Any]) -> bytes:
-    """Return an image as PNG, a pixel for a pixel; the larger, the darker.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib is not installed.
-    """
-    try:
+    """Return an image as PNG, a pixel for a pixel; larger numbers are darker."""
+    with needed("matplotlib"):
         from matplotlib.image import imsave
-    except ImportError as error:
-        raise MissingPackageError(f"matplotlib is missing: {PLOT_HINT}") from error
     stream = io.BytesIO()
     most = max(float(np.nanmax(image)), 1e-12)
     imsave(stream, image, cmap="gray_r", vmin=0, vmax=most, format="png")
@@ -53,16 +45,7 @@ def objective_picture(objective: Sequence[tuple[int, float]]) -> bytes:
 
 
 def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) -> bytes:
-    """Draw images in a grid, each under its name (PNG).
-
-    Parameters
-    ----------
-    images : ndarray, shape (r, height, width)
-        Each is drawn on its own scale.
-    names : sequence of str, length r
-    columns : int
-        Images in a row of the grid.
-    """
+    """Draw images, (r, height, width), in a grid: each under its name, on its own scale (PNG)."""
     rows = -(-len(images) // columns)
     drawn = figure(0.8 * columns, 0.82 * rows + 0.2)
     for k, (image, name) in enumerate(zip(images, names, strict=True)):
@@ -79,15 +62,10 @@ def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) 
 def learning_picture(
     sizes: Sequence[int], scores: Mapping[str, Sequence[tuple[float, float, float]]], metric: str
 ) -> bytes:
-    """Draw scores against numbers of labels (PNG).
+    """Draw scores against ascending numbers of labels (PNG).
 
-    Parameters
-    ----------
-    sizes : sequence of int, ascending
-    scores : dict of str to sequence of (score, low, high)
-        For every method; low and high are the ends of intervals.
-    metric : str
-        Name of the scores.
+    `scores` has (score, low, high) for every method and size; low and high are the ends of
+    intervals.
     """
     drawn = figure(6.4, 3.4)
     axes = drawn.add_subplot()

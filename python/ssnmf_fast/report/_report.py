@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .._common.optional import PLOT_HINT, MissingPackageError
+from .._common.optional import needed
 from .._config import config
 from .._version import __version__
 from ._cards import topic_cards
@@ -15,17 +15,9 @@ from ._tables import confusion_table, most_confused, share_table
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write the page.
-
-    Raises
-    ------
-    MissingPackageError
-        If matplotlib or jinja2 is not installed.
-    """
-    try:
+    """Write the page; raise MissingPackageError if matplotlib or jinja2 is not installed."""
+    with needed("jinja2"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise MissingPackageError(f"jinja2 is missing: {PLOT_HINT}") from error
     environment = Environment(
         loader=PackageLoader("ssnmf_fast.report", "."),
         autoescape=True,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..plotting._tables import darkest_share
 from ._content import Confusion, Report
 
 _DARK = 0.55  # darker cells have white text
 _MOST_CONFUSED = 8
-_TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # shares of classes that may have the darkest colour
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
 _LETTER, _DIGIT = 8.3, 6.6
@@ -42,7 +42,7 @@ class Heat:
 
     @property
     def upright(self) -> bool:
-        """Whether names of columns stand on end, as they do not fit across."""
+        """Whether names of columns are written upright, as they are too wide for their columns."""
         return _across(self.classes) > self.width
 
     @property
@@ -62,7 +62,7 @@ def share_table(report: Report) -> Heat | None:
     order = list(range(len(topics)))
     if not topics[0].name:
         order.sort(key=lambda k: (int(np.argmax(values[k])), -max(values[k])))
-    darkest = next((top for top in _TOPS if top >= max(map(max, values))), 1.0)
+    darkest = darkest_share(np.asarray(values), None)
     heads = classes
     if report.class_counts:
         pairs = zip(classes, report.class_counts, strict=True)
@@ -97,7 +97,7 @@ def confusion_table(table: Confusion | None) -> Heat | None:
 
 
 def most_confused(table: Confusion | None) -> list[dict[str, Any]]:
-    """Return the pairs of a true and another class that is most often predicted for it."""
+    """Return the pairs of a true class and a wrong one that is most often predicted for it."""
     if table is None or len(table.classes) < 3:
         return []
     wrong = table.counts.copy()
