@@ -17,6 +17,11 @@ namespace ssnmf {
 // that stay in registers meanwhile, or for all.
 enum class Together { kNever, kShortRows, kAlways };
 
+template <class Op>
+constexpr bool in_batches(bool row_fits) {
+  return Op::together == Together::kAlways || (Op::together == Together::kShortRows && row_fits);
+}
+
 // needs_model: whether a coefficient depends on the model.
 struct Product {
   static constexpr bool needs_model = false;

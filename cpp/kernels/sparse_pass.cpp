@@ -44,10 +44,8 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
   Size entry = first;
-  if constexpr (Op::together == Together::kAlways ||
-                (Op::together == Together::kShortRows && RowBatch<T, R>::fits)) {
+  if constexpr (in_batches<Op>(RowBatch<T, R>::fits)) {
     constexpr int size = RowBatch<T, R>::size;
-    static constexpr T ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
     for (; entry + size <= last; entry += size) {
       for (int e = 0; e < size; ++e) {
         gather.template prefetch<R>(entry + e);
@@ -56,8 +54,7 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
       alignas(kRegisterBytes) T coefficients[size];
       RowBatch<T, R> batch;
       batch.dots(f, [&](int e) { return gather.template row<R, R>(entry + e).data(); }, models);
-      const T* values = Z.values == nullptr ? ones : Z.values + entry;
-      op.template coefficients<size>(values, models, coefficients);
+      op.template coefficients<size>(Z.values_or_ones(entry), models, coefficients);
       batch.add_to(coefficients, sum.data());
     }
   }
