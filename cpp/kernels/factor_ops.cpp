@@ -13,7 +13,8 @@ namespace ssnmf {
 template <class T>
 void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& weights,
            const Rows<T>& out, int threads) {
-  const Size step = std::max(kRowsPerBlock, (G.rows + kMostPartials - 1) / kMostPartials);
+  const Size most = most_partials(F.columns * G.columns);
+  const Size step = std::max(kRowsPerBlock, (G.rows + most - 1) / most);
   const EvenBlocks blocks(G.rows, step);
   const int team = useful_threads(G.rows * F.columns * G.columns, threads);
   struct Workspace {
@@ -121,11 +122,19 @@ double inner(const Rows<const T>& F, const Rows<const T>& P, int threads) {
       blocks.count(), team, [] { return NoWorkspace{}; },
       [&](NoWorkspace&, Size block) {
         const Range range = blocks[block];
-        double sum = 0.0;
-        for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
-          sum += static_cast<double>(F.data[e]) * static_cast<double>(P.data[e]);
+        // A sum for each place of a register: one sum alone would wait for every addition.
+        constexpr int places = 8;
+        using Run = Eigen::Map<const Eigen::Array<T, places, 1>>;
+        Eigen::Array<double, places, 1> sums = Eigen::Array<double, places, 1>::Zero();
+        const Size end = range.end * F.columns;
+        Size e = range.begin * F.columns;
+        for (; e + places <= end; e += places) {
+          sums += Run(F.data + e).template cast<double>() * Run(P.data + e).template cast<double>();
         }
-        return sum;
+        for (; e < end; ++e) {
+          sums[0] += static_cast<double>(F.data[e]) * static_cast<double>(P.data[e]);
+        }
+        return sums.sum();
       });
 }
 

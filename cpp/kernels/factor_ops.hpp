@@ -7,7 +7,15 @@
 namespace ssnmf {
 
 constexpr Size kRowsPerBlock = 1024;
-constexpr Size kMostPartials = 16;  // of R x R values each, for the Gram matrix
+
+// Blocks whose sums are kept apart, so that as many threads may work: of so many values each.
+constexpr Size most_partials(Size values) {
+  constexpr Size kValues = Size(1) << 20;
+  constexpr Size kLeast = 16;
+  constexpr Size kMost = 256;
+  return values * kMost <= kValues ? kMost
+                                   : (values * kLeast >= kValues ? kLeast : kValues / values);
+}
 
 // F^T diag(weights) G into out (R x C).
 template <class T>

@@ -185,7 +185,8 @@ double gamma_bound(const Rows<const T>& E, double prior_shape, const GammaRates&
 template <class T>
 void group_sums(const Rows<const T>& E, const std::int32_t* groups, const Rows<double>& out,
                 int threads) {
-  const Size step = std::max(kRowsPerBlock, (E.rows + kMostPartials - 1) / kMostPartials);
+  const Size most = most_partials(out.rows * out.columns);
+  const Size step = std::max(kRowsPerBlock, (E.rows + most - 1) / most);
   const EvenBlocks blocks(E.rows, step);
   const int team = useful_threads(E.rows * E.columns, threads);
   std::vector<Matrix<double>> partials(static_cast<std::size_t>(blocks.count()));

@@ -54,11 +54,11 @@ class NnlsRow {
       s_.setZero();
       return true;
     }
-    gradient_ = K_ * s_ - p_;
+    set_gradient();
     for (int sweep = 0; sweep < max_sweeps; ++sweep) {
       end_if_interrupted(gradient_.size() * gradient_.size());
       if (residual() <= tol * largest) {
-        gradient_ = K_ * s_ - p_;  // the running gradient has collected rounding errors
+        set_gradient();  // the running gradient has collected rounding errors
         if (residual() <= tol * largest) {
           return true;
         }
@@ -68,8 +68,13 @@ class NnlsRow {
       }
       descend();
     }
-    gradient_ = K_ * s_ - p_;
+    set_gradient();
     return residual() <= tol * largest;
+  }
+
+  void set_gradient() {
+    gradient_.noalias() = K_ * s_;
+    gradient_ -= p_;
   }
 
   double residual() const {
@@ -121,7 +126,7 @@ class NnlsRow {
       }
       face_.resize(kept);
     }
-    gradient_ = K_ * s_ - p_;
+    set_gradient();
   }
 
   bool solve_face() {

@@ -7,13 +7,25 @@
 #include <limits>
 #include <stdexcept>
 
+#include "../core/compiler.hpp"
 #include "../core/numbers.hpp"
 #include "passes.hpp"
 
 namespace ssnmf {
 
+// Where several coefficients together cost less than one by one (`coefficients`): nowhere, for rows
+// that stay in registers meanwhile, or for all.
+enum class Together { kNever, kShortRows, kAlways };
+
+template <class Op>
+constexpr bool in_batches(bool row_fits) {
+  return Op::together == Together::kAlways || (Op::together == Together::kShortRows && row_fits);
+}
+
+// needs_model: whether a coefficient depends on the model.
 struct Product {
   static constexpr bool needs_model = false;
+  static constexpr Together together = Together::kNever;
   template <class T>
   T coefficient(T value, T) const {
     return value;
@@ -22,14 +34,31 @@ struct Product {
 
 struct Ratio {
   static constexpr bool needs_model = true;
+  static constexpr Together together = Together::kShortRows;
   template <class T>
   T coefficient(T value, T model) const {
     return safe_ratio(value, model);
+  }
+
+  // out[e] = coefficient(values[e], models[e]), e = 0..N - 1; models and out are aligned.
+  template <int N, class T>
+  SSNMF_INLINE void coefficients(const T* values, const T* models, T* out) const {
+    using Packet = typename Eigen::internal::find_best_packet<T, N>::type;
+    constexpr int lanes = Eigen::internal::unpacket_traits<Packet>::size;
+    const Packet floor = Eigen::internal::pset1<Packet>(tiny<T>());
+    for (int e = 0; e < N; e += lanes) {
+      const Packet z = Eigen::internal::pload<Packet>(models + e);
+      const Packet x = Eigen::internal::ploadu<Packet>(values + e);
+      const Packet ratio = Eigen::internal::pdiv(x, z);
+      const Packet counts = Eigen::internal::pcmp_lt(floor, z);
+      Eigen::internal::pstore(out + e, Eigen::internal::pand(counts, ratio));
+    }
   }
 };
 
 struct Sampled {
   static constexpr bool needs_model = true;
+  static constexpr Together together = Together::kNever;
   template <class T>
   T coefficient(T value, T model) const {
     return value * model;
@@ -43,6 +72,7 @@ constexpr T kLargestPower = std::numeric_limits<T>::max() / T(1 << 20);
 // A model that vanishes pulls at no positive factor entry: its powers count as 0.
 struct Power {
   static constexpr bool needs_model = true;
+  static constexpr Together together = Together::kAlways;
   double exponent;
 
   template <class T>
@@ -71,10 +101,16 @@ struct Power {
       v *= kept.template cast<T>();
     }
   }
+  template <int N, class T>
+  void coefficients(const T* values, const T* models, T* out) const {
+    std::copy(values, values + N, out);
+    coefficients(out, models, N);
+  }
 };
 
 struct InverseSquare {
   static constexpr bool needs_model = true;
+  static constexpr Together together = Together::kNever;
   template <class T>
   T coefficient(T value, T model) const {
     const T power = std::min(T(1) / (model * model), kLargestPower<T>);

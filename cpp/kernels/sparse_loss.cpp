@@ -1,8 +1,39 @@
 #include "entry_losses.hpp"
 #include "entry_rows.hpp"
 #include "passes.hpp"
+#include "row_batch.hpp"
 
 namespace ssnmf {
+namespace {
+
+// models[e] = f . g of entry first + e
+template <int R, class T>
+SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size first,
+                             Size count, T* models) {
+  const ColumnRows<T> gather(Z, G);
+  Size e = 0;
+  if constexpr (R > 0) {
+    constexpr int size = RowBatch<T, R>::size;
+    for (; e + size <= count; e += size) {
+      for (int i = 0; i < size; ++i) {
+        gather.template prefetch<R>(first + e + i);
+      }
+      const auto row = [&](int i) { return gather.template row<R, R>(first + e + i).data(); };
+      RowBatch<T, R>().dots(f, row, models + e);
+    }
+  }
+  for (; e < count; ++e) {
+    gather.template prefetch<R>(first + e);
+    const T* g = gather.template row<R, kNarrowestRank>(first + e).data();
+    if constexpr (R > 0) {
+      models[e] = dot<R>(f, g);
+    } else {
+      models[e] = long_dot<kRankBlock>(f, g, G.columns);
+    }
+  }
+}
+
+}  // namespace
 
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
@@ -10,10 +41,13 @@ double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
   struct Workspace {
-    T values[kLossRun];
-    T models[kLossRun];
+    alignas(kRegisterBytes) T values[kLossRun];
+    alignas(kRegisterBytes) T models[kLossRun];
   };
   const auto workspace = [] { return Workspace{}; };
+  void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
+  visit_rank<T>(G.columns,
+                [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
   return visit_loss(loss, [&](const auto& chosen) {
     return ordered_sum(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
       const Range range = blocks[block];
@@ -23,11 +57,9 @@ double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows
         for (Size begin = Z.indptr[row]; begin < last; begin += kLossRun) {
           const Size count = std::min<Size>(kLossRun, last - begin);
           for (Size e = 0; e < count; ++e) {
-            prefetch_row(Z, begin + e, Z.entries(), G);
-            const T* g = G.row(static_cast<Size>(Z.indices[begin + e]));
             work.values[e] = Z.value(begin + e);
-            work.models[e] = long_dot<kNarrowestRank>(F.row(row), g, G.columns);
           }
+          find_models(Z, F.row(row), G, begin, count, work.models);
           part += chosen.of(work.values, work.models,
                             weights == nullptr ? nullptr : weights + begin, count);
         }

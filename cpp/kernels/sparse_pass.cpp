@@ -9,6 +9,7 @@
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
+#include "row_batch.hpp"
 
 namespace ssnmf {
 namespace {
@@ -42,7 +43,22 @@ struct RowWorkspace {
 template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
-  for (Size entry = first; entry < last; ++entry) {
+  Size entry = first;
+  if constexpr (in_batches<Op>(RowBatch<T, R>::fits)) {
+    constexpr int size = RowBatch<T, R>::size;
+    for (; entry + size <= last; entry += size) {
+      for (int e = 0; e < size; ++e) {
+        gather.template prefetch<R>(entry + e);
+      }
+      alignas(kRegisterBytes) T models[size];
+      alignas(kRegisterBytes) T coefficients[size];
+      RowBatch<T, R> batch;
+      batch.dots(f, [&](int e) { return gather.template row<R, R>(entry + e).data(); }, models);
+      op.template coefficients<size>(Z.values_or_ones(entry), models, coefficients);
+      batch.add_to(coefficients, sum.data());
+    }
+  }
+  for (; entry < last; ++entry) {
     gather.template prefetch<R>(entry);
     const auto& g = gather.template row<R, R>(entry);
     T model = T(0);

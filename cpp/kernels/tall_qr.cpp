@@ -35,7 +35,7 @@ void tall_qr(const Rows<T>& A, Size columns, const Rows<T>& R, int threads) {
                    Eigen::OuterStride<>(A.columns));
   };
   const int team = useful_threads(A.rows * columns * columns, threads);
-  Columns stacked(count * columns, columns);
+  Matrix<double> stacked(count * columns, columns);
   parallel_for(count, team, [&](Size b) {
     Columns block = rows(b).template cast<double>();
     stacked.middleRows(b * columns, columns) = small_qr(block);
@@ -46,7 +46,11 @@ void tall_qr(const Rows<T>& A, Size columns, const Rows<T>& R, int threads) {
     r = stacked.cast<T>();
     return;
   }
-  r = small_qr(stacked).template cast<T>();
+  // The factors of the blocks, stacked, are a quarter as tall at the most.
+  Matrix<double> last(columns, columns);
+  tall_qr(Rows<double>{stacked.data(), stacked.rows(), columns}, columns,
+          Rows<double>{last.data(), columns, columns}, threads);
+  r = last.template cast<T>();
   const Matrix<T> rotation = stacked.template cast<T>();
   parallel_for(
       count, team, [] { return Matrix<T>{}; },

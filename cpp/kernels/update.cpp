@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
@@ -31,10 +32,10 @@ double mixed_step(double p2, double n2, double p1, double n1, double floor) {
 
 // Applies t.  A positive entry with a positive t stays at or above the floor: it must neither
 // become a denormal number nor be locked at zero by underflow.
-template <class T>
-T stepped(T entry, double step) {
-  const T moved = static_cast<T>(static_cast<double>(entry) * step);
-  return moved < tiny<T>() && entry > T(0) && step > 0.0 ? tiny<T>() : moved;
+template <class T, class Number>
+T stepped(T entry, Number step) {
+  const T moved = static_cast<T>(static_cast<Number>(entry) * step);
+  return moved < tiny<T>() && entry > T(0) && step > Number(0) ? tiny<T>() : moved;
 }
 
 template <class T, class Step>
@@ -44,8 +45,33 @@ void update_entries(const Rows<T>& F, double relaxation, int threads, const Step
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
-      F.data[e] = stepped(F.data[e], over_relaxed(step(e), relaxation));
+      const auto t = step(e);
+      F.data[e] = stepped(F.data[e], over_relaxed(t, static_cast<decltype(step(e))>(relaxation)));
     }
+  });
+}
+
+// The step of the papers' rule, which is that of the majoriser where all terms have one kind of it.
+// (Known to the compiler which pulls there are, the loop has no branches, at a tenth of the time.)
+template <bool Squared, bool Divergence, class T>
+void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
+                  double relaxation, int threads) {
+  // What up adds to down keeps the ratio from overflow, and is below its rounding else: a shorter
+  // step to the minimiser is a descent, too.
+  const T bound = T(4) / std::numeric_limits<T>::max();
+  update_entries(F, relaxation, threads, [=](Size e) {
+    T up = T(0);
+    T down = T(0);
+    if constexpr (Squared) {
+      up += T(2) * squared.up[e];
+      down += T(2) * std::max(squared.down[e], T(0));
+    }
+    if constexpr (Divergence) {
+      up += divergence.up[e];
+      down += std::max(divergence.down[e], T(0));
+    }
+    const T ratio = up / (down + bound * up);
+    return down > tiny<T>() ? ratio : T(1);
   });
 }
 
@@ -54,25 +80,22 @@ void update_entries(const Rows<T>& F, double relaxation, int threads, const Step
 template <class T>
 void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorise,
             double relaxation, int threads) {
-  const double floor = static_cast<double>(tiny<T>());
-  const auto at = [](const T* pull, Size e) {
-    return pull == nullptr ? 0.0 : static_cast<double>(pull[e]);
-  };
-  if (squared.present() && divergence.present() && majorise) {
-    update_entries(F, relaxation, threads, [&](Size e) {
-      const double n2 = std::max(at(squared.down, e), 0.0);
-      const double n1 = std::max(at(divergence.down, e), 0.0);
-      const bool moves = 2.0 * n2 + n1 > floor;
-      return moves ? mixed_step(at(squared.up, e), n2, at(divergence.up, e), n1, floor) : 1.0;
+  if (!squared.present()) {
+    ratio_update<false, true>(F, squared, divergence, relaxation, threads);
+  } else if (!divergence.present()) {
+    ratio_update<true, false>(F, squared, divergence, relaxation, threads);
+  } else if (!majorise) {
+    ratio_update<true, true>(F, squared, divergence, relaxation, threads);
+  } else {
+    const double floor = static_cast<double>(tiny<T>());
+    update_entries(F, relaxation, threads, [=](Size e) {
+      const double n2 = static_cast<double>(std::max(squared.down[e], T(0)));
+      const double n1 = static_cast<double>(std::max(divergence.down[e], T(0)));
+      const double p2 = static_cast<double>(squared.up[e]);
+      const double p1 = static_cast<double>(divergence.up[e]);
+      return 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
     });
-    return;
   }
-  update_entries(F, relaxation, threads, [&](Size e) {
-    const double up = 2.0 * at(squared.up, e) + at(divergence.up, e);
-    const double down =
-        2.0 * std::max(at(squared.down, e), 0.0) + std::max(at(divergence.down, e), 0.0);
-    return down > floor ? up / down : 1.0;
-  });
 }
 
 template <class T>

@@ -28,7 +28,10 @@ struct Pulls {
 };
 
 // The step that over-relaxation by w takes instead of t.
-inline double over_relaxed(double t, double w) { return t + w * (t - 1.0) * std::min(t, 1.0); }
+template <class T>
+T over_relaxed(T t, T w) {
+  return t + w * (t - T(1)) * std::min(t, T(1));
+}
 
 // Where nothing pulls down nothing pulls up either, and the entry stays.
 template <class T>

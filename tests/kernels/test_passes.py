@@ -51,7 +51,8 @@ def test_scattered_passes_are_those_of_the_transpose(
         a = problem(kernels, p, q, rank, dtype, index)
         transpose = sp.csr_array((a.values, a.indices, a.indptr), shape=(p, q)).T.tocsr()
         Zt = (transpose.indptr.astype(index), transpose.indices.astype(index), transpose.data)
-        for operation, model in (("product", ()), ("ratio", (a.G,)), ("sampled", (a.G,))):
+        passes = ("product", ()), ("ratio", (a.G,)), ("sampled", (a.G,)), ("power", (-0.5, a.G))
+        for operation, model in passes:
             results = []
             for module in (kernels, reference):
                 for cuts in ([], [q // 2], [0, q // 3, q]):
