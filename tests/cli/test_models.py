@@ -113,6 +113,22 @@ class TestEveryModel:
         assert sf.load(tmp_path / "nmf-alpha" / "model.npz").supervision_weight == 3
         assert fitted.reconstruction == "kullback-leibler"
 
+    def test_beta_divergences(
+        self,
+        digits: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        labels = ["--labels", str(digits[1]), "--max-iter", "3", "--tol", "0"]
+        losses = ["--reconstruction", "0.5", "--supervision", "1.5"]
+        assert fit(digits[0], "ff", tmp_path / "ff", *labels, *losses) == 0
+        fitted = sf.load(tmp_path / "ff" / "model.npz")
+        assert (fitted.reconstruction, fitted.supervision) == (0.5, 1.5)
+        capsys.readouterr()
+        for given in ("3", "plastic"):
+            assert fit(digits[0], "nmf", tmp_path / "no", "--reconstruction", given) == 2
+            assert "a number from 0 to 2; got" in capsys.readouterr().err
+
 
 class TestOptionsOfOtherModels:
     @pytest.mark.parametrize(

@@ -45,6 +45,18 @@ def positive_number(text: str) -> float:
     return value
 
 
+def loss(text: str) -> str | float:
+    """Read the name of a loss, or the beta of a beta-divergence."""
+    from .._solver.beta_divergences import loss_named
+
+    given = _number(text) if text[:1].isdigit() else text
+    try:
+        loss_named(given, "the loss")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).rstrip(".")) from None
+    return given
+
+
 def weight(*words: str, infinite: bool = False) -> Callable[[str], float | str]:
     """Return a reader of a number of at least 0, or of a word that stands for one."""
 

@@ -20,10 +20,11 @@ from ._arguments import (
     add_threads,
     run_by,
 )
-from ._models import DIVERGENCE, FROBENIUS, MODELS
+from ._models import MODELS
 from ._option_types import (
     fraction,
     image_shape,
+    loss,
     natural,
     positive,
     positive_number,
@@ -34,7 +35,6 @@ from ._option_types import (
 from ._parser_complete import add_complete
 from ._predictions import KINDS
 
-_LOSSES = (FROBENIUS, DIVERGENCE)
 # Options of single models: the type of their number, and what it is.
 _SPECIAL: dict[str, tuple[Any, str]] = {
     "--free-topics": (natural, "topics in addition to those of the labels (default: 0; {users})"),
@@ -161,10 +161,17 @@ def _add_model(group: Any) -> None:
         help="one of the models below (default: ssnmf, or nmf without --labels)",
     )
     group.add_argument(
-        "--reconstruction", choices=_LOSSES, help="loss of the data, instead of that of --model"
+        "--reconstruction",
+        type=loss,
+        metavar="LOSS",
+        help="loss of the data, instead of that of --model: frobenius, kullback-leibler, "
+        "itakura-saito, or the beta of a beta-divergence, from 0 to 2",
     )
     group.add_argument(
-        "--supervision", choices=_LOSSES, help="loss of the labels, instead of that of --model"
+        "--supervision",
+        type=loss,
+        metavar="LOSS",
+        help="loss of the labels, instead of that of --model",
     )
     group.add_argument(
         "--supervision-weight",
