@@ -6,9 +6,9 @@ a moment, changes them in all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import Any
 
 EMPTY_LINES = "rows and columns without an entry"
 IDLE = "idle components"
@@ -16,14 +16,14 @@ IDLE = "idle components"
 _topics: ContextVar[tuple[str, ...]] = ContextVar("quiet_topics", default=())
 
 
-@contextmanager
-def quiet(topic: str) -> Iterator[None]:
-    """Leave out the warnings about a topic, in this thread alone."""
-    token = _topics.set((*_topics.get(), topic))
-    try:
-        yield
-    finally:
-        _topics.reset(token)
+def quietly(topic: str, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call without the warnings about a topic, in this thread alone.
+
+    The call has a context of its own, which no interrupt can leave behind.
+    """
+    context = copy_context()
+    context.run(_topics.set, (*_topics.get(), topic))
+    return context.run(call, *arguments, **named)
 
 
 def is_quiet(topic: str) -> bool:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.quiet import EMPTY_LINES, quiet
+from .._common.quiet import EMPTY_LINES, quietly
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import warn_user
 from .._data.checks import readable
@@ -170,20 +170,21 @@ class LowRankImputer(
                 "knowledge of them.",
                 UserWarning,
             )
-        with quiet(EMPTY_LINES):
-            result = complete(
-                listed(X / scales, present),
-                method=self.method,
-                rank=self.rank,
-                p=self.p,
-                gamma_min=self.gamma_min,
-                biases=self.biases,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                random_state=self.random_state,
-                n_threads=self.n_threads,
-                verbose=self.verbose,
-            )
+        result = quietly(
+            EMPTY_LINES,
+            complete,
+            listed(X / scales, present),
+            method=self.method,
+            rank=self.rank,
+            p=self.p,
+            gamma_min=self.gamma_min,
+            biases=self.biases,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=self.random_state,
+            n_threads=self.n_threads,
+            verbose=self.verbose,
+        )
         self.components_ = result.right[: result.rank]
         self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
         self.ridge_ = rows_ridge(result, self.p, self.method)

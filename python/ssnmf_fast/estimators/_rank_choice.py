@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._common.quiet import IDLE, quiet
+from .._common.quiet import IDLE, quietly
 from .._common.random import generator
 from .._data.checks import check_integer
 from ._bayesian_base import BayesianBase
@@ -103,8 +103,8 @@ def choose_rank(
     for i, rank in enumerate(tried):
         for j, seed in enumerate(seeds.tolist()):
             fitted = clone(model).set_params(n_components=rank, random_state=seed)
-            with quiet(IDLE):  # more components than the data need are tried on purpose
-                fitted.fit(X, y)
+            # More components than the data need are tried on purpose.
+            quietly(IDLE, fitted.fit, X, y)
             bounds[i, j] = fitted.lower_bound_
             if best is None or fitted.lower_bound_ > best.lower_bound_:
                 best = fitted
