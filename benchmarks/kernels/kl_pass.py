@@ -51,7 +51,7 @@ def kl_pass(X: Any, level: str, rank: int, n_threads: int, budget: float = 0.3) 
     F[:, :rank] = rng.random((X.shape[0], rank)) + 0.1
     G[:, :rank] = rng.random((X.shape[1], rank)) + 0.1
     arguments = (X.indptr, X.indices, X.data, F, G, out, 1.0, False, n_threads)
-    return best(lambda: kernels.sparse_ratio(*arguments), budget) / X.nnz * 1e9
+    return best(lambda: kernels.sparse_pass(-1, *arguments), budget) / X.nnz * 1e9
 
 
 def table(X: Any, levels: list[str], threads: list[int], budget: float = 0.3) -> str:

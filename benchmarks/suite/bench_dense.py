@@ -17,13 +17,13 @@ class Dense(FactorSuite):
         self.make_factors(n, rank, dtype)
 
     def time_product(self, n, missing, rank, dtype, threads):
-        kernels.dense_product(self.Z, False, self.G, self.out_F, 1.0, False, threads)
+        kernels.dense_pass(0, self.Z, False, None, self.G, self.out_F, 1.0, False, threads)
 
     def time_product_transposed(self, n, missing, rank, dtype, threads):
-        kernels.dense_product(self.Z.T, False, self.F, self.out_G, 1.0, False, threads)
+        kernels.dense_pass(0, self.Z.T, False, None, self.F, self.out_G, 1.0, False, threads)
 
     def time_ratio(self, n, missing, rank, dtype, threads):
-        kernels.dense_ratio(self.Z, self.F, self.G, self.out_F, 1.0, False, threads)
+        kernels.dense_pass(-1, self.Z, False, self.F, self.G, self.out_F, 1.0, False, threads)
 
     def time_sampled(self, n, missing, rank, dtype, threads):
-        kernels.dense_sampled(self.Z, True, self.F, self.G, self.out_F, 1.0, False, threads)
+        kernels.dense_pass(1, self.Z, True, self.F, self.G, self.out_F, 1.0, False, threads)

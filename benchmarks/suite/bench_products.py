@@ -11,10 +11,10 @@ class Products(SparseSuite):
         self.K = np.ones((self.F.shape[1],) * 2, dtype)
 
     def time_samples(self, n, per_row, rank, dtype, threads):
-        kernels.sparse_product(*self.csr, self.G, self.out_F, 1.0, False, threads)
+        kernels.sparse_pass(0, *self.csr, None, self.G, self.out_F, 1.0, False, threads)
 
     def time_features(self, n, per_row, rank, dtype, threads):
-        kernels.sparse_product(*self.csr_T, self.F, self.out_G, 1.0, False, threads)
+        kernels.sparse_pass(0, *self.csr_T, None, self.F, self.out_G, 1.0, False, threads)
 
     def time_gram(self, n, per_row, rank, dtype, threads):
         kernels.gram(self.F, None, self.K, threads)

@@ -1,6 +1,7 @@
 #include "../kernels/passes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../kernels/rank.hpp"
 #include "arrays.hpp"
@@ -9,36 +10,42 @@
 namespace ssnmf {
 namespace {
 
-Operation operation_named(const std::string& name, double exponent) {
-  if (name == "product") {
+Operation operation_of(double exponent) {
+  if (!std::isfinite(exponent)) {
+    throw bad("exponent", "must be a finite number");
+  }
+  if (exponent == 0.0) {
     return Operation::kProduct;
   }
-  if (name == "ratio") {
-    return Operation::kRatio;
-  }
-  if (name == "sampled") {
+  if (exponent == 1.0) {
     return Operation::kSampled;
   }
-  if (name == "power") {
-    return {Operation::kPower, exponent};
-  }
-  throw bad("operation", "must be 'product', 'ratio', 'sampled' or 'power'");
+  return exponent == -1.0 ? Operation::kRatio : Operation{Operation::kPower, exponent};
 }
 
-// F, of the shape that the result has, or nothing for an operation without a model.
+// F, of the shape that the result has; nothing for a product, which has no model.
 template <class T>
-Rows<const T> model_factor(py::handle F, const Rows<T>& out) {
-  if (F.is_none()) {
+Rows<const T> model_factor(const Operation& operation, py::handle F, const Rows<T>& out) {
+  if (operation.kind == Operation::kProduct) {
     return {nullptr, out.rows, out.columns};
+  }
+  if (F.is_none()) {
+    throw bad("F", "must be given unless the exponent is 0");
   }
   const auto rows = const_rows<T>(F, "F");
   require_same_shape(rows, out, "F");
   return rows;
 }
 
-void run_sparse(Operation operation, py::handle indptr, py::handle indices, py::handle values,
-                py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
-                Threads n_threads) {
+// F as an input that the result must be apart from.
+py::handle read_factor(const Operation& operation, py::handle F) {
+  return operation.kind == Operation::kProduct ? py::handle(Py_None) : F;
+}
+
+void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::handle values,
+                 py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
+                 Threads n_threads) {
+  const Operation operation = operation_of(exponent);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -46,10 +53,12 @@ void run_sparse(Operation operation, py::handle indptr, py::handle indices, py::
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
     require_equal(to.out.rows, Z->rows, "rows of out and of the sparse matrix");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(F, to.out);
-    require_apart(
-        {"out", out},
-        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
+    const auto f = model_factor(operation, F, to.out);
+    require_apart({"out", out}, {{"indptr", indptr},
+                                 {"indices", indices},
+                                 {"values", values},
+                                 {"F", read_factor(operation, F)},
+                                 {"G", G}});
     const KernelCall call;
     sparse_pass<T>(operation, *Z, f, g, to, n_threads);
   });
@@ -65,9 +74,10 @@ Span<const Size> column_ranges(py::handle bounds, Size columns) {
   return given;
 }
 
-void run_scatter(Operation operation, py::handle indptr, py::handle indices, py::handle values,
-                 py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
-                 Threads n_threads) {
+void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::handle values,
+                  py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
+                  Threads n_threads) {
+  const Operation operation = operation_of(exponent);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -75,11 +85,11 @@ void run_scatter(Operation operation, py::handle indptr, py::handle indices, py:
     const auto to = writable_rows<T>(out, "out");
     require_equal(g.rows, Z->rows, "rows of G and of the sparse matrix");
     require_equal(to.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(F, to);
+    const auto f = model_factor(operation, F, to);
     require_apart({"out", out}, {{"indptr", indptr},
                                  {"indices", indices},
                                  {"values", values},
-                                 {"F", F},
+                                 {"F", read_factor(operation, F)},
                                  {"G", G},
                                  {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.rows);
@@ -91,12 +101,10 @@ void run_scatter(Operation operation, py::handle indptr, py::handle indices, py:
   });
 }
 
-// One binding for all operations: F is None for a product; the exponent is that of a power.
-void bind_panels(const std::string& operation, double exponent, py::handle indptr,
-                 py::handle indices, py::handle values, py::handle F, py::handle G,
-                 py::handle bounds, py::handle out, double scale, bool accumulate,
-                 Threads n_threads) {
-  const Operation chosen = operation_named(operation, exponent);
+void bind_panels(double exponent, py::handle indptr, py::handle indices, py::handle values,
+                 py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
+                 bool accumulate, Threads n_threads) {
+  const Operation operation = operation_of(exponent);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -106,24 +114,22 @@ void bind_panels(const std::string& operation, double exponent, py::handle indpt
     if (to.out.rows < 1 || Z->rows % to.out.rows != 0) {
       throw bad("indptr", "must have panels of as many rows as out");
     }
-    const auto f = model_factor(F, to.out);
-    if (F.is_none() != (chosen.kind == Operation::kProduct)) {
-      throw bad("F", "must be given but for a product");
-    }
+    const auto f = model_factor(operation, F, to.out);
     require_apart({"out", out}, {{"indptr", indptr},
                                  {"indices", indices},
                                  {"values", values},
-                                 {"F", F},
+                                 {"F", read_factor(operation, F)},
                                  {"G", G},
                                  {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.out.rows);
     const KernelCall call;
-    panel_pass<T>(chosen, *Z, f, g, ranges, to, n_threads);
+    panel_pass<T>(operation, *Z, f, g, ranges, to, n_threads);
   });
 }
 
-void run_dense(Operation operation, py::handle Z, bool mask, py::handle F, py::handle G,
-               py::handle out, double scale, bool accumulate, Threads n_threads) {
+void bind_dense(double exponent, py::handle Z, bool mask, py::handle F, py::handle G,
+                py::handle out, double scale, bool accumulate, Threads n_threads) {
+  const Operation operation = operation_of(exponent);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto z = const_dense<T>(Z, "Z");
@@ -132,8 +138,8 @@ void run_dense(Operation operation, py::handle Z, bool mask, py::handle F, py::h
     require_equal(to.out.rows, z.rows, "rows of out and of Z");
     require_equal(g.rows, z.columns, "rows of G and columns of Z");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(F, to.out);
-    require_apart({"out", out}, {{"Z", Z}, {"F", F}, {"G", G}});
+    const auto f = model_factor(operation, F, to.out);
+    require_apart({"out", out}, {{"Z", Z}, {"F", read_factor(operation, F)}, {"G", G}});
     const KernelCall call;
     dense_pass<T>(operation, z, mask, f, g, to, n_threads);
   });
@@ -168,29 +174,6 @@ double run_dense_loss(EntryLoss loss, py::handle Z, py::handle F, py::handle G, 
   });
 }
 
-// The passes of an operation with a model.
-void define_with_model(py::module_& module, const std::string& name, Operation operation,
-                       const char* doc, const char* scatter_doc) {
-  module.def(
-      ("sparse_" + name).c_str(),
-      [operation](py::handle indptr, py::handle indices, py::handle values, py::handle F,
-                  py::handle G, py::handle out, double scale, bool accumulate, Threads n_threads) {
-        run_sparse(operation, indptr, indices, values, F, G, out, scale, accumulate, n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
-      py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
-      doc);
-  module.def(("scatter_" + name).c_str(),
-             [operation](py::handle indptr, py::handle indices, py::handle values, py::handle F,
-                         py::handle G, py::handle bounds, py::handle out, double scale,
-                         Threads n_threads) {
-               run_scatter(operation, indptr, indices, values, F, G, bounds, out, scale, n_threads);
-             },
-             py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
-             py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"),
-             py::arg("n_threads"), scatter_doc);
-}
-
 // A loss whose entries have no weights of their own.
 void define_loss(py::module_& module, const std::string& name, EntryLoss loss, const char* doc) {
   module.def(("sparse_" + name).c_str(),
@@ -207,31 +190,27 @@ void define_loss(py::module_& module, const std::string& name, EntryLoss loss, c
              py::arg("Z"), py::arg("F"), py::arg("G"), py::arg("n_threads"), doc);
 }
 
-void register_sparse(py::module_& module) {
-  module.def(
-      "sparse_product",
-      [](py::handle indptr, py::handle indices, py::handle values, py::handle G, py::handle out,
-         double scale, bool accumulate, Threads n_threads) {
-        run_sparse(Operation::kProduct, indptr, indices, values, py::none(), G, out, scale,
-                   accumulate, n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("G"),
-      py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"), "Z G.");
-  module.def(
-      "scatter_product",
-      [](py::handle indptr, py::handle indices, py::handle values, py::handle G, py::handle bounds,
-         py::handle out, double scale, Threads n_threads) {
-        run_scatter(Operation::kProduct, indptr, indices, values, py::none(), G, bounds, out, scale,
-                    n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("G"),
-      py::arg("bounds"), py::arg("out"), py::arg("scale"), py::arg("n_threads"),
-      "Adds scale * Z^T G.");
-  define_with_model(module, "ratio", Operation::kRatio, "(Z ./ (F G^T)) G over the stored entries.",
-                    "Adds scale * (Z ./ (G F^T))^T G.");
-  define_with_model(module, "sampled", Operation::kSampled,
-                    "(Z .* (F G^T)) G over the stored entries.",
-                    "Adds scale * (Z .* (G F^T))^T G.");
+// (Z .* (F G^T)^exponent) G in every form of Z.
+void define_passes(py::module_& module) {
+  module.def("sparse_pass", &bind_sparse, py::arg("exponent"), py::arg("indptr"),
+             py::arg("indices"), py::arg("values").none(true), py::arg("F").none(true),
+             py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"),
+             py::arg("n_threads"), "(Z .* (F G^T)^exponent) G over the stored entries.");
+  module.def("panel_pass", &bind_panels, py::arg("exponent"), py::arg("indptr"), py::arg("indices"),
+             py::arg("values").none(true), py::arg("F").none(true), py::arg("G"), py::arg("bounds"),
+             py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+             "A sparse pass over a matrix that is cut into panels of its columns.");
+  module.def("scatter_pass", &bind_scatter, py::arg("exponent"), py::arg("indptr"),
+             py::arg("indices"), py::arg("values").none(true), py::arg("F").none(true),
+             py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"),
+             py::arg("n_threads"), "Adds scale * (Z .* (G F^T)^exponent)^T G.");
+  module.def("dense_pass", &bind_dense, py::arg("exponent"), py::arg("Z"), py::arg("mask"),
+             py::arg("F").none(true), py::arg("G"), py::arg("out"), py::arg("scale"),
+             py::arg("accumulate"), py::arg("n_threads"), "(Z .* (F G^T)^exponent) G.");
+}
+
+// The losses whose entries may have weights, or a parameter.
+void define_weighted_losses(py::module_& module) {
   module.def(
       "sparse_frobenius_loss",
       [](py::handle indptr, py::handle indices, py::handle values, py::handle weights, py::handle F,
@@ -242,33 +221,6 @@ void register_sparse(py::module_& module) {
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true),
       py::arg("weights").none(true), py::arg("F"), py::arg("G"), py::arg("n_threads"),
       "Sum over the stored entries of w (x - z)^2.");
-}
-
-void register_dense(py::module_& module) {
-  module.def(
-      "dense_product",
-      [](py::handle Z, bool mask, py::handle G, py::handle out, double scale, bool accumulate,
-         Threads n_threads) {
-        run_dense(Operation::kProduct, Z, mask, py::none(), G, out, scale, accumulate, n_threads);
-      },
-      py::arg("Z"), py::arg("mask"), py::arg("G"), py::arg("out"), py::arg("scale"),
-      py::arg("accumulate"), py::arg("n_threads"), "Z G.");
-  module.def(
-      "dense_ratio",
-      [](py::handle Z, py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
-         Threads n_threads) {
-        run_dense(Operation::kRatio, Z, false, F, G, out, scale, accumulate, n_threads);
-      },
-      py::arg("Z"), py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"),
-      py::arg("accumulate"), py::arg("n_threads"), "(Z ./ (F G^T)) G.");
-  module.def(
-      "dense_sampled",
-      [](py::handle Z, bool mask, py::handle F, py::handle G, py::handle out, double scale,
-         bool accumulate, Threads n_threads) {
-        run_dense(Operation::kSampled, Z, mask, F, G, out, scale, accumulate, n_threads);
-      },
-      py::arg("Z"), py::arg("mask"), py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"),
-      py::arg("accumulate"), py::arg("n_threads"), "(Z .* (F G^T)) G.");
   module.def(
       "dense_frobenius_loss",
       [](py::handle Z, py::handle F, py::handle G, Threads n_threads) {
@@ -276,39 +228,6 @@ void register_dense(py::module_& module) {
       },
       py::arg("Z"), py::arg("F"), py::arg("G"), py::arg("n_threads"),
       "Sum over the entries of (x - z)^2.");
-}
-
-// The passes and the loss of the beta-divergences.
-void register_beta(py::module_& module) {
-  module.def(
-      "sparse_power",
-      [](py::handle indptr, py::handle indices, py::handle values, double exponent, py::handle F,
-         py::handle G, py::handle out, double scale, bool accumulate, Threads n_threads) {
-        run_sparse({Operation::kPower, exponent}, indptr, indices, values, F, G, out, scale,
-                   accumulate, n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("exponent"),
-      py::arg("F"), py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"),
-      py::arg("n_threads"), "(Z .* (F G^T)^exponent) G over the stored entries.");
-  module.def(
-      "scatter_power",
-      [](py::handle indptr, py::handle indices, py::handle values, double exponent, py::handle F,
-         py::handle G, py::handle bounds, py::handle out, double scale, Threads n_threads) {
-        run_scatter({Operation::kPower, exponent}, indptr, indices, values, F, G, bounds, out,
-                    scale, n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("exponent"),
-      py::arg("F"), py::arg("G"), py::arg("bounds"), py::arg("out"), py::arg("scale"),
-      py::arg("n_threads"), "Adds scale * (Z .* (G F^T)^exponent)^T G.");
-  module.def(
-      "dense_power",
-      [](py::handle Z, bool mask, double exponent, py::handle F, py::handle G, py::handle out,
-         double scale, bool accumulate, Threads n_threads) {
-        run_dense({Operation::kPower, exponent}, Z, mask, F, G, out, scale, accumulate, n_threads);
-      },
-      py::arg("Z"), py::arg("mask"), py::arg("exponent"), py::arg("F"), py::arg("G"),
-      py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
-      "(Z .* (F G^T)^exponent) G.");
   module.def(
       "sparse_beta_loss",
       [](py::handle indptr, py::handle indices, py::handle values, double beta, bool rest,
@@ -332,14 +251,8 @@ void register_beta(py::module_& module) {
 }  // namespace
 
 void register_passes(py::module_& module) {
-  register_sparse(module);
-  register_dense(module);
-  register_beta(module);
-  module.def("panel_pass", &bind_panels, py::arg("operation"), py::arg("exponent"),
-             py::arg("indptr"), py::arg("indices"), py::arg("values").none(true),
-             py::arg("F").none(true), py::arg("G"), py::arg("bounds"), py::arg("out"),
-             py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
-             "A sparse pass over a matrix that is cut into panels of its columns.");
+  define_passes(module);
+  define_weighted_losses(module);
   define_loss(module, "kl_loss", EntryLoss::kKullbackLeibler,
               "Sum over the entries, if sparse the stored ones, of x log(x/z) - x.");
   define_loss(module, "kl_unreached", EntryLoss::kUnreached,

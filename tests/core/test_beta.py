@@ -16,7 +16,7 @@ from random_examples import examples
 import ssnmf_fast as sf
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(kernels_in_use, "dense_power"), reason="needs its kernels"
+    not hasattr(kernels_in_use, "dense_beta_loss"), reason="needs its kernels"
 )
 BETAS = (0.0, 0.3, 0.5, 0.7, 1.0, 1.2, 1.5, 1.9, 2.0)
 NAMES = {0.0: "itakura-saito", 1.0: "kullback-leibler", 2.0: "frobenius"}

@@ -30,28 +30,21 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     del weights["values"]
     ridge = {"ridge": np.ones(3)}
     written: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-        "sparse_product": (("out",), {**_csr(), "G": _factor(), **out}),
-        "sparse_ratio": (("out",), {**_csr(), **model, **out}),
-        "sparse_sampled": (("out",), {**_csr(), **model, **out}),
-        "sparse_power": (("out",), {**_csr(), "exponent": -0.5, **model, **out}),
-        "scatter_power": (("out",), {**_csr(), "exponent": -0.5, **model, **bounds}),
-        "dense_power": (
+        "sparse_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **out}),
+        "scatter_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **bounds}),
+        "dense_pass": (
             ("out",),
-            {"Z": np.ones((4, 4)), "mask": False, "exponent": -0.5, **model, **out},
+            {"exponent": -1.0, "Z": np.ones((4, 4)), "mask": False, **model, **out},
         ),
         "sparse_beta_loss": ((), {**_csr(), "beta": 0.5, "rest": False, **model}),
         "dense_beta_loss": (
             (),
             {"Z": np.ones((4, 4)), "beta": 0.5, "rest": False, **model},
         ),
-        "scatter_product": (("out",), {**_csr(), "G": _factor(), **bounds}),
-        "scatter_ratio": (("out",), {**_csr(), **model, **bounds}),
-        "scatter_sampled": (("out",), {**_csr(), **model, **bounds}),
         "panel_pass": (
             ("out",),
             {
-                "operation": "ratio",
-                "exponent": 0.0,
+                "exponent": -1.0,
                 **_csr(),
                 **model,
                 "bounds": np.array([0, 4]),
@@ -60,9 +53,6 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         ),
         "sparse_kl_loss": ((), {**_csr(), **model}),
         "sparse_frobenius_loss": ((), {**_csr(), "weights": np.ones(4), **model}),
-        "dense_product": (("out",), {"Z": np.ones((4, 4)), "mask": False, "G": _factor(), **out}),
-        "dense_ratio": (("out",), {"Z": np.ones((4, 4)), **model, **out}),
-        "dense_sampled": (("out",), {"Z": np.ones((4, 4)), "mask": False, **model, **out}),
         "dense_kl_loss": ((), {"Z": np.ones((4, 4)), **model}),
         "dense_frobenius_loss": ((), {"Z": np.ones((4, 4)), **model}),
         "gram": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones((8, 8))}),

@@ -66,13 +66,13 @@ def misaligned():
 )
 def test_refused(kernels, changes, error, message):
     with pytest.raises(error, match=message):
-        kernels.sparse_product(**arguments(**changes))
+        kernels.sparse_pass(0, F=None, **arguments(**changes))
 
 
 def test_zero_stride_output_is_refused(kernels):
     out = np.lib.stride_tricks.as_strided(np.ones(8), shape=(2, 8), strides=(0, 8))
     with pytest.raises(ValueError, match="not C-contiguous"):
-        kernels.sparse_product(**arguments(out=out))
+        kernels.sparse_pass(0, F=None, **arguments(out=out))
 
 
 @pytest.mark.parametrize("name", KERNELS)

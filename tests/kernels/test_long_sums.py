@@ -21,12 +21,10 @@ def test_one_long_sparse_row(kernels, rank):
         np.full(length, 0.3, dtype=np.float32),
     )
     z = 0.02 * columns
-    expected = {"product": 0.03, "ratio": 0.03 / z, "sampled": 0.03 * z}
-    for name, value in expected.items():
+    for exponent in (0, -1, 1):
         out = np.zeros_like(F)
-        model = () if name == "product" else (F,)
-        getattr(kernels, f"sparse_{name}")(*csr, *model, G, out, 1.0, False, 2)
-        np.testing.assert_allclose(out, length * value, rtol=CLOSE)
+        kernels.sparse_pass(exponent, *csr, F, G, out, 1.0, False, 2)
+        np.testing.assert_allclose(out, length * 0.03 * z**exponent, rtol=CLOSE)
 
 
 def test_wide_dense_rows_and_gram_matrices(kernels):
@@ -34,7 +32,7 @@ def test_wide_dense_rows_and_gram_matrices(kernels):
     G = np.full((LENGTH, columns), 0.1, dtype=np.float32)
     out = np.zeros((1, columns), dtype=np.float32)
     Z = np.full((1, LENGTH), 0.3, dtype=np.float32)
-    kernels.dense_product(Z, False, G, out, 1.0, False, 2)
+    kernels.dense_pass(0, Z, False, None, G, out, 1.0, False, 2)
     np.testing.assert_allclose(out, 0.03 * LENGTH, rtol=CLOSE)
     gram = np.zeros((columns, columns), dtype=np.float32)
     kernels.gram(G, None, gram, 2)

@@ -10,6 +10,7 @@ from kernel_calls import calls
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 512]
 DTYPES = [np.float32, np.float64]
+EXPONENTS = [0, -1, 1]  # product, ratio, sampled: the passes that have operations of their own
 
 
 @pytest.mark.parametrize("rank", RANKS)
@@ -21,14 +22,10 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
         for accumulate in (False, True):
             for pattern in (False, True):
                 csr = a.csr_arguments(pattern)
-                for name, factors in [
-                    ("sparse_product", (a.G,)),
-                    ("sparse_ratio", (a.F, a.G)),
-                    ("sparse_sampled", (a.F, a.G)),
-                ]:
+                for exponent in EXPONENTS:
                     ours, theirs = a.out.copy(), a.out.copy()
-                    getattr(kernels, name)(*csr, *factors, ours, 0.7, accumulate, 2)
-                    getattr(reference, name)(*csr, *factors, theirs, 0.7, accumulate, 1)
+                    kernels.sparse_pass(exponent, *csr, a.F, a.G, ours, 0.7, accumulate, 2)
+                    reference.sparse_pass(exponent, *csr, a.F, a.G, theirs, 0.7, accumulate, 1)
                     a.close(ours, theirs)
         csr = a.csr_arguments()
         a.close(
@@ -51,18 +48,17 @@ def test_scattered_passes_are_those_of_the_transpose(
         a = problem(kernels, p, q, rank, dtype, index)
         transpose = sp.csr_array((a.values, a.indices, a.indptr), shape=(p, q)).T.tocsr()
         Zt = (transpose.indptr.astype(index), transpose.indices.astype(index), transpose.data)
-        passes = ("product", ()), ("ratio", (a.G,)), ("sampled", (a.G,)), ("power", (-0.5, a.G))
-        for operation, model in passes:
+        for exponent in (*EXPONENTS, -0.5):
             results = []
             for module in (kernels, reference):
                 for cuts in ([], [q // 2], [0, q // 3, q]):
                     bounds = np.array([0, *cuts, q], dtype=np.int64)
                     out = np.ones_like(a.G)
-                    scatter = getattr(module, f"scatter_{operation}")
-                    scatter(*a.csr_arguments(), *model, a.F, bounds, out, 0.7, 3)
+                    where = a.F, bounds, out, 0.7, 3
+                    module.scatter_pass(exponent, *a.csr_arguments(), a.G, *where)
                     results.append(out)
             expected = np.ones_like(a.G)
-            getattr(reference, f"sparse_{operation}")(*Zt, *model, a.F, expected, 0.7, True, 1)
+            reference.sparse_pass(exponent, *Zt, a.G, a.F, expected, 0.7, True, 1)
             assert len({out.tobytes() for out in results[:3]}) == 1
             for out in results:
                 a.close(out, expected)
@@ -86,17 +82,17 @@ def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, ra
                 module.transpose_panels(*a.csr_arguments(), panel_rows, *parts, 3)
             for ours, theirs in zip(*made, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
-            for operation, F in (("product", None), ("ratio", a.G), ("sampled", a.G)):
+            for exponent in EXPONENTS:
+                F = a.G if exponent else None
                 expected = np.ones_like(a.G)
-                model = () if F is None else (F,)
-                pass_over = getattr(reference, f"sparse_{operation}")
-                pass_over(Z.indptr, Z.indices, Z.data, *model, a.F, expected, 0.7, True, 1)
+                csr = Z.indptr, Z.indices, Z.data
+                reference.sparse_pass(exponent, *csr, F, a.F, expected, 0.7, True, 1)
                 found = set()
                 for module, n_threads in ((kernels, 1), (kernels, 2), (kernels, 8), (reference, 1)):
                     for cuts in ([], [q // 2], [0, q // 3, q]):
                         out = np.ones_like(a.G)
                         where = F, a.F, np.array([0, *cuts, q]), out, 0.7, True, n_threads
-                        module.panel_pass(operation, 0.0, *made[0], *where)
+                        module.panel_pass(exponent, *made[0], *where)
                         a.close(out, expected)
                         if module is kernels:
                             found.add(out.tobytes())
@@ -106,8 +102,8 @@ def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, ra
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"operation": "quotient"}, "operation must be"),
-        ({"F": None}, "F must be given but for a product"),
+        ({"exponent": np.nan}, "exponent must be a finite number"),
+        ({"F": None}, "F must be given unless the exponent is 0"),
         ({"out": np.ones((3, 8)), "F": np.ones((3, 8))}, "as many rows as out"),
         ({"bounds": np.array([0, 3])}, "bounds must rise"),
     ],
@@ -121,7 +117,7 @@ def test_panels_refuse(kernels, changes, message):
 def test_scattered_passes_refuse_ranges_that_are_none(kernels, problem, bounds):
     a = problem(kernels, 5, 7, 4, np.float64, np.int32)
     with pytest.raises(ValueError, match="must rise from 0 to the number of rows"):
-        kernels.scatter_product(*a.csr_arguments(), a.F, np.array(bounds), a.G, 1.0, 1)
+        kernels.scatter_pass(0, *a.csr_arguments(), None, a.F, np.array(bounds), a.G, 1.0, 1)
 
 
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
@@ -134,15 +130,11 @@ def test_dense_passes(kernels, reference, problem, rank, dtype):
         wide = np.repeat(np.repeat(a.dense, 2, axis=0), 3, axis=1)
         for Z in (a.dense, holes, np.asfortranarray(holes), wide[::2, ::3], a.dense[::-1, ::-1]):
             for mask in (False, True):
-                for name, factors in [("dense_product", (a.G,)), ("dense_sampled", (a.F, a.G))]:
+                for exponent in EXPONENTS:
                     ours, theirs = a.out.copy(), a.out.copy()
-                    getattr(kernels, name)(Z, mask, *factors, ours, 1.3, True, 2)
-                    getattr(reference, name)(Z, mask, *factors, theirs, 1.3, True, 1)
+                    kernels.dense_pass(exponent, Z, mask, a.F, a.G, ours, 1.3, True, 2)
+                    reference.dense_pass(exponent, Z, mask, a.F, a.G, theirs, 1.3, True, 1)
                     a.close(ours, theirs)
-            ours, theirs = a.out.copy(), a.out.copy()
-            kernels.dense_ratio(Z, a.F, a.G, ours, 1.0, False, 2)
-            reference.dense_ratio(Z, a.F, a.G, theirs, 1.0, False, 1)
-            a.close(ours, theirs)
             for name in ("dense_kl_loss", "dense_frobenius_loss"):
                 a.close(
                     getattr(kernels, name)(Z, a.F, a.G, 2),
@@ -238,12 +230,12 @@ def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
 
     def everything(n_threads):
         results = []
-        for name, factors in [("sparse_ratio", (a.F, a.G)), ("sparse_product", (a.G,))]:
+        for exponent in (-1, 0):
             out = np.zeros_like(a.out)
-            getattr(kernels, name)(*a.csr_arguments(), *factors, out, 1.0, False, n_threads)
+            kernels.sparse_pass(exponent, *a.csr_arguments(), a.F, a.G, out, 1.0, False, n_threads)
             results.append(out.tobytes())
         dense = np.zeros_like(a.out)
-        kernels.dense_ratio(a.dense, a.F, a.G, dense, 1.0, False, n_threads)
+        kernels.dense_pass(-1, a.dense, False, a.F, a.G, dense, 1.0, False, n_threads)
         K = np.empty((a.F.shape[1],) * 2, dtype=dtype)
         kernels.gram(a.F, None, K, n_threads)
         sums = np.empty(a.F.shape[1], dtype=dtype)
@@ -312,10 +304,10 @@ def test_powers_of_the_model(kernels, reference, problem, rank, dtype, exponent)
         results = []
         for module in (kernels, reference):
             outs = [a.out.copy(), a.out.copy(), a.out.copy(), np.ones_like(a.G)]
-            module.sparse_power(*csr, exponent, a.F, a.G, outs[0], 0.7, True, 2)
-            module.dense_power(Z, False, exponent, a.F, a.G, outs[1], 0.7, True, 2)
-            module.dense_power(Z, True, exponent, a.F, a.G, outs[2], 0.7, False, 2)
-            module.scatter_power(*csr, exponent, a.G, a.F, bounds, outs[3], 0.7, 2)
+            module.sparse_pass(exponent, *csr, a.F, a.G, outs[0], 0.7, True, 2)
+            module.dense_pass(exponent, Z, False, a.F, a.G, outs[1], 0.7, True, 2)
+            module.dense_pass(exponent, Z, True, a.F, a.G, outs[2], 0.7, False, 2)
+            module.scatter_pass(exponent, *csr, a.G, a.F, bounds, outs[3], 0.7, 2)
             results.append(outs)
         for ours, theirs in zip(*results, strict=True):
             a.close(ours, theirs)

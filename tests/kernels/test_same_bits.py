@@ -49,20 +49,16 @@ def test_maps_of_completion(kernels, problem, dtype, power, proximal):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rank", [3, 70])
-@pytest.mark.parametrize("name", ["product", "ratio", "sampled"])
-def test_passes(kernels, problem, dtype, rank, name):
+@pytest.mark.parametrize("exponent", [0, -1, 1, -0.5])
+def test_passes(kernels, problem, dtype, rank, exponent):
     a = problem(kernels, 83, 61, rank, dtype, np.int32)
 
     def sparse(values, F, G, out):
-        model = () if name == "product" else (F,)
-        kernel = getattr(kernels, f"sparse_{name}")
-        kernel(a.indptr, a.indices, values, *model, G, out, 0.7, True, 2)
+        kernels.sparse_pass(exponent, a.indptr, a.indices, values, F, G, out, 0.7, True, 2)
         return kernels.sparse_kl_loss(a.indptr, a.indices, values, F, G, 2)
 
     def dense(Z, F, G, out):
-        model = () if name == "product" else (F,)
-        mask = () if name == "ratio" else (False,)
-        getattr(kernels, f"dense_{name}")(Z, *mask, *model, G, out, 0.7, True, 2)
+        kernels.dense_pass(exponent, Z, False, F, G, out, 0.7, True, 2)
         return kernels.dense_frobenius_loss(Z, F, G, 2), kernels.dense_kl_loss(Z, F, G, 2)
 
     check_all_places(sparse, a.values, a.F, a.G, np.ones_like(a.F))

@@ -24,6 +24,7 @@ n_threads
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -96,6 +97,12 @@ def _sampled_product(indptr: Array, indices: Array, F: Array, G: Array) -> Array
     return z
 
 
+def _given(F: Array | None) -> Array:
+    if F is None:
+        raise ValueError("F must be given unless the exponent is 0")
+    return F
+
+
 def _matmul(a: Array, b: Array) -> Array:
     """a @ b.
 
@@ -134,52 +141,33 @@ def _unreached(x: Array, z: Array) -> float:
 # ------------------------------------------------------------------------- passes, sparse Z
 
 
-def sparse_product(
+def _coefficients(x: Array, exponent: float, model: Callable[[], Array]) -> Array:
+    """x z^exponent, where the model z is asked for unless the exponent is 0."""
+    if exponent == 0:
+        return x
+    if exponent == -1:
+        return _safe_ratio(x, model())
+    return x * (model() if exponent == 1 else power(model(), exponent))
+
+
+def sparse_pass(
+    exponent: float,
     indptr: Array,
     indices: Array,
     values: Array | None,
+    F: Array | None,
     G: Array,
     out: Array,
     scale: float,
     accumulate: bool,
     n_threads: int,
 ) -> None:
-    """Z G."""
+    """(Z .* (F G^T)^exponent) G over the stored entries.
+
+    0 gives Z G and needs no F; -1 is the fused Kullback-Leibler pass.
+    """
     v = _values(values, indices, G.dtype)
-    _store(out, _add_by_row(indptr, v[:, None] * G[indices], G.shape[1]), scale, accumulate)
-
-
-def sparse_ratio(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    G: Array,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
-) -> None:
-    """(Z ./ (F G^T)) G over the stored entries: the fused Kullback-Leibler pass."""
-    v = _values(values, indices, G.dtype)
-    q = _safe_ratio(v, _sampled_product(indptr, indices, F, G))
-    _store(out, _add_by_row(indptr, q[:, None] * G[indices], G.shape[1]), scale, accumulate)
-
-
-def sparse_sampled(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    G: Array,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
-) -> None:
-    """(Z .* (F G^T)) G over the stored entries."""
-    v = _values(values, indices, G.dtype)
-    c = v * _sampled_product(indptr, indices, F, G)
+    c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, _given(F), G))
     _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
 
 
@@ -212,24 +200,6 @@ def sparse_frobenius_loss(
     return float(np.sum(w.astype(np.float64) * residual.astype(np.float64) ** 2))
 
 
-def sparse_power(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    exponent: float,
-    F: Array,
-    G: Array,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
-) -> None:
-    """(Z .* (F G^T)^exponent) G over the stored entries."""
-    v = _values(values, indices, G.dtype)
-    c = v * power(_sampled_product(indptr, indices, F, G), exponent)
-    _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
-
-
 def sparse_beta_loss(
     indptr: Array,
     indices: Array,
@@ -247,7 +217,6 @@ def sparse_beta_loss(
 
 
 def panel_pass(
-    operation: str,
     exponent: float,
     indptr: Array,
     indices: Array,
@@ -260,96 +229,38 @@ def panel_pass(
     accumulate: bool,
     n_threads: int,
 ) -> None:
-    """Run a sparse pass over a matrix cut into panels of its columns.
+    """Run :func:`sparse_pass` over a matrix cut into panels of its columns.
 
     Row ``k * len(out) + j`` has the entries of row j in panel k.  `bounds` cuts the rows into
     ranges for threads; it changes no result.
     """
-    v = _values(values, indices, G.dtype)
     panels, rows = (len(indptr) - 1) // len(out), len(out)
-    if F is not None:
-        z = _sampled_product(indptr, indices, np.tile(F, (panels, 1)), G)
-        v = _safe_ratio(v, z) if operation == "ratio" else v * z if operation == "sampled" else v
-        v = v * power(z, exponent) if operation == "power" else v
-    parts = _add_by_row(indptr, v[:, None] * G[indices], G.shape[1])
+    parts = np.zeros((panels * rows, G.shape[1]), dtype=G.dtype)
+    F = None if F is None else np.tile(F, (panels, 1))
+    sparse_pass(exponent, indptr, indices, values, F, G, parts, 1.0, False, n_threads)
     _store(out, parts.reshape(panels, rows, -1).sum(axis=0), scale, accumulate)
 
 
-# Passes for the factor of the columns, by rows of Z, sorted: F and out are q x R, G is p x R.
-# `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
-
-
-def _scatter(
-    out: Array, scale: float, indptr: Array, indices: Array, values: Array, G: Array
-) -> None:
-    """Add scale * Q^T G to `out`, for Q of the given values at the stored entries."""
-    np.add.at(out, indices, out.dtype.type(scale) * values[:, None] * G[_rows(indptr)])
-
-
-def scatter_product(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    G: Array,
-    bounds: Array,
-    out: Array,
-    scale: float,
-    n_threads: int,
-) -> None:
-    """Add scale * Z^T G to `out`."""
-    _scatter(out, scale, indptr, indices, _values(values, indices, G.dtype), G)
-
-
-def scatter_ratio(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    G: Array,
-    bounds: Array,
-    out: Array,
-    scale: float,
-    n_threads: int,
-) -> None:
-    """Add scale * (Z ./ (G F^T))^T G over the stored entries to `out`."""
-    v = _values(values, indices, G.dtype)
-    q = _safe_ratio(v, _sampled_product(indptr, indices, G, F))
-    _scatter(out, scale, indptr, indices, q, G)
-
-
-def scatter_sampled(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    G: Array,
-    bounds: Array,
-    out: Array,
-    scale: float,
-    n_threads: int,
-) -> None:
-    """Add scale * (Z .* (G F^T))^T G over the stored entries to `out`."""
-    v = _values(values, indices, G.dtype)
-    c = v * _sampled_product(indptr, indices, G, F)
-    _scatter(out, scale, indptr, indices, c, G)
-
-
-def scatter_power(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
+def scatter_pass(
     exponent: float,
-    F: Array,
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array | None,
     G: Array,
     bounds: Array,
     out: Array,
     scale: float,
     n_threads: int,
 ) -> None:
-    """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`."""
+    """Add scale * (Z .* (G F^T)^exponent)^T G over the stored entries to `out`.
+
+    The pass for the factor of the columns by rows of Z, sorted: F and out are q x R, G is p x R.
+    `bounds` cuts the columns into one range for each thread, from 0 to q; it changes no result.
+    """
     v = _values(values, indices, G.dtype)
-    c = v * power(_sampled_product(indptr, indices, G, F), exponent)
-    _scatter(out, scale, indptr, indices, c, G)
+    c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, G, _given(F)))
+    np.add.at(out, indices, out.dtype.type(scale) * c[:, None] * G[_rows(indptr)])
 
 
 # -------------------------------------------------------------------------- passes, dense Z
@@ -364,41 +275,11 @@ def _entries(Z: Array, mask: bool, dtype: Any) -> Array:
     return np.where(present, Z, 0).astype(dtype)
 
 
-def dense_product(
-    Z: Array, mask: bool, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
-) -> None:
-    """Z G."""
-    _store(out, _matmul(_entries(Z, mask, G.dtype), G), scale, accumulate)
-
-
-def dense_ratio(
-    Z: Array, F: Array, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
-) -> None:
-    """(Z ./ (F G^T)) G."""
-    ratio = _safe_ratio(_entries(Z, False, G.dtype), _matmul(F, G.T))
-    _store(out, _matmul(ratio, G), scale, accumulate)
-
-
-def dense_sampled(
-    Z: Array,
-    mask: bool,
-    F: Array,
-    G: Array,
-    out: Array,
-    scale: float,
-    accumulate: bool,
-    n_threads: int,
-) -> None:
-    """(Z .* (F G^T)) G."""
-    sampled = _entries(Z, mask, G.dtype) * _matmul(F, G.T)
-    _store(out, _matmul(sampled, G), scale, accumulate)
-
-
-def dense_power(
-    Z: Array,
-    mask: bool,
+def dense_pass(
     exponent: float,
-    F: Array,
+    Z: Array,
+    mask: bool,
+    F: Array | None,
     G: Array,
     out: Array,
     scale: float,
@@ -406,8 +287,9 @@ def dense_power(
     n_threads: int,
 ) -> None:
     """(Z .* (F G^T)^exponent) G."""
-    coefficients = _entries(Z, mask, G.dtype) * power(_matmul(F, G.T), exponent)
-    _store(out, _matmul(coefficients, G), scale, accumulate)
+    v = _entries(Z, mask, G.dtype)
+    c = _coefficients(v, exponent, lambda: _matmul(_given(F), G.T))
+    _store(out, _matmul(c, G), scale, accumulate)
 
 
 def dense_beta_loss(Z: Array, beta: float, rest: bool, F: Array, G: Array, n_threads: int) -> float:

@@ -24,7 +24,6 @@ _ROWS_PER_CALL = 4096
 _ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
 _PANEL_ROWS = 1 << 14  # whose rows of a factor fit the cache that the cores share
 _PANEL_RANGES = 64  # of columns, for the threads
-_PASSES = {0.0: "product", 1.0: "sampled", -1.0: "ratio"}  # of powers of the model
 
 
 def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:
@@ -45,13 +44,6 @@ def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
     """Return whether a sparse matrix is long enough for panels, with entries enough in each."""
     n_panels = -(-shape[0] // _PANEL_ROWS)
     return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
-
-
-def pass_of(storage: str, exponent: float) -> tuple[Callable[..., None], tuple[float, ...]]:
-    """Return the kernel of a power of the model, and the parameters that it takes."""
-    if exponent in _PASSES:
-        return getattr(kernels, f"{storage}_{_PASSES[exponent]}"), ()
-    return getattr(kernels, f"{storage}_power"), (float(exponent),)
 
 
 class Target(NamedTuple):
@@ -142,9 +134,7 @@ class SparseEntries(Entries):
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        kernel, parameters = pass_of("sparse", exponent)
-        model = (F, G) if exponent else (G,)
-        kernel(*self.csr, *parameters, *model, *to, self.threads)
+        kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
@@ -186,8 +176,7 @@ class PanelEntries(Entries):
         return self.turned().csr_rows(rows)
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        name, model = _PASSES.get(exponent, "power"), (F if exponent else None, G, self._bounds)
-        kernels.panel_pass(name, float(exponent), *self._csr, *model, *to, self.threads)
+        kernels.panel_pass(exponent, *self._csr, F, G, self._bounds, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self._untransposed.sum(name, G, F, *parameters)
@@ -220,12 +209,7 @@ class DenseEntries(Entries):
         return csr.indptr, csr.indices, csr.data
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        model = (F, G) if exponent else (G,)
-        kernel, parameters = pass_of("dense", exponent)
-        if exponent == -1 and self.mask:  # the ratio reads no mask
-            kernel, parameters = kernels.dense_power, (-1.0,)
-        mask = () if kernel is kernels.dense_ratio else (self.mask,)
-        kernel(self.array, *mask, *parameters, *model, *to, self.threads)
+        kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")

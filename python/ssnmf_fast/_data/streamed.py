@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .csr_file import CsrFile
-from .entries import Csr, Entries, SparseEntries, Target, pass_of
+from .entries import Csr, Entries, SparseEntries, Target
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,9 @@ class ScatteredEntries(Entries):
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
-        kernel, parameters = pass_of("scatter", exponent)
         for rows, block in self.by_rows.blocks():
-            model = (F, G[rows]) if exponent else (G[rows],)
-            kernel(*block.csr, *parameters, *model, self.bounds, to.out, to.scale, self.threads)
+            model = F, G[rows], self.bounds
+            kernels.scatter_pass(exponent, *block.csr, *model, to.out, to.scale, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self.by_rows.sum(name, G, F, *parameters)

@@ -107,13 +107,13 @@ class SparseOperator:
     def times(self, V: Array) -> Array:
         out = aligned_zeros((self.shape[0], V.shape[1]), self.dtype)
         csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.sparse_product(*csr, V, out, 1.0, False, self.threads)
+        kernels.sparse_pass(0, *csr, None, V, out, 1.0, False, self.threads)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = aligned_zeros((self.shape[1], U.shape[1]), self.dtype)
         csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.scatter_product(*csr, U, self.pattern.ranges, out, 1.0, self.threads)
+        kernels.scatter_pass(0, *csr, None, U, self.pattern.ranges, out, 1.0, self.threads)
         return out
 
 

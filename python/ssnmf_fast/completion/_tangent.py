@@ -98,8 +98,8 @@ class TangentSpace:
         rows = aligned_zeros(left.shape, left.dtype)
         columns = aligned_zeros(right.shape, right.dtype)
         for part in entries:
-            kernels.sparse_sampled(*part.rows, left, right, rows, 1.0, True, self._n_threads)
-            kernels.sparse_sampled(*part.columns, right, left, columns, 1.0, True, self._n_threads)
+            kernels.sparse_pass(1, *part.rows, left, right, rows, 1.0, True, self._n_threads)
+            kernels.sparse_pass(1, *part.columns, right, left, columns, 1.0, True, self._n_threads)
         return self.project(rows[:, r : 2 * r], columns[:, :r])
 
 
