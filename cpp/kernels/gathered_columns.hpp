@@ -15,12 +15,7 @@
 #include "../core/compiler.hpp"
 #include "../core/interrupt.hpp"
 #include "rank.hpp"
-
-// A register type loses its alignment as an argument of a template, where it has no effect.
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
+#include "square.hpp"
 
 namespace ssnmf {
 
@@ -69,8 +64,7 @@ class GatheredColumns {
   }
 
  private:
-  using Packet = typename Eigen::internal::packet_traits<T>::type;
-  static constexpr int kLanes = Eigen::internal::unpacket_traits<Packet>::size;
+  static constexpr int kLanes = kRegisterLanes<T>;
   static constexpr int kAligned = kLanes == 1 ? 0 : kLanes * static_cast<int>(sizeof(T));
   using Lanes = Eigen::Array<T, kLanes, 1>;
   using Here = Eigen::Map<const Lanes, kAligned>;
@@ -150,14 +144,12 @@ class GatheredColumns {
     }
     const Size squares = G.columns / kLanes * kLanes;
     for (Size k = 0; k < squares; k += kLanes) {
-      Eigen::internal::PacketBlock<Packet, kLanes> square;
+      const auto place = [&](int lane) {
+        return begin + (k + lane) / kComponents * step + (k + lane) % kComponents * kLanes;
+      };
+      turn_square<T>([&](int lane) { return rows[lane] + k; }, place);
       for (int lane = 0; lane < kLanes; ++lane) {
-        square.packet[lane] = Eigen::internal::ploadu<Packet>(rows[lane] + k);
-      }
-      Eigen::internal::ptranspose(square);
-      for (int lane = 0; lane < kLanes; ++lane) {
-        T* out = begin + (k + lane) / kComponents * step + (k + lane) % kComponents * kLanes;
-        Eigen::internal::pstore(out, square.packet[lane]);
+        T* out = place(lane);
         There(out) *= roots;
         if (WithZ) {
           z[lane % kComponents] += f[k + lane] * Here(out);
@@ -266,7 +258,3 @@ class GatheredColumns {
 };
 
 }  // namespace ssnmf
-
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
