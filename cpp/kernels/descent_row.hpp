@@ -17,9 +17,9 @@ namespace ssnmf {
 
 // One row with weights of its own.  The sums over its entries are of type T, the rest is in double.
 //
-// A few sweeps need some products for each entry and component: less than the matrix K_i, unless
-// there are few components.  They read the gathered rows of G again and again, which pays as long
-// as these stay in a cache.
+// A few sweeps multiply each entry with a few times R values, where the matrix K_i takes R^2 / 2.
+// But they read the gathered rows of G again and again, and the matrix is faster where these leave
+// the cache: the more components there are the later, so that the number of entries decides.
 template <class T>
 class DescentRow {
  public:
@@ -44,8 +44,8 @@ class DescentRow {
     const T* mask = allowed == nullptr ? nullptr : allowed + row * grams_.rank;
     const Size begin = weights.indptr[row];
     const Size end = weights.indptr[row + 1];
-    const Size bytes = (end - begin) * grams_.rank * static_cast<Size>(sizeof(T));
-    if (grams_.rank > kRankOfASweep * sweeps && bytes <= kMostGatheredBytes) {
+    const Size column = (end - begin) * static_cast<Size>(sizeof(T));
+    if (grams_.rank > kRankOfASweep * sweeps && column <= kMostBytesOfAColumn) {
       gathered_.gather(weights, begin, end, G, f);
       descend_by_entries(mask, sweeps);
     } else {
@@ -59,7 +59,7 @@ class DescentRow {
 
  private:
   static constexpr Size kRankOfASweep = 8;
-  static constexpr Size kMostGatheredBytes = 3 << 20;
+  static constexpr Size kMostBytesOfAColumn = 1 << 16;
   static constexpr Size kEntriesAtOnce = 512;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

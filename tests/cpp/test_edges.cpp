@@ -139,6 +139,36 @@ void test_descent(Size p, Size q, Size rank) {
   for (const T entry : listed) {
     check(std::isfinite(entry) && entry >= T(0), "coordinate descent with weights");
   }
+  // Every entry listed with weight 1, and a common matrix from which half of them are taken: both
+  // are the problem of the tiles, by entries and, with many sweeps, by matrices.
+  std::vector<Size> indptr(std::size_t(p + 1));
+  std::vector<Index> indices;
+  for (Size i = 0; i < p; ++i) {
+    for (Size j = 0; j < q; ++j) {
+      indices.push_back(static_cast<Index>(j));
+    }
+    indptr[std::size_t(i + 1)] = static_cast<Size>(indices.size());
+  }
+  const std::vector<T> halves(indices.size(), T(-0.5));
+  std::vector<T> more(K);
+  for (T& entry : more) {
+    entry *= T(1.5);
+  }
+  for (const int sweeps : {1, 2, 20}) {
+    std::vector<T> expected = a.F, ones = a.F, difference = a.F;
+    coordinate_descent<T>({K.data(), nullptr, 1, a.rank, p}, none, a.g(), pull,
+                          {expected.data(), p, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({K.data(), nullptr, 0, a.rank, p},
+                          {indptr.data(), indices.data(), nullptr, p}, a.g(), pull,
+                          {ones.data(), p, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({more.data(), nullptr, 1, a.rank, p},
+                          {indptr.data(), indices.data(), halves.data(), p}, a.g(), pull,
+                          {difference.data(), p, a.rank}, nullptr, sweeps, 2);
+    check(std::abs(squared(ones) - squared(expected)) <= T(1e-3) * squared(expected),
+          "all entries listed");
+    check(std::abs(squared(difference) - squared(expected)) <= T(1e-3) * squared(expected),
+          "half of all entries taken away");
+  }
 }
 
 // Matrices without rows, and rows without entries.
