@@ -1,4 +1,5 @@
 // Kernels at the edges: sums that go on, patterns, missing tiles, no rows.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -140,10 +141,12 @@ void test_descent(Size p, Size q, Size rank) {
     check(std::isfinite(entry) && entry >= T(0), "coordinate descent with weights");
   }
   // Every entry listed with weight 1, and a common matrix from which half of them are taken: both
-  // are the problem of the tiles, by entries and, with many sweeps, by matrices.
-  std::vector<Size> indptr(std::size_t(p + 1));
+  // are the problem of the tiles, by entries and, where the rank is low, by matrices.
+  const Size some = std::min<Size>(p, 20);
+  const Rows<const T> some_pull{a.out.data(), some, a.rank};
+  std::vector<Size> indptr(std::size_t(some + 1));
   std::vector<Index> indices;
-  for (Size i = 0; i < p; ++i) {
+  for (Size i = 0; i < some; ++i) {
     for (Size j = 0; j < q; ++j) {
       indices.push_back(static_cast<Index>(j));
     }
@@ -154,16 +157,16 @@ void test_descent(Size p, Size q, Size rank) {
   for (T& entry : more) {
     entry *= T(1.5);
   }
-  for (const int sweeps : {1, 2, 20}) {
+  for (const int sweeps : {1, 2}) {
     std::vector<T> expected = a.F, ones = a.F, difference = a.F;
-    coordinate_descent<T>({K.data(), nullptr, 1, a.rank, p}, none, a.g(), pull,
-                          {expected.data(), p, a.rank}, nullptr, sweeps, 2);
-    coordinate_descent<T>({K.data(), nullptr, 0, a.rank, p},
-                          {indptr.data(), indices.data(), nullptr, p}, a.g(), pull,
-                          {ones.data(), p, a.rank}, nullptr, sweeps, 2);
-    coordinate_descent<T>({more.data(), nullptr, 1, a.rank, p},
-                          {indptr.data(), indices.data(), halves.data(), p}, a.g(), pull,
-                          {difference.data(), p, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({K.data(), nullptr, 1, a.rank, some}, none, a.g(), some_pull,
+                          {expected.data(), some, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({K.data(), nullptr, 0, a.rank, some},
+                          {indptr.data(), indices.data(), nullptr, some}, a.g(), some_pull,
+                          {ones.data(), some, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({more.data(), nullptr, 1, a.rank, some},
+                          {indptr.data(), indices.data(), halves.data(), some}, a.g(), some_pull,
+                          {difference.data(), some, a.rank}, nullptr, sweeps, 2);
     check(std::abs(squared(ones) - squared(expected)) <= T(1e-3) * squared(expected),
           "all entries listed");
     check(std::abs(squared(difference) - squared(expected)) <= T(1e-3) * squared(expected),
