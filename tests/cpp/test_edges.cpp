@@ -1,4 +1,5 @@
 // Kernels at the edges: sums that go on, patterns, missing tiles, no rows.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -138,6 +139,38 @@ void test_descent(Size p, Size q, Size rank) {
                         {listed.data(), p, a.rank}, nullptr, 2, 2);
   for (const T entry : listed) {
     check(std::isfinite(entry) && entry >= T(0), "coordinate descent with weights");
+  }
+  // Every entry listed with weight 1, and a common matrix from which half of them are taken: both
+  // are the problem of the tiles, by entries and, where the rank is low, by matrices.
+  const Size some = std::min<Size>(p, 20);
+  const Rows<const T> some_pull{a.out.data(), some, a.rank};
+  std::vector<Size> indptr(std::size_t(some + 1));
+  std::vector<Index> indices;
+  for (Size i = 0; i < some; ++i) {
+    for (Size j = 0; j < q; ++j) {
+      indices.push_back(static_cast<Index>(j));
+    }
+    indptr[std::size_t(i + 1)] = static_cast<Size>(indices.size());
+  }
+  const std::vector<T> halves(indices.size(), T(-0.5));
+  std::vector<T> more(K);
+  for (T& entry : more) {
+    entry *= T(1.5);
+  }
+  for (const int sweeps : {1, 2}) {
+    std::vector<T> expected = a.F, ones = a.F, difference = a.F;
+    coordinate_descent<T>({K.data(), nullptr, 1, a.rank, some}, none, a.g(), some_pull,
+                          {expected.data(), some, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({K.data(), nullptr, 0, a.rank, some},
+                          {indptr.data(), indices.data(), nullptr, some}, a.g(), some_pull,
+                          {ones.data(), some, a.rank}, nullptr, sweeps, 2);
+    coordinate_descent<T>({more.data(), nullptr, 1, a.rank, some},
+                          {indptr.data(), indices.data(), halves.data(), some}, a.g(), some_pull,
+                          {difference.data(), some, a.rank}, nullptr, sweeps, 2);
+    check(std::abs(squared(ones) - squared(expected)) <= T(1e-3) * squared(expected),
+          "all entries listed");
+    check(std::abs(squared(difference) - squared(expected)) <= T(1e-3) * squared(expected),
+          "half of all entries taken away");
   }
 }
 

@@ -74,6 +74,12 @@ def test_rows_and_factors(kernels, problem, dtype):
     def descend(K, G, P, F):
         kernels.coordinate_descent(K[None], None, None, None, None, G, P, F, None, 2, 2)
 
+    def descend_by_entries(values, G, P, F):
+        grams = np.empty((0, *gram.shape), dtype)
+        csr = a.indptr, a.indices, values
+        for sweeps in (1, 9):
+            kernels.coordinate_descent(grams, None, *csr, G, P, F, None, sweeps, 2)
+
     def nnls(K, G, P, F):
         return kernels.nnls(K, None, None, None, None, G, P, F, 1e-5, 100, 2)
 
@@ -88,6 +94,7 @@ def test_rows_and_factors(kernels, problem, dtype):
         kernels.gram(G, None, out, 2)
 
     check_all_places(descend, gram, a.G, P, a.F)
+    check_all_places(descend_by_entries, a.values, a.G, P, a.F)
     check_all_places(nnls, gram, a.G, P, a.F)
     check_all_places(kl, a.values, a.G, a.G.sum(axis=0, keepdims=True), a.F)
     check_all_places(update, P, P[::-1].copy(), a.F)

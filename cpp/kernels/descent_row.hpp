@@ -1,0 +1,164 @@
+// Coordinate descent on a row with weights of its own.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "../core/interrupt.hpp"
+#include "../core/numbers.hpp"
+#include "coordinate_descent.hpp"
+#include "gathered_columns.hpp"
+#include "gemm.hpp"
+#include "row_problem.hpp"
+
+namespace ssnmf {
+
+// One row with weights of its own.  The sums over its entries are of type T, the rest is in double.
+//
+// A few sweeps multiply each entry with a few times R values, where the matrix K_i takes R^2 / 2.
+// But they read the gathered rows of G again and again, and the matrix is faster where these leave
+// the cache: the more components there are the later, so that the number of entries decides.
+template <class T>
+class DescentRow {
+ public:
+  explicit DescentRow(const Grams<T>& grams)
+      : grams_(grams), rank_(static_cast<Eigen::Index>(grams.rank)) {
+    if (grams.scales == nullptr) {
+      add_grams(0);
+    }
+  }
+
+  void run(const Csr<T>& weights, const Rows<const T>& G, Size row, const T* p, const T* allowed,
+           int sweeps, T* f) {
+    if (grams_.scales != nullptr) {
+      add_grams(row);
+    }
+    using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+    f_ = Eigen::Map<const Vector>(f, rank_).template cast<double>();
+    gradient_ = -Eigen::Map<const Vector>(p, rank_).template cast<double>();
+    if (grams_.count > 0) {
+      gradient_.noalias() += common_ * f_;
+    }
+    const T* mask = allowed == nullptr ? nullptr : allowed + row * grams_.rank;
+    const Size begin = weights.indptr[row];
+    const Size end = weights.indptr[row + 1];
+    const Size column = (end - begin) * static_cast<Size>(sizeof(T));
+    if (grams_.rank > kRankOfASweep * sweeps && column <= kMostBytesOfAColumn) {
+      gathered_.gather(weights, begin, end, G, f);
+      descend_by_entries(mask, sweeps);
+    } else {
+      add_weighted_gram(weights, begin, end, G);
+      descend_by_matrix(mask, sweeps);
+    }
+    for (Eigen::Index k = 0; k < rank_; ++k) {
+      f[k] = static_cast<T>(f_(k));
+    }
+  }
+
+ private:
+  static constexpr Size kRankOfASweep = 8;
+  static constexpr Size kMostBytesOfAColumn = 1 << 16;
+  static constexpr Size kEntriesAtOnce = 512;
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  void add_grams(Size row) {
+    common_.setZero(rank_, rank_);
+    for (Size t = 0; t < grams_.count; ++t) {
+      common_ += static_cast<double>(grams_.scale(t, row)) *
+                 ConstMatrixMap<T>(grams_.row(t, 0), rank_, rank_).template cast<double>();
+    }
+    least_ =
+        common_.diagonal().unaryExpr(&least_curvature<T>).cwiseMax(static_cast<double>(tiny<T>()));
+  }
+
+  // The entries' part of the gradient comes from z_j = f . g_j, which every step changes.  Some
+  // components are moved at once: what one does to the gradient of the next is known beforehand.
+  void descend_by_entries(const T* allowed, int sweeps) {
+    const Size blocks = grams_.rank / kComponents;
+    tiles_.resize(static_cast<std::size_t>(blocks));
+    for (Size block = 0; block < blocks; ++block) {
+      tiles_[static_cast<std::size_t>(block)] = gathered_.squares(block);
+    }
+    Components change = Components::Zero();
+    Size changed = 0;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Size block = 0; block < blocks; ++block) {
+        Components pull = (change == 0.0).all() ? gathered_.gradient(block)
+                                                : gathered_.gradient_after(changed, change, block);
+        const ComponentTile& tile = tiles_[static_cast<std::size_t>(block)];
+        for (int c = 0; c < kComponents; ++c) {
+          const Eigen::Index k = block * kComponents + c;
+          change(c) = step(k, tile(c, c) + common_(k, k), pull(c) + gradient_(k), allowed);
+          if (change(c) != 0.0) {
+            pull += change(c) * tile.col(c);
+            add_common(k, change(c));
+          }
+        }
+        changed = block;
+      }
+    }
+  }
+
+  void descend_by_matrix(const T* allowed, int sweeps) {
+    gradient_.noalias() += K_ * f_;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Eigen::Index k = 0; k < rank_; ++k) {
+        const double change = step(k, K_(k, k) + common_(k, k), gradient_(k), allowed);
+        if (change != 0.0) {
+          gradient_ += change * K_.col(k);
+          add_common(k, change);
+        }
+      }
+    }
+  }
+
+  // Moves f_k to its minimiser and returns by how much.
+  double step(Eigen::Index k, double curvature, double gradient, const T* allowed) {
+    if (!(curvature > least_(k) && curvature < kInfinity)) {
+      return 0.0;
+    }
+    const double mask = allowed == nullptr ? 1.0 : static_cast<double>(allowed[k]);
+    const double moved = mask * std::max(0.0, f_(k) - gradient / curvature);
+    const double change = moved - f_(k);
+    f_(k) = moved;
+    return change;
+  }
+
+  void add_common(Eigen::Index k, double change) {
+    if (grams_.count > 0) {
+      gradient_ += change * common_.col(k);
+    }
+  }
+
+  // K_ = sum_j w_j g_j g_j^T.
+  void add_weighted_gram(const Csr<T>& weights, Size begin, Size end, const Rows<const T>& G) {
+    K_.setZero(rank_, rank_);
+    const Size blocks = grams_.rank / kComponents;
+    for (Size first = begin; first < end; first += kEntriesAtOnce) {
+      const Size last = std::min(first + kEntriesAtOnce, end);
+      end_if_interrupted((last - first) * G.columns * G.columns / 2);
+      gathered_.gather(weights, first, last, G, nullptr);
+      for (Size a = 0; a < blocks; ++a) {
+        for (Size b = 0; b <= a; ++b) {
+          K_.template block<kComponents, kComponents>(a * kComponents, b * kComponents).array() +=
+              gathered_.products(a, b);
+        }
+      }
+    }
+    K_.template triangularView<Eigen::StrictlyUpper>() = K_.transpose();
+  }
+
+  Grams<T> grams_;
+  Eigen::Index rank_;
+  GatheredColumns<T> gathered_;
+  std::vector<ComponentTile> tiles_;
+  Eigen::MatrixXd common_;
+  Eigen::VectorXd least_;
+  Eigen::MatrixXd K_;
+  Eigen::VectorXd f_;
+  Eigen::VectorXd gradient_;
+};
+
+}  // namespace ssnmf

@@ -1,0 +1,151 @@
+// Coordinate descent on many rows at once, where Gram matrices are common to all.
+#pragma once
+
+#include <Eigen/Core>
+#include <vector>
+
+#include "../core/compiler.hpp"
+#include "../core/numbers.hpp"
+#include "../core/parallel.hpp"
+#include "coordinate_descent.hpp"
+#include "rank.hpp"
+#include "square.hpp"
+
+namespace ssnmf {
+
+// Rows without weights of their own: a tile of rows at once, one in each lane.  Four registers of
+// lanes hide the latency of a chain in which every entry waits for the one before.
+template <class T>
+class DescentTile {
+ public:
+  static constexpr int kLanes = 4 * kRegisterBytes / static_cast<int>(sizeof(T));
+  using Lanes = Eigen::Array<T, kLanes, 1>;
+
+  explicit DescentTile(const Grams<T>& grams)
+      : grams_(grams),
+        f_(static_cast<std::size_t>(grams.rank)),
+        p_(static_cast<std::size_t>(grams.rank)),
+        inverse_(static_cast<std::size_t>(grams.rank)),
+        scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()) {
+    if (grams.scales == nullptr) {
+      invert();
+    }
+  }
+
+  void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps) {
+    load(P, p_, rows);
+    load({F.data, F.rows, F.columns}, f_, rows);
+    if (grams_.scales != nullptr) {
+      scale(rows);
+    }
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Size k = 0; k < grams_.rank; k += 2) {
+        step(k, allowed, rows);
+      }
+    }
+    store(F, rows);
+  }
+
+ private:
+  static constexpr int kSide = kRegisterLanes<T>;
+
+  // A column of the factor in each element; rows that are wanting are zeros.
+  SSNMF_FLATTEN void load(const Rows<const T>& from, std::vector<Lanes>& to, Range rows) {
+    const Size count = rows.end - rows.begin;
+    const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
+    for (Size i = 0; turned > 0 && i < count; i += kSide) {
+      for (Size k = 0; k < turned; k += kSide) {
+        turn_square<T>([&](int row) { return from.row(rows.begin + i + row) + k; },
+                       [&](int c) { return to[static_cast<std::size_t>(k + c)].data() + i; });
+      }
+    }
+    for (Size k = turned; k < grams_.rank; ++k) {
+      Lanes& column = to[static_cast<std::size_t>(k)];
+      column.setZero();
+      for (Size i = 0; i < count; ++i) {
+        column(i) = from.row(rows.begin + i)[k];
+      }
+    }
+  }
+
+  SSNMF_FLATTEN void store(const Rows<T>& F, Range rows) const {
+    const Size count = rows.end - rows.begin;
+    const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
+    for (Size i = 0; turned > 0 && i < count; i += kSide) {
+      for (Size k = 0; k < turned; k += kSide) {
+        turn_square<T>([&](int c) { return f_[static_cast<std::size_t>(k + c)].data() + i; },
+                       [&](int row) { return F.row(rows.begin + i + row) + k; });
+      }
+    }
+    for (Size k = turned; k < grams_.rank; ++k) {
+      for (Size i = 0; i < count; ++i) {
+        F.row(rows.begin + i)[k] = f_[static_cast<std::size_t>(k)](i);
+      }
+    }
+  }
+
+  void scale(Range rows) {
+    for (Size t = 0; t < grams_.count; ++t) {
+      for (Size i = rows.begin; i < rows.end; ++i) {
+        scales_[static_cast<std::size_t>(t)](i - rows.begin) = grams_.scale(t, i);
+      }
+    }
+    invert();
+  }
+
+  // 1 / K_kk, or 0 where there is no curvature.
+  void invert() {
+    for (Size k = 0; k < grams_.rank; ++k) {
+      Lanes curvature = Lanes::Zero();
+      for (Size t = 0; t < grams_.count; ++t) {
+        curvature += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k)[k];
+      }
+      inverse_[static_cast<std::size_t>(k)] =
+          (curvature > tiny<T>()).select(T(1) / curvature.max(tiny<T>()), T(0));
+    }
+  }
+
+  // Two entries of every row: more chains of sums that wait for nothing.
+  SSNMF_FLATTEN void step(Size k, const T* allowed, Range rows) {
+    Lanes first = -p_[static_cast<std::size_t>(k)];
+    Lanes second = -p_[static_cast<std::size_t>(k + 1)];
+    Lanes between = Lanes::Zero();
+    for (Size t = 0; t < grams_.count; ++t) {
+      const T* row = grams_.row(t, k);
+      const T* next = grams_.row(t, k + 1);
+      Lanes sum = Lanes::Zero();
+      Lanes next_sum = Lanes::Zero();
+      for (Size l = 0; l < grams_.rank; ++l) {
+        const Lanes& f = f_[static_cast<std::size_t>(l)];
+        sum += row[l] * f;
+        next_sum += next[l] * f;
+      }
+      const Lanes& scale = scales_[static_cast<std::size_t>(t)];
+      first += scale * sum;
+      second += scale * next_sum;
+      between += scale * next[k];
+    }
+    const Lanes before = f_[static_cast<std::size_t>(k)];
+    move(k, first, allowed, rows);
+    second += between * (f_[static_cast<std::size_t>(k)] - before);
+    move(k + 1, second, allowed, rows);
+  }
+
+  SSNMF_INLINE void move(Size k, const Lanes& gradient, const T* allowed, Range rows) {
+    Lanes& f = f_[static_cast<std::size_t>(k)];
+    f = (f - gradient * inverse_[static_cast<std::size_t>(k)]).max(T(0));
+    if (allowed != nullptr) {
+      for (Size i = rows.begin; i < rows.end; ++i) {
+        f(i - rows.begin) *= allowed[i * grams_.rank + k];
+      }
+    }
+  }
+
+  Grams<T> grams_;
+  std::vector<Lanes> f_;
+  std::vector<Lanes> p_;
+  std::vector<Lanes> inverse_;
+  std::vector<Lanes> scales_;
+};
+
+}  // namespace ssnmf
