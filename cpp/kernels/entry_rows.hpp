@@ -10,7 +10,7 @@
 
 namespace ssnmf {
 
-constexpr Size kEntriesPerBlock = 16384;
+constexpr Size kEntriesPerBlock = 4096;  // some 10 microseconds: enough blocks for many threads
 constexpr Size kMostEntriesPerChunk = 64;
 constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
 constexpr Size kPrefetchDistance = 16;

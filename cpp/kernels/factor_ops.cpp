@@ -83,10 +83,10 @@ void column_sums(const Rows<const T>& G, const Span<const T>& weights, T* out, i
 template <class T>
 void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T>& row_scale,
               const Target<T>& to, int threads) {
-  const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
+  const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
   const Block<const T> k{K.data, K.rows, K.columns, K.columns};
-  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock / 4, K.columns); };
+  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock, K.columns); };
   parallel_for(blocks.count(), team, workspace, [&](Matrix<T>& result, Size block) {
     const Range range = blocks[block];
     product(rows_of(F, range), k, corner(result, range.end - range.begin, K.columns));

@@ -6,7 +6,7 @@
 
 namespace ssnmf {
 
-constexpr Size kRowsPerBlock = 1024;
+constexpr Size kRowsPerBlock = 256;
 
 // Blocks whose sums are kept apart, so that as many threads may work: of so many values each.
 constexpr Size most_partials(Size values) {

@@ -141,7 +141,7 @@ double gamma_update(const Rows<T>& F, const Rows<const T>& P, double prior_shape
                     const GammaRates& posterior, const Rows<T>& E, Size rank, bool logs,
                     int threads) {
   const GammaColumns columns(posterior.rates, rank);
-  const EvenBlocks blocks(F.rows, kRowsPerBlock / 4);
+  const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(16 * F.rows * F.columns, threads);
   return ordered_sum(
       blocks.count(), team, [] { return NoWorkspace{}; },
@@ -165,7 +165,7 @@ double gamma_bound(const Rows<const T>& E, double prior_shape, const GammaRates&
   std::vector<double> log_rates(columns.inverse.size());
   std::transform(columns.inverse.begin(), columns.inverse.end(), log_rates.begin(),
                  [](double inverse) { return inverse > 0.0 ? -std::log(inverse) : 0.0; });
-  const EvenBlocks blocks(E.rows, kRowsPerBlock / 4);
+  const EvenBlocks blocks(E.rows, kRowsPerBlock);
   const int team = useful_threads(16 * E.rows * E.columns, threads);
   return ordered_sum(
       blocks.count(), team, [] { return NoWorkspace{}; },
