@@ -60,6 +60,12 @@ def family() -> None:
     speed.main(["--quick", "--repeats", "1", "--iterations", "2", "--threads", "1"])
 
 
+def thread_simulation() -> None:
+    import thread_simulation as script
+
+    script.main(["--quick", "--rank", "5", "--iterations", "2"])
+
+
 def threads() -> None:
     import threads as script
 
@@ -120,6 +126,7 @@ def main() -> None:
         papers,
         family,
         threads,
+        thread_simulation,
         contention,
         few_labels,
         completion,

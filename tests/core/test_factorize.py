@@ -377,6 +377,29 @@ def test_auto_is_further_down_than_mm_with_two_thirds_more_iterations(reconstruc
     assert totals["auto", 30] < totals["mm", 50]
 
 
+def test_auto_descends_where_only_listed_entries_count():
+    """Multiplicative updates take far more iterations there."""
+    rng = np.random.default_rng(0)
+    pattern = sp.random_array((80, 60), density=0.3, format="csr", rng=rng)
+    X = (rng.random((80, 4)) @ rng.random((4, 60))) * (pattern.toarray() > 0)
+    ends = {}
+    for solver, n in {"auto": 60, "hals": 60, "mm": 200}.items():
+        fit = sf.factorize(
+            sp.csr_array(X),
+            n_components=4,
+            X_weights=sf.weights.observed(pattern != 0),
+            solver=solver,
+            random_state=0,
+            max_iter=n,
+            tol=0,
+        )
+        values = [value for _, value in fit.objective]
+        assert max(np.diff(values)) <= 1e-9 * values[0]
+        ends[solver] = values[-1]
+    assert ends["auto"] < 0.5 * ends["hals"]
+    assert ends["auto"] < 0.1 * ends["mm"]
+
+
 def test_components_that_drift_apart_in_scale_are_brought_together():
     rng = np.random.default_rng(2)
     X = rng.random((20, 10))

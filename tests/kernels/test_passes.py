@@ -211,6 +211,23 @@ def test_extrapolate(kernels, reference, problem, dtype):
     assert (sides[0] > 0).any()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("relaxation", [0.0, 0.9])
+def test_steps_beyond_all_numbers_move_no_zero(kernels, dtype, relaxation):
+    largest, least = np.finfo(dtype).max, kernels.tiny(dtype) * 2
+    F = np.array([[0, 1e-5, 1, 0, 1e-5, 1, 0, 1]], dtype=dtype)
+    P = np.full_like(F, largest / 8)
+    P[0, 3:] = 0
+    N = np.full_like(F, least)
+    before = F.copy()
+    for pulls in ((None, None, P, N), (P, N, None, None)):
+        F[...] = before
+        kernels.update(F, *pulls, "mm", relaxation, 1)
+        assert not np.isnan(F).any()
+        assert (F[before == 0] == 0).all()
+        assert (F[0, 1:3] >= before[0, 1:3]).all()
+
+
 @pytest.mark.parametrize("relaxation", [0.0, 0.5, 0.9, 1.0])
 def test_relaxed_steps_never_raise_the_majoriser(reference, relaxation):
     """a u^2 + b u - c log u, from u = 1, over coefficients of every order of magnitude."""

@@ -23,7 +23,7 @@ Csr = tuple[Array, Array, Array]
 _ROWS_PER_CALL = 4096
 _ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
 _PANEL_ROWS = 1 << 14  # whose rows of a factor fit the cache that the cores share
-_PANEL_RANGES = 64  # of columns, for the threads
+_PANEL_RANGES = 256  # of columns, for the threads
 
 
 def row_slices(n_rows: int, per_call: int = _ROWS_PER_CALL) -> Iterator[slice]:

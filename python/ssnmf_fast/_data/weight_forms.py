@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .csr import entry_rows
-from .entries import DenseEntries, Entries, SparseEntries, Target
+from .entries import DenseEntries, Entries, PanelEntries, SparseEntries, Target
 
 _CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
 _PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
@@ -41,6 +41,7 @@ class WeightForm(ABC):
 
     separable = False  # of rank 1
     equal_rows = False  # whether all rows are the same
+    lists_few = False  # whether the entries that count are those of a sparse matrix
     threads: int
 
     @abstractmethod
@@ -148,6 +149,10 @@ class Listed(WeightForm):
     @property
     def threads(self) -> int:  # type: ignore[override]
         return self.entries.threads
+
+    @property
+    def lists_few(self) -> bool:  # type: ignore[override]
+        return isinstance(self.entries, (SparseEntries, PanelEntries))
 
     def transposed(self) -> Listed:
         return Listed(self.entries.transposed())

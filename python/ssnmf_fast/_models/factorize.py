@@ -69,7 +69,8 @@ def factorize(
         unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
         losses only, "mm" for the others, and never raises the objective either.  "auto" does not
         either and is the fastest: "hals" where all losses are Frobenius losses without weights or
-        with separable ones (with momentum if there are no labels), over-relaxed "mm" elsewhere.
+        with separable ones (with momentum if there are no labels), and with ``weights.observed`` if
+        there are no labels; over-relaxed "mm" elsewhere.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
         a given start stay zero.  "least-squares" has the squares of factors that 10

@@ -47,7 +47,13 @@ class Problem:
         self.hub, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
         self._mapped = MappedFactors(factors)
-        self._all_quadratic = all(r.term.gram and r.map is None for r in relations)
+        # Where "auto" is coordinate descent; with weights of every row only for one data matrix.
+        self._all_quadratic = all(
+            r.map is None
+            and (r.term.gram or (len(relations) == 1 and r.term.form.lists_few))
+            and r.term.loss.quadratic
+            for r in relations
+        )
         # The objective follows from P of the hub if all terms meet it by products.
         self._keeps_P = all(
             r.names[0] == self.hub and r.term.loss.quadratic and r.map is None for r in relations
@@ -150,8 +156,8 @@ class Problem:
 
         "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
         "auto" is "hals" where all terms of all factors are, else over-relaxed "mm": with mixed
-        losses coordinate descent on a part of the factors ends in poorer minima, and where rows
-        have weights of their own their Gram matrices cost more than faster convergence gives.
+        losses coordinate descent on a part of the factors ends in poorer minima, and with weights
+        of most entries of a row their products cost more than faster convergence gives.
         """
         del ahead  # only those who add up statistics in advance need it
         self.apply(self.hub, self.statistics(self.hub, self.descends(self.hub, rule)), rule)

@@ -1,0 +1,241 @@
+"""How would an iteration scale on many cores?  A simulation from times that were measured on one.
+
+    python benchmarks/thread_simulation.py --picture threads.png
+
+Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
+hands out, in the same order, by the work in each.  The simulation gives each block to the first
+thread that is free, and a block of a panel waits for the same columns of the panel before.  What
+Python does between two calls is serial, and waking a thread takes `--wake` microseconds.
+
+It knows nothing of memory: where a pass waits for it, cores that share a memory gain less than
+this.  It shows what the cut into blocks allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import load_average, markdown, say
+from scale import skewed
+
+import ssnmf_fast as sf
+from ssnmf_fast._backend.dispatch import kernels
+
+THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
+# Of the kernels: entries or rows of a block, and the work that is worth a thread.
+ENTRIES, ROWS, TILE_ROWS, DESCENT_ROWS, WORK_PER_THREAD = 4096, 256, 64, 32, 131072
+
+
+@dataclass
+class Call:
+    """A kernel call: seconds, the share of each block, the chain that each belongs to, its work."""
+
+    name: str
+    seconds: float
+    shares: Any
+    chains: Any
+    work: float
+
+
+def even(rows: int, step: int) -> Any:
+    """Return the rows of every block."""
+    return np.diff(np.append(np.arange(0, rows, step), rows)).astype(float)
+
+
+def sparse_blocks(indptr: Any) -> tuple[Any, Any]:
+    """Return the work of blocks of about as many entries, and rows, each."""
+    before = indptr + np.arange(len(indptr))
+    ends = np.searchsorted(before, np.arange(ENTRIES, before[-1] + ENTRIES, ENTRIES))
+    cuts = np.unique(np.clip(np.append(0, ends), 0, len(indptr) - 1))
+    return np.diff(before[cuts]).astype(float), None
+
+
+def panel_blocks(indptr: Any, bounds: Any) -> tuple[Any, Any]:
+    """Return the work of the columns' ranges in all panels, and the range that each belongs to."""
+    columns = int(bounds[-1])
+    panels = (len(indptr) - 1) // columns
+    starts = (np.arange(panels)[:, None] * columns + bounds).astype(int)
+    work = np.diff(indptr[starts], axis=1) + np.diff(bounds)
+    return work.ravel().astype(float), np.tile(np.arange(len(bounds) - 1), panels)
+
+
+def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
+    """Return the work of every block, its chain, and the number of multiplications of a call."""
+    arrays = [a for a in given if isinstance(a, np.ndarray) and a.ndim == 2]
+    if name == "sparse_pass" or name.startswith("sparse_"):
+        indptr = next(a for a in given if isinstance(a, np.ndarray))
+        return *sparse_blocks(indptr), float(indptr[-1]) * arrays[-1].shape[1]
+    if name == "panel_pass":
+        indptr, bounds, G = given[1], given[6], given[5]
+        return *panel_blocks(indptr, bounds), float(indptr[-1]) * G.shape[1]
+    if name.startswith("dense_"):
+        Z, columns = arrays[0], arrays[1].shape[1]
+        return even(Z.shape[0], TILE_ROWS), None, float(Z.size) * columns
+    rows, columns = max((a.shape for a in arrays), default=(1, 1))
+    if name == "coordinate_descent":
+        return even(rows, DESCENT_ROWS), None, 2.0 * rows * columns**2
+    step = max(ROWS, -(-rows // 256)) if name in ("gram", "column_sums") else ROWS
+    each = {"gram": columns, "multiply": columns, "update": 4}.get(name, 1)
+    return even(rows, step), None, float(rows) * columns * each
+
+
+class Recorder:
+    """Times every kernel call while it is open."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._originals: dict[str, Callable[..., Any]] = {}
+
+    def __enter__(self) -> Recorder:
+        for name in dir(kernels):
+            original = getattr(kernels, name)
+            if callable(original) and not name.startswith("_") and name[0].islower():
+                self._originals[name] = original
+                setattr(kernels, name, self._timed(name, original))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for name, original in self._originals.items():
+            setattr(kernels, name, original)
+
+    def _timed(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            begin = time.perf_counter()
+            result = original(*given)
+            seconds = time.perf_counter() - begin
+            if any(isinstance(a, np.ndarray) for a in given):
+                sizes, chains, work = blocks_of(name, given)
+                self.calls.append(Call(name, seconds, sizes / sizes.sum(), chains, work))
+            return result
+
+        return run
+
+
+def simulated(call: Call, threads: int, wake: float) -> float:
+    """Return the seconds of a call with so many threads."""
+    team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
+    free = [k * wake for k in range(team)]
+    done: dict[int, float] = defaultdict(float)
+    end = 0.0
+    for block, share in enumerate(call.shares):
+        begin = heapq.heappop(free)
+        if call.chains is not None:
+            begin = max(begin, done[call.chains[block]])
+        finish = begin + share * call.seconds
+        if call.chains is not None:
+            done[call.chains[block]] = finish
+        heapq.heappush(free, finish)
+        end = max(end, finish)
+    return end
+
+
+def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], float]:
+    """Return the calls of some iterations and the seconds of what is between them."""
+
+    def fit(count: int) -> None:
+        sf.factorize(
+            X,
+            n_components=rank,
+            reconstruction=loss,
+            init="random",
+            random_state=0,
+            max_iter=count,
+            tol=0,
+            n_threads=1,
+        )
+
+    # The first iteration belongs to the set-up: it makes the transposed copy.
+    runs = []
+    for count in (1, 1 + iterations):
+        with Recorder() as recorder:
+            begin = time.perf_counter()
+            fit(count)
+            runs.append((time.perf_counter() - begin, recorder.calls))
+    (setup, first), (whole, calls) = runs
+    between = (whole - setup) - (sum(c.seconds for c in calls) - sum(c.seconds for c in first))
+    return calls[len(first) :], max(between, 0.0)
+
+
+def cases(quick: bool) -> dict[str, tuple[Any, str]]:
+    """Return the data and losses of the three main fits."""
+    rng = np.random.default_rng(0)
+    size = (2000, 500, 20) if quick else (100_000, 20_000, 100)
+    X = skewed(*size, float)
+    n = 200 if quick else 4000
+    return {
+        f"Kullback-Leibler, {X.nnz:,} nonzeros": (X, "kullback-leibler"),
+        f"Frobenius, {X.nnz:,} nonzeros": (X, "frobenius"),
+        f"Frobenius, dense {n} x {n}": (rng.random((n, n)), "frobenius"),
+    }
+
+
+def picture(path: str, curves: dict[str, list[float]]) -> None:
+    """Draw how many times faster an iteration is with more threads."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    axes.plot(THREADS, THREADS, color="0.7", linestyle=":", label="as many times as threads")
+    for name, values in curves.items():
+        axes.plot(THREADS, values, marker="o", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    ticks = [str(number) for number in THREADS]
+    axes.set_xticks(THREADS, ticks)
+    axes.set_yticks(THREADS, ticks)
+    axes.set_xlabel("threads")
+    axes.set_ylabel("an iteration is so many times faster")
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--wake", type=float, default=2.0, help="microseconds to wake a thread")
+    parser.add_argument("--picture", help="file of the picture")
+    parser.add_argument("--quick", action="store_true", help="small matrices")
+    options = parser.parse_args(arguments)
+    wake = options.wake * 1e-6
+    curves, table, passes = {}, [], []
+    for name, (X, loss) in cases(options.quick).items():
+        calls, between = record(X, loss, options.rank, options.iterations)
+        totals = [sum(simulated(c, t, wake) for c in calls) + between for t in THREADS]
+        curves[name] = [totals[0] / total for total in totals]
+        say(f"{name}: {totals[0] / options.iterations * 1e3:.1f} ms an iteration")
+        table.append([name, f"{totals[0] / options.iterations * 1e3:.1f}"])
+        table[-1] += [f"{faster:.1f}" for faster in curves[name][1:]]
+        by_name: dict[str, list[Call]] = defaultdict(list)
+        for call in calls:
+            by_name[call.name].append(call)
+        for kernel, some in by_name.items():
+            alone = sum(c.seconds for c in some)
+            if alone > 0.01 * totals[0]:
+                faster = alone / sum(simulated(c, 64, wake) for c in some)
+                passes.append([name, kernel, f"{alone / totals[0]:.1%}", f"{faster:.0f}"])
+    print(f"float64, rank {options.rank}, load {load_average()}\n")
+    header = ["fit", "1 thread, ms", *(f"{number} threads" for number in THREADS[1:])]
+    print(markdown(header, table), end="\n\n")
+    print(markdown(["fit", "pass", "share of the time", "faster with 64 threads"], passes))
+    if options.picture:
+        picture(options.picture, curves)
+
+
+if __name__ == "__main__":
+    main()
