@@ -5,110 +5,32 @@
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
-#include "row_batch.hpp"
 
 namespace ssnmf {
 namespace {
 
-// The part of one row within some columns.
-template <class T>
-struct Part {
-  const Csr<T>& Z;
-  Size first;  // of its entries
-  Size last;
-  const Rows<const T>& F;
-  const T* g;
-  T scale;
-  const Rows<T>& out;
-
-  const T* f(Size entry) const { return F.row(static_cast<Size>(Z.indices[entry])); }
-};
-
-// The row of G stays in registers, or in the first cache.
-template <class Op, int R, class T>
-SSNMF_FLATTEN void scatter_row(const Op& op, const Part<T>& part) {
-  const Csr<T>& Z = part.Z;
-  const auto ahead = [&part, &Z](Size entry) {
-    prefetch_row(Z, entry, part.last, Rows<const T>{part.out.data, part.out.rows, R});
-    if constexpr (Op::needs_model) {
-      prefetch_row(Z, entry, part.last, Rows<const T>{part.F.data, part.F.rows, R});
-    }
-  };
-  const auto add = [&part, &Z](Size entry, T coefficient) {
-    T* out = part.out.data + static_cast<Size>(Z.indices[entry]) * R;
-    Eigen::Map<Eigen::Matrix<T, 1, R>>{out} += part.scale * coefficient * RowMap<T, R>(part.g);
-  };
-  if constexpr (!in_batches<Op>(RowBatch<T, R>::fits)) {
-    for (Size entry = part.first; entry < part.last; ++entry) {
-      ahead(entry);
-      T model = T(0);
-      if constexpr (Op::needs_model) {
-        model = dot<R>(part.f(entry), part.g);
-      }
-      add(entry, op.coefficient(Z.value(entry), model));
-    }
-  } else {
-    // The last batch is computed as if it were full: where a row is cut depends on the number of
-    // threads, and an entry must have the same bits in any batch.
-    constexpr int size = RowBatch<T, R>::size;
-    for (Size entry = part.first; entry < part.last; entry += size) {
-      const Size count = std::min<Size>(size, part.last - entry);
-      alignas(kRegisterBytes) T models[size];
-      alignas(kRegisterBytes) T coefficients[size];
-      for (Size e = 0; e < count; ++e) {
-        ahead(entry + e);
-      }
-      const T* values = Z.values_or_ones(entry);
-      alignas(kRegisterBytes) T few[size] = {};
-      if (count < size) {
-        values = std::copy(values, values + count, few) - count;
-      }
-      const auto row = [&](Size e) { return part.f(std::min(entry + e, part.last - 1)); };
-      RowBatch<T, R>().dots(part.g, row, models);
-      op.template coefficients<size>(values, models, coefficients);
-      for (Size e = 0; e < count; ++e) {
-        add(entry + e, coefficients[e]);
-      }
-    }
+// out_j += c g_i for any multiple of Width.
+template <int Width, class T>
+void add_multiple(T c, const T* g, Size rank, T* out) {
+  for (Size k = 0; k < rank; k += Width) {
+    Eigen::Map<Eigen::Matrix<T, 1, Width>>(out + k) += c * RowMap<T, Width>(g + k);
   }
 }
 
-// The same for a large rank, in column blocks.
-template <class Op, class T>
-SSNMF_FLATTEN void scatter_long_row(const Op& op, const Part<T>& part) {
-  const Csr<T>& Z = part.Z;
-  const Size rank = part.out.columns;
-  for (Size entry = part.first; entry < part.last; ++entry) {
-    prefetch_row(Z, entry, part.last, Rows<const T>{part.out.data, part.out.rows, rank});
+// The entries of one row within [first, last).
+template <class Op, int Width, class T>
+SSNMF_FLATTEN void scatter_row(const Op& op, const Csr<T>& Z, Size first, Size last,
+                               const Rows<const T>& F, const T* g, T scale, const Rows<T>& out) {
+  for (Size entry = first; entry < last; ++entry) {
+    const Size j = static_cast<Size>(Z.indices[entry]);
+    prefetch_row(Z, entry, last, Rows<const T>{out.data, out.rows, out.columns});
     T model = T(0);
     if constexpr (Op::needs_model) {
-      prefetch_row(Z, entry, part.last, part.F);
-      model = long_dot<kRankBlock>(part.f(entry), part.g, rank);
+      prefetch_row(Z, entry, last, F);
+      model = long_dot<Width>(F.row(j), g, out.columns);
     }
-    const T coefficient = part.scale * op.coefficient(Z.value(entry), model);
-    T* out = part.out.row(static_cast<Size>(Z.indices[entry]));
-    for (Size k = 0; k < rank; k += kRankBlock) {
-      using Block = Eigen::Matrix<T, 1, kRankBlock>;
-      Eigen::Map<Block>(out + k) += coefficient * RowMap<T, kRankBlock>(part.g + k);
-    }
+    add_multiple<Width>(scale * op.coefficient(Z.value(entry), model), g, out.columns, out.row(j));
   }
-}
-
-template <class Op, class T>
-using ScatterRow = void (*)(const Op& op, const Part<T>& part);
-
-template <class Op, class T>
-ScatterRow<Op, T> choose_scatter_row(Size rank) {
-  ScatterRow<Op, T> chosen = nullptr;
-  visit_rank<T>(rank, [&chosen](auto fixed) {
-    constexpr int R = decltype(fixed)::value;
-    if constexpr (R > 0) {
-      chosen = &scatter_row<Op, R, T>;
-    } else {
-      chosen = &scatter_long_row<Op, T>;
-    }
-  });
-  return chosen;
 }
 
 }  // namespace
@@ -117,9 +39,10 @@ template <class T>
 void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                   const Rows<const T>& G, const Span<const Size>& bounds, T scale,
                   const Rows<T>& out, int threads) {
+  const bool wide = out.columns % kRankBlock == 0;
   const int team = useful_threads((Z.entries() + Z.rows) * out.columns, threads);
   visit_operation(operation, [&](const auto& op) {
-    const auto scatter = choose_scatter_row<std::decay_t<decltype(op)>, T>(out.columns);
+    using Op = std::decay_t<decltype(op)>;
     parallel_for(bounds.size - 1, team, [&](Size range) {
       const Index low = static_cast<Index>(bounds.data[range]);
       const Index high = static_cast<Index>(bounds.data[range + 1]);
@@ -131,7 +54,11 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
         const Size first = static_cast<Size>(from - Z.indices);
         const Size last = static_cast<Size>(to - Z.indices);
         end_if_interrupted((1 + last - first) * out.columns);
-        scatter(op, Part<T>{Z, first, last, F, G.row(row), scale, out});
+        if (wide) {
+          scatter_row<Op, kRankBlock>(op, Z, first, last, F, G.row(row), scale, out);
+        } else {
+          scatter_row<Op, kNarrowestRank>(op, Z, first, last, F, G.row(row), scale, out);
+        }
       }
     });
   });
