@@ -17,9 +17,9 @@ from ssnmf_fast._data.entries import SparseEntries, Target
 Array = np.ndarray[Any, Any]
 Steps = Iterator[float | None]
 Rule = Callable[["Work", list[Array]], Steps]
+Step = Callable[["Work", list[Array], int], None]  # changes the factor of that side
 
 RELAXATION = 0.9
-SWEEP = 7 / 4  # passes: u = a / m, z u, and the sums of g, h and m, beside the 4 flops of a pass
 SMALLEST = 1e-300
 
 
@@ -31,8 +31,6 @@ class Work:
         self.threads = threads
         self.sides = rows, rows.turned()
         self.passes = 0.0
-        z = X.data[X.data > 0]
-        self._constant = float(np.sum(z * np.log(z) - z))
 
     def ratio(self, factors: list[Array], side: int) -> tuple[Array, Array]:
         """Return P = (Z / F G^T) G and N = 1 G, the gradient of a factor being N - P."""
@@ -54,13 +52,23 @@ def multiplied(F: Array, P: Array, N: Array, relaxation: float, threads: int = 1
     kernels.update(F, None, None, P, np.tile(N, (len(F), 1)), "mm", relaxation, threads)
 
 
+def multiplicative(relaxation: float) -> Step:
+    """Return the multiplicative step of a factor."""
+
+    def step(work: Work, factors: list[Array], side: int) -> None:
+        multiplied(factors[side], *work.ratio(factors, side), relaxation, work.threads)
+
+    return step
+
+
 def mm(relaxation: float = 0.0, rounds: int = 1) -> Rule:
     """Multiplicative steps, over-relaxed: those of S `rounds` times before that of A."""
 
     def rule(work: Work, factors: list[Array]) -> Steps:
+        step = multiplicative(relaxation)
         while True:
             for side in (*(0,) * rounds, 1):
-                multiplied(factors[side], *work.ratio(factors, side), relaxation)
+                step(work, factors, side)
             yield None
 
     return rule
@@ -77,8 +85,8 @@ def ahead(F: Array, before: Array, step: Array | float) -> Array:
         return np.where(falls, np.where(F > 0, F / (1 + change / F), 0.0), F - change)
 
 
-def momentum(relaxation: float = RELAXATION, growth: float = 1.05) -> Rule:
-    """Momentum with restart (Ang and Gillis 2019, Algorithm 2) on multiplicative steps.
+def momentum(update: Step, growth: float = 1.05) -> Rule:
+    """Momentum with restart (Ang and Gillis 2019, Algorithm 2) on steps of single factors.
 
     The iterate is (S ahead, A); one that raises the loss is undone, and the next goes without
     momentum.
@@ -94,10 +102,10 @@ def momentum(relaxation: float = RELAXATION, growth: float = 1.05) -> Rule:
             now = step if moving else 0.0
             kept = [F.copy() for F in factors]
             new = factors[0].copy()
-            multiplied(new, *work.ratio([new, apart], 0), relaxation)
-            factors[0][...], S_before, S = ahead(new, S, now), S, new
+            update(work, [new, apart], 0)
+            factors[0][...], S = ahead(new, S, now), new
             factors[1][...] = apart
-            multiplied(factors[1], *work.ratio(factors, 1), relaxation)
+            update(work, factors, 1)
             reached = work.loss(factors)
             if reached > value:
                 for F, old in zip(factors, kept, strict=True):
