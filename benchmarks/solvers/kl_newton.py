@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from kl_steps import Array, Rule, Steps, Work, mm, momentum, multiplied
+from kl_steps import RELAXATION, Array, Rule, Steps, Work, mm, momentum
 
 from ssnmf_fast._data.entries import SparseEntries, Target
 
-SWEEP = 7 / 4  # passes: u = a / m, z u, sums of gradient, curvature, model, beside 4 flops of a pass
+SWEEP = (
+    7 / 4
+)  # passes: u = a / m, z u, sums of gradient, curvature, model, beside 4 flops of a pass
 FLOOR = 1e-12  # of entries
 SAFE = 0.683802  # of what self-concordance makes of a Newton step: so far it goes in full
 
@@ -75,7 +77,7 @@ def coordinates(damped: bool = False, warm: int = 10) -> Rule:
     """Coordinate descent after some multiplicative steps: a sweep over S, then one over A."""
 
     def rule(work: Work, factors: list[Array]) -> Steps:
-        plain = mm()(work, factors)
+        plain = mm(RELAXATION)(work, factors)
         for _ in range(warm):
             yield next(plain)
         descent = Coordinates(work, damped)
@@ -94,7 +96,7 @@ def extrapolated(warm: int = 10) -> Rule:
     """
 
     def rule(work: Work, factors: list[Array]) -> Steps:
-        plain = mm()(work, factors)
+        plain = mm(RELAXATION)(work, factors)
         for _ in range(warm):
             yield next(plain)
         descent = Coordinates(work, damped=False)
@@ -104,46 +106,62 @@ def extrapolated(warm: int = 10) -> Rule:
 
 
 def curvature(work: Work, factors: list[Array], side: int) -> Array:
-    """Return the row sums H 1 of the Hessians of the rows: (Z (G 1) / (F G^T)^2) G."""
+    """Return the row sums H 1 of the Hessians of the rows: (Z (G 1) / (F G^T)^2) G.
+
+    That is a pass, and would be half a one if it shared the model with the gradient.
+    """
     F, G = factors[side], factors[1 - side]
     indptr, columns, z = work.sides[side].csr
     scaled = sp.csr_array((z * G.sum(axis=1)[columns], columns, indptr), shape=(len(F), len(G)))
     H = np.empty_like(F)
     SparseEntries(scaled, work.threads).power(-2, F, G, Target(H))
-    work.passes += 0.5
+    work.passes += 1
     return H
 
 
-def som(gamma: float = 1.0, warm: int = 10) -> Rule:
-    """AmSOM (Pham, Cohen and Chonavel 2023): x - gamma g / (H 1), below at a tiny number.
+def majorant(gamma: float, share: float = np.inf, warm: int = 10) -> Rule:
+    """Steps x - gamma g / D, cut at a tiny number, with the diagonal D = (H u) / u of a row.
 
-    g and H are gradient and Hessian of a row with the other factor fixed.  H 1 bounds H from above
-    as a diagonal matrix does, but only at x: the rule may raise the loss.  So it begins after `warm`
-    multiplicative iterations, as the authors advise, and each step that raises the loss is replaced
-    by a multiplicative one.  H 1 costs half a pass if it shares the model with the gradient, the
-    comparison a pass.
+    g and H are gradient and Hessian of the row x with the other factor fixed.  D bounds H from
+    above for every u > 0 (Pham, Cohen and Chonavel 2023), but only at x: the rule may raise the
+    loss.  u = x gives multiplicative steps, since H x = P; u = 1 gives their AmSOM (`share` is
+    infinite).  In between, u = x + c with c = `share` times the mean of the row, for which H u is
+    P + c H 1: entries near zero move freely, those above as in multiplicative steps.
+
+    It begins after `warm` relaxed multiplicative iterations, as the authors advise.  An iteration
+    that raises the loss is undone and replaced by a multiplicative one; the comparison is a pass.
     """
 
     def rule(work: Work, factors: list[Array]) -> Steps:
-        plain = mm()(work, factors)
+        plain = mm(RELAXATION)(work, factors)
         for _ in range(warm):
             yield next(plain)
         value = work.loss(factors)
         while True:
+            kept = [F.copy() for F in factors]
             for side in (0, 1):
-                F, G = factors[side], factors[1 - side]
-                P, N = work.ratio(factors, side)
-                H = curvature(work, factors, side)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    moved = np.where(H > 0, F - gamma * (N - P) / H, 0.0)
-                old = F.copy()
-                F[...] = np.maximum(moved, FLOOR * (G.sum(axis=0) > 0))
-                reached = work.loss(factors)
-                if not reached <= value:
+                newton_like(work, factors, side, gamma, share)
+            reached = work.loss(factors)
+            if not reached <= value:
+                for F, old in zip(factors, kept, strict=True):
                     F[...] = old
-                    multiplied(F, P, N, 0.0)
-                    reached = work.loss(factors)
-                value = reached
+                next(plain)
+                reached = work.loss(factors)
+            value = reached
             yield value
 
     return rule
+
+
+def newton_like(work: Work, factors: list[Array], side: int, gamma: float, share: float) -> None:
+    """Do the step of :func:`majorant` for one factor."""
+    F = factors[side]
+    P, N = work.ratio(factors, side)
+    H = curvature(work, factors, side)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        D = H
+        if np.isfinite(share):
+            c = share * F.sum(axis=1, keepdims=True) / np.count_nonzero(N)
+            D = (P + c * H) / (F + c)
+        moved = np.where(D > 0, F - gamma * (N - P) / D, 0.0)
+    F[...] = np.where(N > 0, np.maximum(moved, FLOOR), 0.0)

@@ -79,7 +79,7 @@ def mm(relaxation: float = 0.0, rounds: int = 1) -> Rule:
 
 def ahead(F: Array, before: Array, step: Array | float) -> Array:
     """Return F + step (F - before); entries that fall take F / (1 + step (before / F - 1)) > 0."""
-    falls = F < before
+    falls = before > F
     change = step * (before - F)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(falls, np.where(F > 0, F / (1 + change / F), 0.0), F - change)
@@ -155,7 +155,7 @@ def certified(relaxation: float = RELAXATION, growth: float = 1.2, most: float =
     return rule
 
 
-# ------------------------------------------------------------- extrapolation of the whole fixed point
+# ------------------------------------------------------- extrapolation of the whole fixed point
 
 
 def squarem(relaxation: float = RELAXATION) -> Rule:
