@@ -110,7 +110,7 @@ def rows_of(records: list[dict[str, Any]]) -> list[list[str]]:
         needed = [[first_pass(r, lowest[same_start(r)], w) for r in mine] for w in WITHIN]
         above = [[excess(r, lowest[same_start(r)], n) for r in mine] for n in AFTER]
         per_pass = sum(r["seconds"] for r in mine) / sum(r["points"][-1][0] for r in mine)
-        cells = [median(each) for each in needed] + [f"{np.mean(each):.2%}" for each in above]
+        cells = [median(each) for each in needed] + [share(each) for each in above]
         rises = str(sum(r["rises"] for r in mine))
         rows.append([name, str(len(mine)), *cells, rises, f"{per_pass * 1e3:.1f}"])
     return rows
@@ -133,6 +133,12 @@ def median(values: list[float]) -> str:
     """Return the median, an infinite one as never."""
     middle = sorted(values)[len(values) // 2]
     return "never" if np.isinf(middle) else f"{middle:.0f}"
+
+
+def share(values: list[float]) -> str:
+    """Return the mean in percent, nothing where a run was not as long."""
+    mean = np.mean(values)
+    return "" if np.isnan(mean) else f"{mean:.2%}"
 
 
 def report(records: list[dict[str, Any]]) -> None:
