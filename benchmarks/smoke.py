@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), *(str(HERE / part) for part in ("kernels", "peers", "papers", "checks"))]
+PARTS = ("kernels", "peers", "papers", "checks", "solvers")
+sys.path[:0] = [str(HERE), *(str(HERE / part) for part in PARTS)]
 
 
 def kl_pass() -> None:
@@ -44,6 +45,12 @@ def convergence() -> None:
     import convergence as script
 
     script.main(["--quick", "--peers", "scikit-learn", "--data", "text", "--losses", "frobenius"])
+
+
+def kl_rules() -> None:
+    import kl_rules as script
+
+    script.main(["--quick"])
 
 
 def papers() -> None:
@@ -123,6 +130,7 @@ def main() -> None:
         iterations,
         memory,
         convergence,
+        kl_rules,
         papers,
         family,
         threads,
