@@ -224,6 +224,8 @@ def restarts(loss: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             while len(points) < options.starts and spent < RESTART_SECONDS:
                 run = fit(len(points))
                 try:
+                    if not points:
+                        run(1)  # imports and thread pools
                     points.append(
                         point(run, lambda r, f=loss_of: problem.objective(f(r)), options.restart)
                     )

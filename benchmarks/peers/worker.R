@@ -48,6 +48,7 @@ if (sparse) {
 solvers <- list()
 if (package == "RcppML" && squared) {
   setRcppMLthreads(threads)
+  # It stops where a step changes W by less than tol.
   solvers[["RcppML*"]] <- function(k, seed) {
     RcppML::nmf(X, rank, tol = 1e-300, maxit = k, seed = seed + 1L, verbose = FALSE)
   }
@@ -59,7 +60,7 @@ if (package == "NMF" && !sparse && length(X) < 1e6) {
     force(method)
     function(k, seed) {
       NMF::nmf(X, rank, method, seed = 1000L + seed, maxIter = k, .options = "-p",
-               .stop = function(...) FALSE)
+               .stop = function(strategy, i, y, x, ...) FALSE)
     }
   }
   for (method in if (squared) "lee" else "brunet") {
@@ -77,7 +78,6 @@ answer(as.character(packageVersion(package)), paste(names(solvers), collapse = "
 input <- file("stdin", "r")
 while (length(line <- readLines(input, 1)) > 0) {
   request <- strsplit(line, "\t")[[1]]
-  took <- NULL
   begin <- Sys.time()
   invisible(capture.output(suppressMessages(
     fit <- solvers[[request[[1]]]](as.integer(request[[2]]), as.integer(request[[3]]))
