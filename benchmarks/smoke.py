@@ -46,6 +46,13 @@ def convergence() -> None:
     script.main(["--quick", "--peers", "scikit-learn", "--data", "text", "--losses", "frobenius"])
 
 
+def processes() -> None:
+    """Ours and scikit-learn alone: the others need environments of their own."""
+    import processes as script
+
+    script.main(["--quick"])
+
+
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
@@ -117,6 +124,7 @@ def main() -> None:
         iterations,
         memory,
         convergence,
+        processes,
         papers,
         family,
         threads,
