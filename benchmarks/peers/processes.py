@@ -78,7 +78,7 @@ CASES = [
     ("signatures", 8, D),
 ]
 QUICK_SETS = {"text": lambda: zipf_text(300, 200, 20), "signatures": lambda: signatures(30, 80)}
-QUICK_CASES = [("text", 5, F), ("signatures", 4, F), ("signatures", 4, D)]
+QUICK_CASES = [("text", 5, F), ("signatures", 4, D)]
 
 
 @contextmanager
