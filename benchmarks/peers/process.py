@@ -7,6 +7,7 @@ import selectors
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,7 +27,7 @@ INSTALL = {
     "NMF": "apt-get install r-cran-nmf",
 }
 IN_R = ("RcppML", "NMF")
-PATIENCE = 120.0  # seconds without an answer
+PATIENCE = 40.0  # seconds without an answer
 OWN_STARTS = (0, 1, 2)
 
 
@@ -50,21 +51,24 @@ class Process:
 
     def __init__(self, package: str, interpreter: str, folder: Path, problem: Problem) -> None:
         write_problem(folder, problem)
-        self.folder = folder
+        self.package, self.folder, threads = package, folder, str(problem.threads)
         script = Path(__file__).with_name("worker.R" if package in IN_R else "worker.py")
-        threads = str(problem.threads)
+        self._command = [interpreter, str(script), package, str(folder), threads]
         # PLANC has threads of its own around single-threaded BLAS, else both wait for each other.
         blas = "1" if package == "pyplanc" else threads
         limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": blas}
+        self._environment = os.environ | limits | {"RAYON_NUM_THREADS": threads}
+        self._begin()
+
+    def _begin(self) -> None:
         self.child = subprocess.Popen(
-            [interpreter, str(script), package, str(folder), threads],
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=os.environ | limits | {"RAYON_NUM_THREADS": threads},
+            env=self._environment,
         )
-        self.package = package
         self.version, *labels = self._answer()
         self.labels = [label for label in labels if label]
 
@@ -80,12 +84,15 @@ class Process:
         return line.rstrip("\n").split("\t")
 
     def fit(self, label: str, iterations: int, seed: int) -> Timed:
-        """Fit in the other process; return its seconds and factors."""
+        """Fit in the other process, a new one if it has ended; return its seconds and factors."""
         if self.child.poll() is not None:
-            raise Silent(f"{self.package} has ended")
+            self._begin()
         assert self.child.stdin is not None
-        self.child.stdin.write(f"{label}\t{iterations}\t{seed}\n")
-        self.child.stdin.flush()
+        try:
+            self.child.stdin.write(f"{label}\t{iterations}\t{seed}\n")
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            raise Silent(f"{self.package} has ended") from None
         took = float(self._answer()[0])
         S, A = (np.load(self.folder / f"{name}.npy") for name in "SA")
         return Timed(took, (S, A))
@@ -118,4 +125,5 @@ class Process:
     def close(self) -> None:
         """End the process that was started here."""
         self.child.kill()
-        self.child.wait()
+        with suppress(BrokenPipeError), self.child:
+            pass
