@@ -306,12 +306,14 @@ def main(arguments: list[str] | None = None) -> None:
         if package not in options.python:
             say(f"{package} is skipped: {how}, then --python {package}=INTERPRETER")
     cases: list[Case] = []
+    kept: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
 
     def write() -> None:
+        kept.extend(saved(case) for case in cases[len(kept) :])  # with the load of now
         if options.out:
             facts = {"threads": options.threads, "cap": options.cap, "versions": options.versions}
-            results = {**facts, "cases": [saved(case) for case in cases], "restarts": records}
+            results = {**facts, "cases": kept, "restarts": records}
             options.out.write_text(json.dumps(results, indent=1) + "\n")
 
     took = seconds(lambda: run(cases, records, options, write))
