@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,6 @@ from common import (
     first_within,
     load_average,
     markdown,
-    our_runner,
-    point,
     refine,
     say,
     seconds,
@@ -48,11 +46,11 @@ from common import (
 )
 from convergence import LONG_SHARE, rotated, saved, time_again
 from process import INSTALL, Process, Silent
+from restarts import restart_table, restarts
 from text_sets import documents
 
 SPARSE, RANKS = ("20 Newsgroups", "Reuters", "20 Newsgroups counts"), (10, 40)
 RESTARTS = 200  # iterations of one of many starts
-RESTART_SECONDS = 10.0  # of a package that is too slow for all starts
 
 
 @cache
@@ -203,71 +201,6 @@ def means(cases: list[Case], cap: float) -> str:
     return markdown(header, rows)
 
 
-def restarts(loss: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Fit many starts on one core; return the time of one, and how good they are."""
-    name, rank = ("signatures", 4 if options.quick else 8)
-    problem = build(name, rank, loss, 1, options)
-    found: dict[str, list[Point]] = {}
-
-    def our_start(seed: int) -> Callable[[int], Any]:
-        init = start(problem.X, 1, rank, seed)[:2]
-        return our_runner(problem.X, init, loss, "auto", 1)
-
-    with processes(problem, options) as packages:
-        fits = {"ssnmf_fast": our_start}
-        for process in packages:
-            fits |= process.starts()
-        factors = all_solvers(problem, packages)
-        for label, fit in fits.items():
-            points: list[Point] = []
-            spent, loss_of = 0.0, factors[label].factors
-            while len(points) < options.starts and spent < RESTART_SECONDS:
-                run = fit(len(points))
-                try:
-                    if not points:
-                        run(1)  # imports and thread pools
-                    points.append(
-                        point(run, lambda r, f=loss_of: problem.objective(f(r)), options.restart)
-                    )
-                except Silent as error:
-                    say(f"  {label}: {error}")
-                    break
-                spent += points[-1].seconds
-            found[label] = points
-    best = min(p.loss for points in found.values() for p in points)
-    return [
-        {
-            "loss": loss,
-            "solver": label,
-            "starts": len(points),
-            "seconds": median(p.seconds for p in points),
-            "above_best": median(p.loss for p in points) / best - 1,
-            "best_above_best": min(p.loss for p in points) / best - 1,
-        }
-        for label, points in found.items()
-        if points
-    ]
-
-
-def restart_table(records: list[dict[str, Any]]) -> str:
-    rows = []
-    for r in records:
-        mine = next(m for m in records if m["loss"] == r["loss"])
-        rows.append(
-            [
-                "F" if r["loss"] == F else "D",
-                r["solver"],
-                str(r["starts"]),
-                readable(r["seconds"]),
-                f"{r['seconds'] / mine['seconds']:.1f}",
-                f"{r['above_best']:.3%}",
-                f"{r['best_above_best']:.3%}",
-            ]
-        )
-    header = ["loss", "solver", "starts", "a start", "times ours", "median above the best"]
-    return markdown([*header, "lowest above the best"], rows)
-
-
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small synthetic data, seconds")
@@ -345,7 +278,9 @@ def run(
             write()
         for loss in options.losses if "restarts" in options.only else []:
             say(f"many starts, {loss} (load {load_average()})")
-            records += restarts(loss, options)
+            problem = build("signatures", 4 if options.quick else 8, loss, 1, options)
+            with processes(problem, options) as packages:
+                records += restarts(problem, packages, options.starts, options.restart)
             write()
 
 
