@@ -53,6 +53,13 @@ def kl_rules() -> None:
     script.main(["--quick"])
 
 
+def processes() -> None:
+    """Ours and scikit-learn alone: the others need environments of their own."""
+    import processes as script
+
+    script.main(["--quick"])
+
+
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
@@ -131,6 +138,7 @@ def main() -> None:
         memory,
         convergence,
         kl_rules,
+        processes,
         papers,
         family,
         threads,

@@ -2,13 +2,21 @@
 
 Same data, same start, same updates, same process, turn by turn.  Ours counts the objective every 10
 iterations; ssnmf computes it in every one.  Setting up is not counted for anyone.
+
+scikit-learn's MU allocates temporaries as large as the data times the rank in every iteration.
+What they cost depends on the memory allocator: it has two rows, each from a process of its own.
+"kept": freed memory stays with the process, as in one that has run for long.  "returned": it goes
+back to the system, as glibc does with large blocks by default, and every iteration asks for it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +51,11 @@ SSNMF_MODELS = (
     (2, D, None, None),
 )
 SKLEARN_TARGETS = {D: 40, F: 1}
+# What glibc does with freed memory, by its environment variables; others ignore them.
+MEMORY = {
+    "kept": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)},
+    "returned": {},
+}
 
 
 @dataclass
@@ -156,6 +169,22 @@ def sklearn_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
     return [case(loss, rank) for loss in (D, F) for rank in (13, 50)]
 
 
+def with_memory(memory: str, arguments: list[str]) -> list[dict[str, Any]]:
+    """Return the results of this script beside scikit-learn, in a fresh process."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results.json"
+        command = [sys.executable, __file__, *arguments, "--peers", "sklearn", "--out", str(out)]
+        subprocess.run(
+            [*command, "--memory", memory],
+            env=given | MEMORY[memory],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        results: list[dict[str, Any]] = json.loads(out.read_text())
+    return [result | {"memory": memory} for result in results]
+
+
 def measure(case: Case, rounds: int) -> dict[str, Any]:
     """Time both sides turn by turn."""
     case.ours.sample()
@@ -188,6 +217,7 @@ def table(results: list[dict[str, Any]]) -> str:
             r["model"],
             r["peer"],
             str(r["rank"]),
+            r.get("memory", ""),
             f"{r['seconds'] * 1e3:.2f}",
             f"{r['peer_seconds'] * 1e3:.1f}",
             f"{r['ratio']:.1f}",
@@ -201,6 +231,7 @@ def table(results: list[dict[str, Any]]) -> str:
         "model",
         "peer",
         "rank",
+        "memory",
         "ours, ms",
         "peer, ms",
         "ratio",
@@ -219,6 +250,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--solver", default="mu", choices=["mu", "mm", "hals", "auto"])
     parser.add_argument("--iterations", type=int, default=50)
     parser.add_argument("--synthetic", type=int, metavar="N", help="N random texts instead")
+    parser.add_argument("--memory", choices=list(MEMORY), help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help="JSON file of the results, every sample")
     options = parser.parse_args(arguments)
     options.rounds, options.peer_iterations = (1, 2) if options.quick else (3, 6)
@@ -239,7 +271,12 @@ def main(arguments: list[str] | None = None) -> None:
     results = []
     with blas_threads(options.threads):
         for peer in options.peers:
+            if peer == "sklearn" and not options.memory:
+                for memory in MEMORY:
+                    results += with_memory(memory, sys.argv[1:] if arguments is None else arguments)
+                continue
             results += [measure(case, options.rounds) for case in builders[peer](X, Y, options)]
+    results.sort(key=lambda r: (r["peer"] != "ssnmf", r["model"] != "NMF " + D, r["rank"]))
     print(table(results))
     if options.out:
         options.out.write_text(json.dumps(results, indent=1) + "\n")
