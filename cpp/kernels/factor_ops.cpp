@@ -57,7 +57,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
 template <class T>
 void column_sums(const Rows<const T>& G, const Span<const T>& weights, T* out, int threads) {
   const std::size_t rank = static_cast<std::size_t>(G.columns);
-  const EvenBlocks blocks(G.rows, std::max(kRowsPerBlock, (G.rows + 255) / 256));
+  const EvenBlocks blocks(G.rows, std::max(4 * kRowsPerBlock, (G.rows + 255) / 256));
   const int team = useful_threads(G.rows * G.columns, threads);
   std::vector<double> partials(static_cast<std::size_t>(blocks.count()) * rank, 0.0);
   parallel_for(blocks.count(), team, [&](Size block) {
