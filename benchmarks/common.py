@@ -160,7 +160,7 @@ class Timed(NamedTuple):
 
 
 def our_runner(
-    X: Any, init: Factors, loss: str, solver: str, threads: int
+    X: Any, init: Factors, loss: str, solver: str, threads: int, X_weights: Any = None
 ) -> Callable[[int], Factors]:
     """Return a function that fits k iterations of our solver from a start."""
     import ssnmf_fast as sf
@@ -171,6 +171,7 @@ def our_runner(
             n_components=init[0].shape[1],
             init=init,
             reconstruction=loss,
+            X_weights=X_weights,
             solver=solver,
             tol=0,
             max_iter=k,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import (
-    Factors,
     first_within,
     load_average,
     lowest,
     markdown,
     newsgroups,
+    our_runner,
     refine,
     say,
     seconds,
@@ -35,6 +34,7 @@ from common import (
 import ssnmf_fast as sf
 
 WITHIN = (1e-2, 1e-3)
+LOSS = "frobenius"
 
 
 def observed(n: int, m: int, dtype: Any = np.float64, share: float = 0.3) -> tuple[Any, Any]:
@@ -58,25 +58,6 @@ def text() -> tuple[Any, Any]:
     return sp.csr_matrix(X - X.multiply(missing)), sf.weights.missing(missing)
 
 
-def runner(X: Any, weights: Any, init: Factors, solver: Any, threads: int) -> Callable[[int], Any]:
-    """Return a function that fits k iterations from a start."""
-
-    def run(k: int) -> Factors:
-        fit = sf.factorize(
-            X,
-            n_components=init[0].shape[1],
-            X_weights=weights,
-            init=init,
-            solver=solver,
-            tol=0,
-            max_iter=k,
-            n_threads=threads,
-        )
-        return fit.S, fit.A
-
-    return run
-
-
 def iterations(options: argparse.Namespace) -> str:
     """Return the table of the milliseconds of an iteration."""
     rows = []
@@ -85,7 +66,7 @@ def iterations(options: argparse.Namespace) -> str:
         for rank in options.ranks:
             cells = [dtype, str(rank)]
             for solver in options.solvers:
-                run = runner(X, weights, start(X, 1, rank)[:2], solver, options.threads)
+                run = our_runner(X, start(X, 1, rank)[:2], LOSS, solver, options.threads, weights)
                 short, long = (
                     min(seconds(partial(run, k)) for _ in range(options.repeats)) for k in (1, 4)
                 )
@@ -103,7 +84,9 @@ def convergence(options: argparse.Namespace) -> str:
         X, weights = make()
         for rank in options.convergence_ranks:
             init = start(X, 1, rank)[:2]
-            runs = {s: runner(X, weights, init, s, options.threads) for s in options.solvers}
+            runs = {
+                s: our_runner(X, init, LOSS, s, options.threads, weights) for s in options.solvers
+            }
 
             def loss_of(factors: Any, X: Any = X, weights: Any = weights) -> float:
                 return float(sf.objective(X, *factors, X_weights=weights))
