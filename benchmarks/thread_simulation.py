@@ -28,8 +28,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import load_average, markdown, say
 from scale import skewed
+from threads import plain_fit
 
-import ssnmf_fast as sf
 from ssnmf_fast._backend.dispatch import kernels
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -73,7 +73,7 @@ def panel_blocks(indptr: Any, bounds: Any) -> tuple[Any, Any]:
 def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
     """Return the work of every block, its chain, and the number of multiplications of a call."""
     arrays = [a for a in given if isinstance(a, np.ndarray) and a.ndim == 2]
-    if name == "sparse_pass" or name.startswith("sparse_"):
+    if name.startswith("sparse_"):
         indptr = next(a for a in given if isinstance(a, np.ndarray))
         return *sparse_blocks(indptr), float(indptr[-1]) * arrays[-1].shape[1]
     if name == "panel_pass":
@@ -142,25 +142,12 @@ def simulated(call: Call, threads: int, wake: float) -> float:
 
 def record(X: Any, loss: str, rank: int, iterations: int) -> tuple[list[Call], float]:
     """Return the calls of some iterations and the seconds of what is between them."""
-
-    def fit(count: int) -> None:
-        sf.factorize(
-            X,
-            n_components=rank,
-            reconstruction=loss,
-            init="random",
-            random_state=0,
-            max_iter=count,
-            tol=0,
-            n_threads=1,
-        )
-
     # The first iteration belongs to the set-up: it makes the transposed copy.
     runs = []
     for count in (1, 1 + iterations):
         with Recorder() as recorder:
             begin = time.perf_counter()
-            fit(count)
+            plain_fit(X, rank, loss, 1, count)
             runs.append((time.perf_counter() - begin, recorder.calls))
     (setup, first), (whole, calls) = runs
     between = (whole - setup) - (sum(c.seconds for c in calls) - sum(c.seconds for c in first))
