@@ -23,29 +23,33 @@ Operation operation_of(double exponent) {
   return exponent == -1.0 ? Operation::kRatio : Operation{Operation::kPower, exponent};
 }
 
-// F, of the shape that the result has; nothing for a product, which has no model.
-template <class T>
-Rows<const T> model_factor(const Operation& operation, py::handle F, const Rows<T>& out) {
+// F where the operation reads it: a product has no model.
+py::handle factor_read(const Operation& operation, py::handle F) {
   if (operation.kind == Operation::kProduct) {
-    return {nullptr, out.rows, out.columns};
+    return Py_None;
   }
   if (F.is_none()) {
     throw bad("F", "must be given unless the exponent is 0");
+  }
+  return F;
+}
+
+// F, of the shape that the result has, or nothing.
+template <class T>
+Rows<const T> model_factor(py::handle F, const Rows<T>& out) {
+  if (F.is_none()) {
+    return {nullptr, out.rows, out.columns};
   }
   const auto rows = const_rows<T>(F, "F");
   require_same_shape(rows, out, "F");
   return rows;
 }
 
-// F as an input that the result must be apart from.
-py::handle read_factor(const Operation& operation, py::handle F) {
-  return operation.kind == Operation::kProduct ? py::handle(Py_None) : F;
-}
-
 void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::handle values,
                  py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
                  Threads n_threads) {
   const Operation operation = operation_of(exponent);
+  F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -53,12 +57,10 @@ void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::han
     const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
     require_equal(to.out.rows, Z->rows, "rows of out and of the sparse matrix");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(operation, F, to.out);
-    require_apart({"out", out}, {{"indptr", indptr},
-                                 {"indices", indices},
-                                 {"values", values},
-                                 {"F", read_factor(operation, F)},
-                                 {"G", G}});
+    const auto f = model_factor(F, to.out);
+    require_apart(
+        {"out", out},
+        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
     const KernelCall call;
     sparse_pass<T>(operation, *Z, f, g, to, n_threads);
   });
@@ -78,6 +80,7 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
                   py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
                   Threads n_threads) {
   const Operation operation = operation_of(exponent);
+  F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -85,11 +88,11 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
     const auto to = writable_rows<T>(out, "out");
     require_equal(g.rows, Z->rows, "rows of G and of the sparse matrix");
     require_equal(to.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(operation, F, to);
+    const auto f = model_factor(F, to);
     require_apart({"out", out}, {{"indptr", indptr},
                                  {"indices", indices},
                                  {"values", values},
-                                 {"F", read_factor(operation, F)},
+                                 {"F", F},
                                  {"G", G},
                                  {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.rows);
@@ -105,6 +108,7 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
                  py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
                  bool accumulate, Threads n_threads) {
   const Operation operation = operation_of(exponent);
+  F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
@@ -114,11 +118,11 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
     if (to.out.rows < 1 || Z->rows % to.out.rows != 0) {
       throw bad("indptr", "must have panels of as many rows as out");
     }
-    const auto f = model_factor(operation, F, to.out);
+    const auto f = model_factor(F, to.out);
     require_apart({"out", out}, {{"indptr", indptr},
                                  {"indices", indices},
                                  {"values", values},
-                                 {"F", read_factor(operation, F)},
+                                 {"F", F},
                                  {"G", G},
                                  {"bounds", bounds}});
     const auto ranges = column_ranges(bounds, to.out.rows);
@@ -130,6 +134,7 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
 void bind_dense(double exponent, py::handle Z, bool mask, py::handle F, py::handle G,
                 py::handle out, double scale, bool accumulate, Threads n_threads) {
   const Operation operation = operation_of(exponent);
+  F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
     const auto z = const_dense<T>(Z, "Z");
@@ -138,8 +143,8 @@ void bind_dense(double exponent, py::handle Z, bool mask, py::handle F, py::hand
     require_equal(to.out.rows, z.rows, "rows of out and of Z");
     require_equal(g.rows, z.columns, "rows of G and columns of Z");
     require_equal(to.out.columns, g.columns, "columns of out and of G");
-    const auto f = model_factor(operation, F, to.out);
-    require_apart({"out", out}, {{"Z", Z}, {"F", read_factor(operation, F)}, {"G", G}});
+    const auto f = model_factor(F, to.out);
+    require_apart({"out", out}, {{"Z", Z}, {"F", F}, {"G", G}});
     const KernelCall call;
     dense_pass<T>(operation, z, mask, f, g, to, n_threads);
   });

@@ -2,6 +2,8 @@
 // for ones.
 #pragma once
 
+#include <algorithm>
+
 #include "../core/views.hpp"
 
 namespace ssnmf {
@@ -13,8 +15,7 @@ constexpr Size most_partials(Size values) {
   constexpr Size kValues = Size(1) << 20;
   constexpr Size kLeast = 16;
   constexpr Size kMost = 256;
-  return values * kMost <= kValues ? kMost
-                                   : (values * kLeast >= kValues ? kLeast : kValues / values);
+  return std::clamp(kValues / std::max<Size>(values, 1), kLeast, kMost);
 }
 
 // F^T diag(weights) G into out (R x C).
