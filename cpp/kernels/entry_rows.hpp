@@ -19,17 +19,22 @@ constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
 
-// Asks for row j = Z.indices[entry + kPrefetchDistance] of G.  Its place is known well before its
-// turn, but no hardware prefetcher can guess it.  (Inlined by force: GCC takes a function that only
-// prefetches for one without effect and drops the call.)
+// Asks for row j of G.  (Inlined by force: GCC takes a function that only prefetches for one without
+// effect and drops the call.)
 template <class T>
-SSNMF_INLINE void prefetch_row(const Csr<T>& Z, Size entry, Size entries, const Rows<const T>& G) {
+SSNMF_INLINE void prefetch_row(const Rows<T>& G, Size j) {
   constexpr Size line = 64 / static_cast<Size>(sizeof(T));
-  const Size ahead = std::min(entry + kPrefetchDistance, entries - 1);
-  const T* g = G.row(static_cast<Size>(Z.indices[ahead]));
   for (Size k = 0; k < G.columns; k += line) {
-    prefetch(g + k);
+    prefetch(G.row(j) + k);
   }
+}
+
+// Asks for row j = Z.indices[entry + kPrefetchDistance] of G.  Its place is known well before its
+// turn, but no hardware prefetcher can guess it.
+template <class T, class U>
+SSNMF_INLINE void prefetch_row(const Csr<T>& Z, Size entry, Size entries, const Rows<U>& G) {
+  const Size ahead = std::min(entry + kPrefetchDistance, entries - 1);
+  prefetch_row(G, static_cast<Size>(Z.indices[ahead]));
 }
 
 // How a pass comes to the row of G that an entry of Z names: here the row of its column.  A pass

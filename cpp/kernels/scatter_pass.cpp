@@ -1,35 +1,128 @@
-// The columns are cut into ranges, one thread works on each, and finds its part of every row by
-// bisection.  What is added to a column is added in the order of the rows, wherever the cuts are.
+// Two steps, each of which reads rows of one matrix alone: rows of F and of the result at once would
+// drive each other out of the caches.  First the coefficients of the entries, by blocks of rows,
+// for a stretch of rows at a time.  Then what they add to the columns: these are cut into ranges,
+// one thread works on each, and finds its part of every row by bisection.  What is added to a column
+// is added in the order of the rows, wherever the cuts are.
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
+#include "row_batch.hpp"
 
 namespace ssnmf {
 namespace {
 
-// out_j += c g_i for any multiple of Width.
-template <int Width, class T>
-void add_multiple(T c, const T* g, Size rank, T* out) {
-  for (Size k = 0; k < rank; k += Width) {
-    Eigen::Map<Eigen::Matrix<T, 1, Width>>(out + k) += c * RowMap<T, Width>(g + k);
+constexpr Size kBlocksPerStretch = 256;  // a million coefficients: the caches are seldom filled anew
+
+// out[e] = coefficient of entry first + e, of a row with the vector g.  R is 0 where the compiler
+// does not know the rank.
+template <class Op, int R, class T>
+SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnRows<T>& gather,
+                                    const T* g, Size first, Size last, T* out) {
+  Size entry = first;
+  if constexpr (R > 0 && Op::together != Together::kNever) {
+    constexpr int size = RowBatch<T, R>::size;
+    for (; entry + size <= last; entry += size) {
+      for (int e = 0; e < size; ++e) {
+        gather.template prefetch<R>(entry + e);
+      }
+      alignas(kRegisterBytes) T models[size];
+      alignas(kRegisterBytes) T coefficients[size];
+      RowBatch<T, R> batch;
+      batch.dots(g, [&](int e) { return gather.template row<R, R>(entry + e).data(); }, models);
+      op.template coefficients<size>(Z.values_or_ones(entry), models, coefficients);
+      std::copy_n(coefficients, size, out + (entry - first));
+    }
+  }
+  for (; entry < last; ++entry) {
+    gather.template prefetch<R>(entry);
+    T model;
+    if constexpr (R > 0) {
+      model = RowMap<T, R>(g).dot(gather.template row<R, R>(entry));
+    } else {
+      const T* f = gather.template row<0, kRankBlock>(entry).data();
+      model = long_dot<kRankBlock>(f, g, gather.rank());
+    }
+    out[entry - first] = op.coefficient(Z.value(entry), model);
   }
 }
 
-// The entries of one row within [first, last).
-template <class Op, int Width, class T>
-SSNMF_FLATTEN void scatter_row(const Op& op, const Csr<T>& Z, Size first, Size last,
-                               const Rows<const T>& F, const T* g, T scale, const Rows<T>& out) {
-  for (Size entry = first; entry < last; ++entry) {
-    const Size j = static_cast<Size>(Z.indices[entry]);
-    prefetch_row(Z, entry, last, Rows<const T>{out.data, out.rows, out.columns});
-    T model = T(0);
-    if constexpr (Op::needs_model) {
-      prefetch_row(Z, entry, last, F);
-      model = long_dot<Width>(F.row(j), g, out.columns);
+// The entries that some rows have in a range of columns, and a place in them that runs ahead: rows
+// are asked for in one steady stream, across the ends of rows.
+class Segments {
+ public:
+  static constexpr Size kRows = 128;
+
+  template <class T>
+  void find(const Csr<T>& Z, const Range& rows, Index low, Index high) {
+    rows_ = rows.end - rows.begin;
+    for (Size i = 0; i < rows_; ++i) {
+      const Index* begin = Z.indices + Z.indptr[rows.begin + i];
+      const Index* end = Z.indices + Z.indptr[rows.begin + i + 1];
+      const Index* from = low == 0 ? begin : std::lower_bound(begin, end, low);
+      const Index* to = high == kNoBound ? end : std::lower_bound(from, end, high);
+      found_[i] = {static_cast<Size>(from - Z.indices), static_cast<Size>(to - Z.indices)};
     }
-    add_multiple<Width>(scale * op.coefficient(Z.value(entry), model), g, out.columns, out.row(j));
+    row_ = -1;
+    next_ = {0, 0};
+  }
+
+  const Range& operator[](Size i) const { return found_[i]; }
+
+  // Asks for the row of G that the next entry names.
+  template <class T, class U>
+  SSNMF_INLINE void prefetch_next(const Csr<T>& Z, const Rows<U>& G) {
+    while (next_.begin == next_.end) {
+      if (row_ + 1 >= rows_) {
+        return;
+      }
+      next_ = found_[++row_];
+    }
+    prefetch_row(G, static_cast<Size>(Z.indices[next_.begin++]));
+  }
+
+  static constexpr Index kNoBound = std::numeric_limits<Index>::max();
+
+ private:
+  Range found_[kRows];
+  Range next_{0, 0};
+  Size rows_ = 0;
+  Size row_ = -1;
+};
+
+// out_j += c_ij g_i for the entries of some rows; c begins with the first of these rows, and is null
+// for ones.
+template <int R, class T>
+SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
+                                const Rows<const T>& G, Index low, Index high, T scale,
+                                const Rows<T>& out) {
+  constexpr int width = R > 0 ? R : kRankBlock;
+  const Size rank = R > 0 ? R : out.columns;
+  const Rows<T> to{out.data, out.rows, rank};
+  const Size before = Z.indptr[rows.begin];
+  Segments segments;
+  for (Size begin = rows.begin; begin < rows.end; begin += Segments::kRows) {
+    const Range part{begin, std::min(begin + Segments::kRows, rows.end)};
+    segments.find(Z, part, low, high);
+    for (Size ahead = 0; ahead < kPrefetchDistance; ++ahead) {
+      segments.prefetch_next(Z, to);
+    }
+    for (Size row = part.begin; row < part.end; ++row) {
+      const Range here = segments[row - part.begin];
+      end_if_interrupted((1 + here.end - here.begin) * rank);
+      const T* g = G.data + row * rank;
+      for (Size entry = here.begin; entry < here.end; ++entry) {
+        segments.prefetch_next(Z, to);
+        const T factor = c == nullptr ? scale : scale * c[entry - before];
+        T* place = to.row(static_cast<Size>(Z.indices[entry]));
+        for (Size k = 0; k < rank; k += width) {
+          Eigen::Map<Eigen::Matrix<T, 1, width>>(place + k) += factor * RowMap<T, width>(g + k);
+        }
+      }
+    }
   }
 }
 
@@ -39,25 +132,41 @@ template <class T>
 void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                   const Rows<const T>& G, const Span<const Size>& bounds, T scale,
                   const Rows<T>& out, int threads) {
-  const bool wide = out.columns % kRankBlock == 0;
   const int team = useful_threads((Z.entries() + Z.rows) * out.columns, threads);
-  visit_operation(operation, [&](const auto& op) {
-    using Op = std::decay_t<decltype(op)>;
+  const auto scatter = [&](auto fixed, const Range& rows, const T* coefficients) {
     parallel_for(bounds.size - 1, team, [&](Size range) {
       const Index low = static_cast<Index>(bounds.data[range]);
-      const Index high = static_cast<Index>(bounds.data[range + 1]);
-      for (Size row = 0; row < Z.rows; ++row) {
-        const Index* begin = Z.indices + Z.indptr[row];
-        const Index* end = Z.indices + Z.indptr[row + 1];
-        const Index* from = low == 0 ? begin : std::lower_bound(begin, end, low);
-        const Index* to = high == out.rows ? end : std::lower_bound(from, end, high);
-        const Size first = static_cast<Size>(from - Z.indices);
-        const Size last = static_cast<Size>(to - Z.indices);
-        end_if_interrupted((1 + last - first) * out.columns);
-        if (wide) {
-          scatter_row<Op, kRankBlock>(op, Z, first, last, F, G.row(row), scale, out);
-        } else {
-          scatter_row<Op, kNarrowestRank>(op, Z, first, last, F, G.row(row), scale, out);
+      const Size last = bounds.data[range + 1];
+      const Index high = last == out.rows ? Segments::kNoBound : static_cast<Index>(last);
+      scatter_rows<decltype(fixed)::value>(Z, rows, coefficients, G, low, high, scale, out);
+    });
+  };
+  visit_operation(operation, [&](const auto& op) {
+    using Op = std::decay_t<decltype(op)>;
+    visit_rank<T>(out.columns, [&](auto fixed) {
+      if constexpr (!Op::needs_model) {
+        scatter(fixed, {0, Z.rows}, Z.values);
+      } else {
+        const ColumnRows<T> gather(Z, F);
+        const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+        std::vector<T> coefficients;
+        for (Size first = 0; first < blocks.count(); first += kBlocksPerStretch) {
+          const Size count = std::min(kBlocksPerStretch, blocks.count() - first);
+          const Range rows{blocks[first].begin, blocks[first + count - 1].end};
+          const Size before = Z.indptr[rows.begin];
+          const std::size_t size = static_cast<std::size_t>(Z.indptr[rows.end] - before);
+          coefficients.resize(std::max(coefficients.size(), size));
+          parallel_for(count, team, [&](Size block) {
+            const Range part = blocks[first + block];
+            for (Size row = part.begin; row < part.end; ++row) {
+              const Size begin = Z.indptr[row];
+              const Size end = Z.indptr[row + 1];
+              end_if_interrupted((1 + end - begin) * out.columns);
+              row_coefficients<Op, decltype(fixed)::value>(
+                  op, Z, gather, G.row(row), begin, end, coefficients.data() + (begin - before));
+            }
+          });
+          scatter(fixed, rows, coefficients.data());
         }
       }
     });
