@@ -91,15 +91,23 @@ double bind_inner(py::handle F, py::handle P, Threads n_threads) {
   });
 }
 
-// One side of a pair, or nothing for None.
+// A pair, or nothing for None.  What pulls down may be one row for all.
 template <class T>
-const T* optional_pull(py::handle argument, const char* name, const Rows<T>& F) {
-  if (argument.is_none()) {
-    return nullptr;
+Pulls<T> optional_pulls(py::handle up, const char* up_name, py::handle down, const char* down_name,
+                        const Rows<T>& F) {
+  Pulls<T> pulls;
+  if (!up.is_none()) {
+    const auto rows = const_rows<T>(up, up_name);
+    require_same_shape(rows, F, up_name);
+    pulls.up = rows.data;
   }
-  const auto pull = const_rows<T>(argument, name);
-  require_same_shape(pull, F, name);
-  return pull.data;
+  if (!down.is_none()) {
+    const auto rows = const_rows<T>(down, down_name);
+    pulls.same_down = rows.rows == 1;
+    require_same_shape(rows, Rows<T>{F.data, pulls.same_down ? 1 : F.rows, F.columns}, down_name);
+    pulls.down = rows.data;
+  }
+  return pulls;
 }
 
 void bind_update(py::handle F, py::handle P2, py::handle N2, py::handle P1, py::handle N1,
@@ -113,8 +121,8 @@ void bind_update(py::handle F, py::handle P2, py::handle N2, py::handle P1, py::
   visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
-    const Pulls<T> squared{optional_pull(P2, "P2", f), optional_pull(N2, "N2", f)};
-    const Pulls<T> divergence{optional_pull(P1, "P1", f), optional_pull(N1, "N1", f)};
+    const auto squared = optional_pulls(P2, "P2", N2, "N2", f);
+    const auto divergence = optional_pulls(P1, "P1", N1, "N1", f);
     require_apart({"F", F}, {{"P2", P2}, {"N2", N2}, {"P1", P1}, {"N1", N1}});
     const KernelCall call;
     update(f, squared, divergence, rule == "mm", relaxation, n_threads);

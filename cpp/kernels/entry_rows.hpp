@@ -19,8 +19,8 @@ constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 template <class T, int R>
 using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
 
-// Asks for row j of G.  (Inlined by force: GCC takes a function that only prefetches for one without
-// effect and drops the call.)
+// Asks for row j of G.  (Inlined by force: GCC takes a function that only prefetches for one
+// without effect and drops the call.)
 template <class T>
 SSNMF_INLINE void prefetch_row(const Rows<T>& G, Size j) {
   constexpr Size line = 64 / static_cast<Size>(sizeof(T));

@@ -1,8 +1,8 @@
-// Two steps, each of which reads rows of one matrix alone: rows of F and of the result at once would
-// drive each other out of the caches.  First the coefficients of the entries, by blocks of rows,
-// for a stretch of rows at a time.  Then what they add to the columns: these are cut into ranges,
-// one thread works on each, and finds its part of every row by bisection.  What is added to a column
-// is added in the order of the rows, wherever the cuts are.
+// Two steps, each of which reads rows of one matrix alone: rows of F and of the result at once
+// would drive each other out of the caches.  First the coefficients of the entries, by blocks of
+// rows, for a stretch of rows at a time.  Then what they add to the columns: these are cut into
+// ranges, one thread works on each, and finds its part of every row by bisection.  What is added to
+// a column is added in the order of the rows, wherever the cuts are.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -15,7 +15,8 @@
 namespace ssnmf {
 namespace {
 
-constexpr Size kBlocksPerStretch = 256;  // a million coefficients: the caches are seldom filled anew
+constexpr Size kBlocksPerStretch =
+    256;  // a million coefficients: the caches are seldom filled anew
 
 // out[e] = coefficient of entry first + e, of a row with the vector g.  R is 0 where the compiler
 // does not know the rank.
@@ -93,8 +94,8 @@ class Segments {
   Size row_ = -1;
 };
 
-// out_j += c_ij g_i for the entries of some rows; c begins with the first of these rows, and is null
-// for ones.
+// out_j += c_ij g_i for the entries of some rows; c begins with the first of these rows, and is
+// null for ones.
 template <int R, class T>
 SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
                                 const Rows<const T>& G, Index low, Index high, T scale,
@@ -162,8 +163,8 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
               const Size begin = Z.indptr[row];
               const Size end = Z.indptr[row + 1];
               end_if_interrupted((1 + end - begin) * out.columns);
-              row_coefficients<Op, decltype(fixed)::value>(
-                  op, Z, gather, G.row(row), begin, end, coefficients.data() + (begin - before));
+              row_coefficients<Op, decltype(fixed)::value>(op, Z, gather, G.row(row), begin, end,
+                                                           coefficients.data() + (begin - before));
             }
           });
           scatter(fixed, rows, coefficients.data());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
@@ -38,15 +39,51 @@ T stepped(T entry, Number step) {
   return moved < tiny<T>() && entry > T(0) && step > Number(0) ? tiny<T>() : moved;
 }
 
-template <class T, class Step>
-void update_entries(const Rows<T>& F, double relaxation, int threads, const Step& step) {
+// The pulls of a block of rows after the other.  One row that pulls all rows down is repeated for a
+// block, so that the loop over entries is the same.
+template <class T>
+class BlockPulls {
+ public:
+  BlockPulls(const Pulls<T>& pulls, const Rows<T>& F) : pulls_(pulls), columns_(F.columns) {
+    if (pulls.present() && pulls.same_down) {
+      const Size rows = std::min(F.rows, kRowsPerBlock);
+      for (Size i = 0; i < rows; ++i) {
+        repeated_.insert(repeated_.end(), pulls.down, pulls.down + columns_);
+      }
+    }
+  }
+
+  // Those from a row on, by entries.
+  Pulls<T> from(Size row) const {
+    if (!pulls_.present()) {
+      return {};
+    }
+    const Size entry = row * columns_;
+    return {pulls_.up + entry, pulls_.same_down ? repeated_.data() : pulls_.down + entry};
+  }
+
+ private:
+  Pulls<T> pulls_;
+  Size columns_;
+  std::vector<T> repeated_;
+};
+
+// make_step(squared, divergence) gives the step of an entry by these pulls of a block.
+template <class T, class MakeStep>
+void update_entries(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
+                    double relaxation, int threads, const MakeStep& make_step) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(4 * F.rows * F.columns, threads);
+  const BlockPulls<T> all_squared(squared, F);
+  const BlockPulls<T> all_divergence(divergence, F);
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
-    for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
+    const auto step = make_step(all_squared.from(range.begin), all_divergence.from(range.begin));
+    T* f = F.row(range.begin);
+    const Size count = (range.end - range.begin) * F.columns;
+    for (Size e = 0; e < count; ++e) {
       const auto t = step(e);
-      F.data[e] = stepped(F.data[e], over_relaxed(t, static_cast<decltype(step(e))>(relaxation)));
+      f[e] = stepped(f[e], over_relaxed(t, static_cast<decltype(step(e))>(relaxation)));
     }
   });
 }
@@ -59,20 +96,23 @@ void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& div
   // What up adds to down keeps the ratio from overflow, and is below its rounding else: a shorter
   // step to the minimiser is a descent, too.
   const T bound = T(4) / std::numeric_limits<T>::max();
-  update_entries(F, relaxation, threads, [=](Size e) {
-    T up = T(0);
-    T down = T(0);
-    if constexpr (Squared) {
-      up += T(2) * squared.up[e];
-      down += T(2) * std::max(squared.down[e], T(0));
-    }
-    if constexpr (Divergence) {
-      up += divergence.up[e];
-      down += std::max(divergence.down[e], T(0));
-    }
-    const T ratio = up / (down + bound * up);
-    return down > tiny<T>() ? ratio : T(1);
-  });
+  const auto make_step = [bound](const Pulls<T>& two, const Pulls<T>& one) {
+    return [=](Size e) {
+      T up = T(0);
+      T down = T(0);
+      if constexpr (Squared) {
+        up += T(2) * two.up[e];
+        down += T(2) * std::max(two.down[e], T(0));
+      }
+      if constexpr (Divergence) {
+        up += one.up[e];
+        down += std::max(one.down[e], T(0));
+      }
+      const T ratio = up / (down + bound * up);
+      return down > tiny<T>() ? ratio : T(1);
+    };
+  };
+  update_entries(F, squared, divergence, relaxation, threads, make_step);
 }
 
 }  // namespace
@@ -88,13 +128,16 @@ void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergenc
     ratio_update<true, true>(F, squared, divergence, relaxation, threads);
   } else {
     const double floor = static_cast<double>(tiny<T>());
-    update_entries(F, relaxation, threads, [=](Size e) {
-      const double n2 = static_cast<double>(std::max(squared.down[e], T(0)));
-      const double n1 = static_cast<double>(std::max(divergence.down[e], T(0)));
-      const double p2 = static_cast<double>(squared.up[e]);
-      const double p1 = static_cast<double>(divergence.up[e]);
-      return 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
-    });
+    const auto make_step = [floor](const Pulls<T>& two, const Pulls<T>& one) {
+      return [=](Size e) {
+        const double n2 = static_cast<double>(std::max(two.down[e], T(0)));
+        const double n1 = static_cast<double>(std::max(one.down[e], T(0)));
+        const double p2 = static_cast<double>(two.up[e]);
+        const double p1 = static_cast<double>(one.up[e]);
+        return 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
+      };
+    };
+    update_entries(F, squared, divergence, relaxation, threads, make_step);
   }
 }
 

@@ -23,6 +23,7 @@ template <class T>
 struct Pulls {
   const T* up = nullptr;
   const T* down = nullptr;
+  bool same_down = false;  // whether `down` is one row, which holds for all rows
 
   bool present() const { return up != nullptr && down != nullptr; }
 };

@@ -46,8 +46,9 @@ def test_blocks_are_the_matrix(matrix, tmp_path, form, dtype, index, memory):
         stacked = sp.vstack([block for _, block in blocks], format="csr")
         np.testing.assert_array_equal(stacked.toarray(), X.toarray())
     for rows, block in blocks:
-        largest = block.nnz * (X.data.itemsize + X.indices.itemsize)
+        largest = block.nnz * (block.data.itemsize + block.indices.itemsize)
         assert rows.stop - rows.start == 1 or largest <= memory / 2
+        assert block.indices.dtype == np.int32
 
 
 @pytest.mark.parametrize("losses", [("frobenius",), *[(x, y) for x in LOSSES for y in LOSSES]])
@@ -224,6 +225,14 @@ def test_a_file_that_changes_during_a_fit_stops_it(matrix, tmp_path, loss, part,
 
     with pytest.raises(ValueError, match=message):
         sf.factorize(file, n_components=3, reconstruction=loss, callback=callback, init="random")
+
+
+@pytest.mark.parametrize("index", [2**32 + 5, -(2**31) - 1])
+def test_indices_beyond_int32_are_not_cut(matrix, tmp_path, index):
+    matrix.indices = matrix.indices.astype(np.int64)
+    matrix.indices[-1] = index
+    with pytest.raises(ValueError, match=f"holds the index {index}; expected 0 to 2147483647"):
+        sf.open_csr(saved(matrix, tmp_path, "directory"), n_features=M)
 
 
 def test_a_file_written_during_a_fit_stops_it(matrix, tmp_path):

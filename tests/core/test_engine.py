@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from problems import LOSSES, data, dense_objective, filled
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver.problem import Problem
 
 PACKAGE = Path(sf.__file__).parent
 X = np.random.default_rng(0).random((12, 8))
@@ -44,6 +45,26 @@ def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
     rows = np.linspace(0, 2, 2000)
     without, most = peak(X, None, loss), peak(X, sf.weights.outer(rows, columns), loss)
     assert most < without + 0.4 * X.nbytes
+
+
+@pytest.mark.parametrize(
+    ("weights", "rows"),
+    [(None, (1, 1)), (sf.weights.outer(None, np.arange(8)), (1, 8)), (np.ones((12, 8)), (12, 8))],
+)
+def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
+    """N of the divergence, for S and for A, where all of its rows are the same."""
+    seen = {}
+    statistics = Problem.statistics
+
+    def watched(self, name, curvature):
+        result = statistics(self, name, curvature)
+        seen[name] = [len(N) for _, N in result.sums.values()]
+        return result
+
+    monkeypatch.setattr(Problem, "statistics", watched)
+    options = {"reconstruction": "kullback-leibler", "init": "random", "random_state": 0}
+    sf.factorize(X, n_components=3, X_weights=weights, max_iter=2, **options)
+    assert seen == {"S": [rows[0]], "A": [rows[1]]}
 
 
 @pytest.mark.parametrize("share", [0.1, 0.8])

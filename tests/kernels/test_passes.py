@@ -64,6 +64,31 @@ def test_scattered_passes_are_those_of_the_transpose(
                 a.close(out, expected)
 
 
+@pytest.mark.parametrize("exponent", [-1, 0])
+def test_long_matrices_are_scattered_in_stretches(kernels, exponent):
+    """A million rows and entries are a stretch; here most rows are empty, and one is long."""
+    rng = np.random.default_rng(0)
+    p, q = 1_200_000, 3000
+    counts = np.zeros(p, dtype=np.int64)
+    counts[::500] = 3
+    counts[-7] = q
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    starts = rng.integers(0, q - 2, size=p)
+    indices = np.concatenate([np.arange(starts[i], starts[i] + 3) for i in range(0, p, 500)])
+    indices = np.insert(indices, indptr[p - 7], np.arange(q)).astype(np.int32)
+    values = rng.random(len(indices))
+    F, G = rng.random((q, 8)), np.tile(rng.random((1000, 8)), (p // 1000, 1))
+    rows = np.repeat(np.arange(p), counts)
+    c = values if exponent == 0 else values / np.sum(G[rows] * F[indices], axis=1)
+    expected = np.zeros((q, 8))
+    np.add.at(expected, indices, c[:, None] * G[rows])
+    for n_threads in (1, 2):
+        out, bounds = np.zeros((q, 8)), np.array([0, 1000, q])
+        csr = indptr, indices, values
+        kernels.scatter_pass(exponent, *csr, F, G, bounds, out, 1.0, n_threads)
+        np.testing.assert_allclose(out, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, rank, dtype):
@@ -195,6 +220,24 @@ def test_update(kernels, reference, problem, rule, relaxation, dtype, present):
     assert np.isfinite(ours).all()
     assert (ours[F == 0] == 0).all()
     np.testing.assert_array_equal(ours[:5], F[:5])
+
+
+@pytest.mark.parametrize("rule", ["mu", "mm"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("present", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("rows", [1, 40, 600])
+def test_one_row_may_pull_all_rows_down(kernels, reference, problem, rule, dtype, present, rows):
+    a = problem(kernels, rows, 4, 13, dtype, np.int32)
+    pulls = [a.rng.random(a.F.shape).astype(dtype) for _ in range(4)]
+    pulls = [p if there else None for p, there in zip(pulls, np.repeat(present, 2), strict=True)]
+    one_row = [p if p is None or k % 2 == 0 else p[:1] for k, p in enumerate(pulls)]
+    repeated = [p if p is None or len(p) == rows else np.repeat(p, rows, axis=0) for p in one_row]
+    ours, same, theirs = a.F.copy(), a.F.copy(), a.F.copy()
+    kernels.update(ours, *one_row, rule, 0.9, 2)
+    kernels.update(same, *repeated, rule, 0.9, 1)
+    reference.update(theirs, *one_row, rule, 0.9, 1)
+    np.testing.assert_array_equal(ours, same)
+    a.close(ours, theirs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -377,9 +377,9 @@ def update(
     """Multiply F by t, in place.
 
     (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
-    pair may be None.  ``"mu"``: t = (2 P2 + P1) / (2 N2 + N1), the papers' rule.  ``"mm"``: t is
-    the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0, the minimiser of the separable
-    majoriser; with one kind of loss both are the same.
+    pair may be None, and N may be one row that holds for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 +
+    N1), the papers' rule.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0,
+    the minimiser of the separable majoriser; with one kind of loss both are the same.
 
     With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
     1 and t^2 below, where the majoriser is still at most what it was at 1.
@@ -391,7 +391,7 @@ def update(
     zeros = np.zeros(F.shape)
     p2, n2 = (zeros, zeros) if P2 is None or N2 is None else (P2.astype(float), N2.astype(float))
     p1, n1 = (zeros, zeros) if P1 is None or N1 is None else (P1.astype(float), N1.astype(float))
-    n2, n1 = np.maximum(n2, 0), np.maximum(n1, 0)
+    n2, n1 = (np.maximum(np.broadcast_to(n, F.shape), 0) for n in (n2, n1))
     up, down = 2 * p2 + p1, 2 * n2 + n1
     mixed = P2 is not None and P1 is not None
     floor = tiny(dtype)

@@ -20,6 +20,8 @@ from .csr import SORTED, column_ranges
 from .sound import inspected_csr
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
+_READ_AT_ONCE = 1 << 16  # entries that are converted
+_INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -44,10 +46,14 @@ class StoredArray:
     length: int
     state: State
 
-    def read(self, first: int, last: int) -> Array:
+    def read(self, first: int, last: int, dtype: Any = None) -> Array:
+        """Return the values from `first` to `last`, of another dtype if one is given."""
         with self.path.open("rb") as file:
             file.seek(self.offset + first * self.dtype.itemsize)
-            values = np.fromfile(file, self.dtype, count=last - first)
+            if dtype is None or self.dtype == dtype:
+                values = np.fromfile(file, self.dtype, count=last - first)
+            else:
+                values = self._converted(file, last - first, np.dtype(dtype))
             if _state(file) != self.state:
                 raise ValueError(
                     f"{self.path} has changed since it was opened. Open it again with open_csr, "
@@ -55,6 +61,25 @@ class StoredArray:
                 )
         if len(values) != last - first:
             raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
+        return values
+
+    def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
+        """Read in pieces that stay in a cache: what is stored takes no memory beside the result."""
+        values = np.empty(count, dtype=dtype)
+        for begin in range(0, count, _READ_AT_ONCE):
+            wanted = min(_READ_AT_ONCE, count - begin)
+            piece = np.fromfile(file, self.dtype, count=wanted)
+            if len(piece) and dtype.kind == "i":
+                low, high = int(piece.min()), int(piece.max())
+                limits = np.iinfo(dtype)
+                if low < limits.min or high > limits.max:
+                    raise ValueError(
+                        f"{self.path} holds the index {low if low < limits.min else high}; "
+                        f"expected 0 to {limits.max}. Save it again."
+                    )
+            values[begin : begin + len(piece)] = piece
+            if len(piece) < wanted:
+                return values[: begin + len(piece)]
         return values
 
 
@@ -83,9 +108,7 @@ class CsrFile:
         self._indptr = indptr
         self._indices = indices
         self._data = data
-        per_entry = indices.dtype.itemsize + data.dtype.itemsize
-        if data.dtype != self.dtype:
-            per_entry += self.dtype.itemsize
+        per_entry = _INDEX.itemsize + self.dtype.itemsize
         # Two blocks at a time: one is worked on while the next is read.
         self._slices = _equal_blocks(indptr, max(1, memory // (2 * per_entry)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
@@ -94,10 +117,12 @@ class CsrFile:
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, given by start and stop, and check them: others may write to the file."""
         first, last = int(self._indptr[rows.start]), int(self._indptr[rows.stop])
-        indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(self._indices.dtype)
-        data = self._data.read(first, last).astype(self.dtype, copy=False)
+        index = _INDEX if last - first <= np.iinfo(_INDEX).max else np.dtype(np.int64)
+        indptr = (self._indptr[rows.start : rows.stop + 1] - first).astype(index)
+        data = self._data.read(first, last, self.dtype)
+        indices = self._indices.read(first, last, index)
         shape = (rows.stop - rows.start, self.shape[1])
-        block = sp.csr_array((data, self._indices.read(first, last), indptr), shape, copy=False)
+        block = sp.csr_array((data, indices, indptr), shape, copy=False)
         try:
             block, state = inspected_csr(block, "X")
             check_entries(block, "X")

@@ -42,7 +42,7 @@ class Loss:
     quadratic : bool
         Whether the majoriser may be replaced by the loss itself, with Gram matrices.
     model_free : bool
-        Whether N does not depend on the model.
+        Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
     start : str
         The start that ``init="auto"`` stands for.
     """
@@ -154,6 +154,7 @@ _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -> None:
     """Multiply F, in place, by the minimiser of the majoriser; overwrites the sums.
 
+    N may be one row where all of its rows are the same.
     The kernel has it in closed form for losses with the majorisers of the squares and of the
     divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
     least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
@@ -170,6 +171,8 @@ def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -
 
 
 def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
+    if len(to[1]) < len(pair[1]):  # N may be one row for all
+        to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
     for total, part in zip(to, pair, strict=True):
         total += total.dtype.type(scale) * part
     return to
@@ -177,7 +180,7 @@ def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.
 
 def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
-    P, N = (np.zeros_like(total) for total in next(iter(pairs.values())))
+    P, N = (np.zeros_like(next(iter(pairs.values()))[0]) for _ in range(2))
     for (_, _, slope), pair in pairs.items():
         _added((P, N), pair, slope)
     exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))

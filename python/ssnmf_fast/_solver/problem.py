@@ -127,7 +127,8 @@ class Problem:
     def statistics(self, name: str, curvature: bool) -> Statistics:
         """Return what the data say of a factor; valid until the next call.
 
-        (P, N) summed by loss; or, of quadratic terms, P and the parts of the curvature.
+        (P, N) summed by loss, N as one row if all rows are the same; or, of quadratic terms, P and
+        the parts of the curvature.
         """
         F = self.factors[name]
         sums: dict[Loss, tuple[Array, Array]] = {}
@@ -136,7 +137,9 @@ class Problem:
             loss = side.term.loss
             further = loss in sums
             if not further:
-                sums[loss] = self._workspace(loss, len(F))
+                P, N = self._workspace(loss, len(F))
+                equal = all(other.equal_N for other in self.sides(name) if other.term.loss == loss)
+                sums[loss] = P, N[:1] if equal else N
             P, N = sums[loss]
             G = self._mapped.of(side.far, side.there)
             up = Target(P, side.coefficient, further)

@@ -60,6 +60,11 @@ class Side(NamedTuple):
         """Whether coordinate descent may use it."""
         return self.term.loss.quadratic and self.here is None and self.there is None
 
+    @property
+    def equal_N(self) -> bool:
+        """Whether all rows of N are the same."""
+        return self.here is None and self.term.loss.model_free and self.term.form.equal_rows
+
 
 def value(
     relations: Sequence[Relation],
@@ -83,7 +88,8 @@ def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> fl
 class Statistics:
     """What rows of the data say of a factor: (P, N) by loss, or P and the parts of the curvature.
 
-    Statistics of more rows are the sums of theirs.
+    N is one row where all of its rows are the same.  Statistics of more rows of the data are the
+    sums of theirs.
     """
 
     sums: dict[Loss, tuple[Array, Array]]
