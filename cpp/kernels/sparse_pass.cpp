@@ -182,6 +182,11 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
   }
 }
 
+template <class T>
+const T* row_or_null(const Rows<const T>& F, Size row) {
+  return F.data == nullptr ? nullptr : F.row(row);
+}
+
 // Row i of the result.
 template <class Op, class T, class Gather>
 using RowPass = void (*)(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather, Size row,
@@ -201,6 +206,48 @@ RowPass<Op, T, Gather> choose_row_pass(Size rank) {
   return chosen;
 }
 
+// Rows of more entries are cut into pieces, which several threads may work on.
+constexpr Size kLongestRow = 16 * kEntriesPerBlock;
+
+template <class T>
+std::vector<Size> longest_rows(const Csr<T>& Z) {
+  std::vector<Size> rows;
+  if (Z.entries() > kLongestRow) {
+    for (Size row = 0; row < Z.rows; ++row) {
+      if (Z.indptr[row + 1] - Z.indptr[row] > kLongestRow) {
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+// One row of the result: its pieces are rows of a matrix of their own, summed in their order.
+template <class Op, class T, class Gather>
+void row_in_pieces(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& Z, const T* f,
+                   const Gather& gather, Size row, const Target<T>& to, int team) {
+  const Size rank = gather.rank();
+  const Size first = Z.indptr[row];
+  const EvenBlocks pieces(Z.indptr[row + 1] - first, kEntriesPerBlock);
+  std::vector<Size> bounds{first};
+  for (Size piece = 0; piece < pieces.count(); ++piece) {
+    bounds.push_back(first + pieces[piece].end);
+  }
+  Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> sums(pieces.count(), rank);
+  const Csr<T> cut{bounds.data(), Z.indices, Z.values, pieces.count()};
+  const Target<T> parts{{sums.data(), pieces.count(), rank}, T(1), false};
+  const auto workspace = [rank] { return RowWorkspace<T>(rank); };
+  parallel_for(pieces.count(), team, workspace, [&](RowWorkspace<T>& work, Size piece) {
+    row_pass(op, cut, f, gather, piece, parts, work);
+  });
+  RowWorkspace<T> whole(rank);
+  whole.begin_long_row();
+  for (Size piece = 0; piece < pieces.count(); ++piece) {
+    whole.add_part(parts.out.row(piece));
+  }
+  whole.store(to, row);
+}
+
 template <class T, class Gather>
 void gathered_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                    const Gather& gather, const Target<T>& to, int threads) {
@@ -213,9 +260,14 @@ void gathered_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
     parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
       const Range range = blocks[block];
       for (Size row = range.begin; row < range.end; ++row) {
-        row_pass(op, Z, F.data == nullptr ? nullptr : F.row(row), gather, row, to, work);
+        if (Z.indptr[row + 1] - Z.indptr[row] <= kLongestRow) {
+          row_pass(op, Z, row_or_null(F, row), gather, row, to, work);
+        }
       }
     });
+    for (const Size row : longest_rows(Z)) {
+      row_in_pieces(op, row_pass, Z, row_or_null(F, row), gather, row, to, team);
+    }
   });
 }
 
@@ -274,7 +326,7 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
       order.wait(range, panel);
       for (Size row = bounds.data[range]; row < bounds.data[range + 1]; ++row) {
         if (panel == 0 || part.indptr[row] < part.indptr[row + 1]) {
-          row_pass(op, part, F.data == nullptr ? nullptr : F.row(row), gather, row, target, work);
+          row_pass(op, part, row_or_null(F, row), gather, row, target, work);
         }
       }
       order.finish(range, panel);
