@@ -15,8 +15,8 @@
 namespace ssnmf {
 namespace {
 
-constexpr Size kBlocksPerStretch =
-    256;  // a million coefficients: the caches are seldom filled anew
+// Of a million coefficients, so that the caches are seldom filled anew.
+constexpr Size kBlocksPerStretch = 256;
 
 // out[e] = coefficient of entry first + e, of a row with the vector g.  R is 0 where the compiler
 // does not know the rank.

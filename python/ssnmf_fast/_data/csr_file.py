@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,69 +16,10 @@ from .._common.arrays import Array
 from .checks import check_entries, check_integer, check_matrix
 from .csr import SORTED, column_ranges
 from .sound import inspected_csr
+from .stored_array import StoredArray, stored_array
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
-_READ_AT_ONCE = 1 << 16  # entries that are converted
 _INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
-State = tuple[int, int]  # size of a file, and when it was last written to
-
-
-def _state(file: BinaryIO) -> State:
-    status = os.fstat(file.fileno())
-    return status.st_size, status.st_mtime_ns
-
-
-@dataclass(frozen=True)
-class StoredArray:
-    """A one-dimensional array inside of a file, from `offset` on."""
-
-    path: Path
-    offset: int
-    dtype: np.dtype[Any]
-    length: int
-    state: State
-
-    def read(self, first: int, last: int, dtype: Any = None) -> Array:
-        """Return the values from `first` to `last`, of another dtype if one is given."""
-        with self.path.open("rb") as file:
-            file.seek(self.offset + first * self.dtype.itemsize)
-            if dtype is None or self.dtype == dtype:
-                values = np.fromfile(file, self.dtype, count=last - first)
-            else:
-                values = self._converted(file, last - first, np.dtype(dtype))
-            if _state(file) != self.state:
-                raise ValueError(
-                    f"{self.path} has changed since it was opened. Open it again with open_csr, "
-                    "and write to it only when no fit reads it."
-                )
-        if len(values) != last - first:
-            raise ValueError(f"{self.path} ends before entry {last} of its array; save it again.")
-        return values
-
-    def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
-        """Read in pieces that stay in a cache: what is stored takes no memory beside the result."""
-        values = np.empty(count, dtype=dtype)
-        for begin in range(0, count, _READ_AT_ONCE):
-            wanted = min(_READ_AT_ONCE, count - begin)
-            piece = np.fromfile(file, self.dtype, count=wanted)
-            if len(piece) and dtype.kind == "i":
-                low, high = int(piece.min()), int(piece.max())
-                limits = np.iinfo(dtype)
-                if low < limits.min or high > limits.max:
-                    raise ValueError(
-                        f"{self.path} holds the index {low if low < limits.min else high}; "
-                        f"expected 0 to {limits.max}. Save it again."
-                    )
-            values[begin : begin + len(piece)] = piece
-            if len(piece) < wanted:
-                return values[: begin + len(piece)]
-        return values
 
 
 class CsrFile:
@@ -274,7 +213,7 @@ def _directory(path: Path) -> dict[str, StoredArray]:
     for name in ("indptr", "indices", "data", "shape"):
         file = path / f"{name}.npy"
         if file.exists():
-            arrays[name] = _stored(file, 0)
+            arrays[name] = stored_array(file, 0)
         elif name != "shape":
             raise FileNotFoundError(f"{file} does not exist; a CSR matrix needs it.")
     return arrays
@@ -298,18 +237,5 @@ def _archive(path: Path) -> dict[str, StoredArray]:
                 )
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             lengths = struct.unpack("<HH", file.read(4))  # of the name and of the extra field
-            arrays[name] = _stored(path, member.header_offset + _LOCAL_HEADER + sum(lengths))
+            arrays[name] = stored_array(path, member.header_offset + _LOCAL_HEADER + sum(lengths))
     return arrays
-
-
-def _stored(path: Path, offset: int) -> StoredArray:
-    """Read the header of an array in .npy format that begins at `offset`."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        try:
-            shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} holds no array in .npy format.") from error
-        if len(shape) != 1 or dtype.hasobject:
-            raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
-        return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
