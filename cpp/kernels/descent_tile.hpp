@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <vector>
 
 #include "../core/compiler.hpp"
@@ -23,6 +24,7 @@ class DescentTile {
 
   explicit DescentTile(const Grams<T>& grams)
       : grams_(grams),
+        occupied_(occupied(grams)),
         f_(static_cast<std::size_t>(grams.rank)),
         p_(static_cast<std::size_t>(grams.rank)),
         inverse_(static_cast<std::size_t>(grams.rank)),
@@ -39,7 +41,7 @@ class DescentTile {
       scale(rows);
     }
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      for (Size k = 0; k < grams_.rank; k += 2) {
+      for (Size k = 0; k < occupied_; k += 2) {
         step(k, allowed, rows);
       }
     }
@@ -48,6 +50,19 @@ class DescentTile {
 
  private:
   static constexpr int kSide = kRegisterLanes<T>;
+
+  // The columns before those that pad the rank, which no sweep moves, in pairs.
+  static Size occupied(const Grams<T>& grams) {
+    for (Size k = grams.rank; k > 0; --k) {
+      for (Size t = 0; t < grams.count; ++t) {
+        const T* row = grams.row(t, k - 1);
+        if (std::any_of(row, row + grams.rank, [](T value) { return value != T(0); })) {
+          return (k + 1) / 2 * 2;
+        }
+      }
+    }
+    return 0;
+  }
 
   // A column of the factor in each element; rows that are wanting are zeros.
   SSNMF_FLATTEN void load(const Rows<const T>& from, std::vector<Lanes>& to, Range rows) {
@@ -115,7 +130,7 @@ class DescentTile {
       const T* next = grams_.row(t, k + 1);
       Lanes sum = Lanes::Zero();
       Lanes next_sum = Lanes::Zero();
-      for (Size l = 0; l < grams_.rank; ++l) {
+      for (Size l = 0; l < occupied_; ++l) {
         const Lanes& f = f_[static_cast<std::size_t>(l)];
         sum += row[l] * f;
         next_sum += next[l] * f;
@@ -142,6 +157,7 @@ class DescentTile {
   }
 
   Grams<T> grams_;
+  Size occupied_;
   std::vector<Lanes> f_;
   std::vector<Lanes> p_;
   std::vector<Lanes> inverse_;

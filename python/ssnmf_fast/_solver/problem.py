@@ -23,7 +23,8 @@ Ahead = Callable[[slice], Array]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
-_SWEEPS = 2  # of coordinate descent for every product with the data
+_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 64  # of coordinate descent for every product with the data
+_SHARE_OF_SWEEPS = 0.5  # of the arithmetic of a product with dense data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
@@ -116,6 +117,19 @@ class Problem:
             return self._all_quadratic
         return rule == "hals" and all(side.quadratic for side in self.sides(name))
 
+    def _sweeps(self, name: str) -> int:
+        """Return the number of sweeps over a factor for every product with the data.
+
+        A row takes R times its length for the product and R^2 for a sweep: beside a product with
+        dense data there is room for many, so that fewer products do (Gillis and Glineur 2012).
+        With labels factors nearer to the minimum in turn might predict worse, as with momentum.
+        """
+        if not self.extrapolates():
+            return _FEWEST_SWEEPS
+        length = sum(side.term.entries.row_length for side in self.sides(name))
+        affordable = int(_SHARE_OF_SWEEPS * length / self.factors[name].shape[1])
+        return min(max(_FEWEST_SWEEPS, affordable), _MOST_SWEEPS)
+
     def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
         if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
             longest = max(self.factors.values(), key=len)
@@ -168,7 +182,7 @@ class Problem:
         self._kept = statistics.P if self._keeps_P and name == self.hub else None
         if statistics.parts:
             P, parts = statistics.P, statistics.parts
-            descend(F, P, parts, self.support.get(name), _SWEEPS, self.threads)
+            descend(F, P, parts, self.support.get(name), self._sweeps(name), self.threads)
         else:
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads)
