@@ -193,7 +193,7 @@ class DenseEntries(Entries):
 
     @property
     def row_length(self) -> int:  # type: ignore[override]
-        return self.array.shape[1]
+        return int(self.array.shape[1])
 
     def transposed(self) -> DenseEntries:
         return replace(self, array=self.array.T)

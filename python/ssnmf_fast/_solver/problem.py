@@ -23,8 +23,9 @@ Ahead = Callable[[slice], Array]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
-_FEWEST_SWEEPS, _MOST_SWEEPS = 2, 64  # of coordinate descent for every product with the data
-_SHARE_OF_SWEEPS = 0.5  # of the arithmetic of a product with dense data
+_SWEEPS = 2  # of coordinate descent for every product with the data
+_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_SHARE_OF_STEPS = 0.5  # of the arithmetic of a product with dense data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
@@ -40,11 +41,13 @@ class Problem:
         relations: Sequence[Relation],
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
+        most_face_steps: int = _MOST_FACE_STEPS,
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.support = support or {}
         self.threads = relations[0].term.threads
+        self._most_face_steps = most_face_steps
         self.hub, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
         self._mapped = MappedFactors(factors)
@@ -117,18 +120,18 @@ class Problem:
             return self._all_quadratic
         return rule == "hals" and all(side.quadratic for side in self.sides(name))
 
-    def _sweeps(self, name: str) -> int:
-        """Return the number of sweeps over a factor for every product with the data.
+    def _face_steps(self, name: str) -> int:
+        """Return how many conjugate gradient steps go with the sweeps over a factor.
 
-        A row takes R times its length for the product and R^2 for a sweep: beside a product with
-        dense data there is room for many, so that fewer products do (Gillis and Glineur 2012).
-        With labels factors nearer to the minimum in turn might predict worse, as with momentum.
+        A row takes R multiplications for an entry of dense data, and R^2 for such a step.  Where
+        products take far more, steps that bring the rows to their minimum save many of them.  With
+        labels factors nearer to their minimum in turn might predict worse, as with momentum.
         """
         if not self.extrapolates():
-            return _FEWEST_SWEEPS
+            return 0
         length = sum(side.term.entries.row_length for side in self.sides(name))
-        affordable = int(_SHARE_OF_SWEEPS * length / self.factors[name].shape[1])
-        return min(max(_FEWEST_SWEEPS, affordable), _MOST_SWEEPS)
+        affordable = int(_SHARE_OF_STEPS * length / self.factors[name].shape[1])
+        return min(affordable, self._most_face_steps)
 
     def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
         if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
@@ -182,7 +185,8 @@ class Problem:
         self._kept = statistics.P if self._keeps_P and name == self.hub else None
         if statistics.parts:
             P, parts = statistics.P, statistics.parts
-            descend(F, P, parts, self.support.get(name), self._sweeps(name), self.threads)
+            support, steps = self.support.get(name), self._face_steps(name)
+            descend(F, P, parts, support, _SWEEPS, steps, self.threads)
         else:
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads)
