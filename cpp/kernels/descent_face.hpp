@@ -63,7 +63,9 @@ class DescentFace {
         gradient_[k] += limit * product_[k];
         now += gradient_[k] * gradient_[k] * inverse_[k];
       }
-      const Lanes turn = (limit < minimiser || !(before > T(0))).select(T(0), now / before);
+      const Lanes ratio = now / before;
+      const Lanes turn =
+          (limit < minimiser || !(ratio < std::numeric_limits<T>::max())).select(T(0), ratio);
       for (std::size_t k = 0; k < gradient_.size(); ++k) {
         direction_[k] = moving.select(turn * direction_[k] - gradient_[k] * inverse_[k], T(0));
       }

@@ -25,7 +25,7 @@ _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
-_SHARE_OF_STEPS = 0.5  # of the arithmetic of a product with dense data
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with dense data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
