@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../core/compiler.hpp"
+#include "../core/numbers.hpp"
 #include "rank.hpp"
 
 namespace ssnmf {
@@ -30,7 +31,11 @@ class DescentFace {
   using Columns = TileColumns<T>;
 
   explicit DescentFace(std::size_t columns)
-      : gradient_(columns), direction_(columns), product_(columns), inverse_(columns) {}
+      : gradient_(columns),
+        direction_(columns),
+        product_(columns),
+        inverse_(columns),
+        rate_(columns) {}
 
   // Lowers f K f^T - 2 p f^T in the positive entries of f; `multiply(x, out)` gives x K,
   // `curvature` its diagonal, `inverse` the inverse of that or 0.  A step ends where an entry
@@ -52,10 +57,10 @@ class DescentFace {
     for (int step = 0; step < steps; ++step) {
       multiply(direction_, product_);
       const Lanes minimiser = length(curvature);
-      const auto moving = (minimiser > T(0)).eval();
-      if (!moving.any()) {
+      if (!(minimiser > T(0)).any()) {
         return;
       }
+      const Lanes moves = (minimiser > T(0)).select(Lanes::Ones(), T(0));
       const Lanes limit = to_the_border(minimiser, f);
       Lanes now = Lanes::Zero();
       for (std::size_t k = 0; k < gradient_.size(); ++k) {
@@ -67,7 +72,7 @@ class DescentFace {
       const Lanes turn =
           (limit < minimiser || !(ratio < std::numeric_limits<T>::max())).select(T(0), ratio);
       for (std::size_t k = 0; k < gradient_.size(); ++k) {
-        direction_[k] = moving.select(turn * direction_[k] - gradient_[k] * inverse_[k], T(0));
+        direction_[k] = moves * (turn * direction_[k] - gradient_[k] * inverse_[k]);
       }
       before = now;
     }
@@ -94,28 +99,36 @@ class DescentFace {
     for (std::size_t k = 0; k < gradient_.size(); ++k) {
       lowest = lowest.min(f[k] + minimiser * direction_[k]);
     }
-    const auto blocked = (lowest < T(0)).eval();
-    if (!blocked.any()) {
+    if (!(lowest < T(0)).any()) {
       return minimiser;
     }
-    Lanes limit = minimiser;
+    // Without choices by lane in the loops, which would be scalar: the share of an entry that a
+    // step of length 1 takes away, and the largest of a row.
+    Lanes largest = Lanes::Zero();
     for (std::size_t k = 0; k < gradient_.size(); ++k) {
-      limit = (blocked && direction_[k] < T(0)).select(limit.min(-f[k] / direction_[k]), limit);
+      rate_[k] = ((-direction_[k]).max(T(0)) / f[k].max(tiny<T>())).min(kFastest);
+      largest = largest.max(rate_[k]);
     }
+    const Lanes limit = minimiser.min(T(1) / largest);
+    const Lanes goes_on = (limit < minimiser).select(T(0), Lanes::Ones());
+    constexpr T above_rounding = 8 / std::numeric_limits<T>::epsilon();
+    const Lanes scale = above_rounding * minimiser;
     for (std::size_t k = 0; k < gradient_.size(); ++k) {
-      const auto ends =
-          (limit < minimiser && direction_[k] < T(0) && -f[k] / direction_[k] <= limit).eval();
-      f[k] = ends.select(T(0), f[k]);
-      direction_[k] = ends.select(T(0), direction_[k]);
-      inverse_[k] = ends.select(T(0), inverse_[k]);
+      const Lanes stays = ((largest - rate_[k]) * scale).min(T(1)).max(goes_on);
+      f[k] *= stays;
+      direction_[k] *= stays;
+      inverse_[k] *= stays;
     }
     return limit;
   }
+
+  static constexpr T kFastest = std::numeric_limits<T>::max() / 4;
 
   Columns gradient_;
   Columns direction_;
   Columns product_;
   Columns inverse_;
+  Columns rate_;
 };
 
 }  // namespace ssnmf
