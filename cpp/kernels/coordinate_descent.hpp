@@ -4,7 +4,8 @@
 //   K_i = sum_t a_ti K_t + sum_j w_ij g_j g_j^T.
 //
 // Every step is the exact minimiser in its entry, so that no sweep raises the objective.  Entries
-// without curvature stay as they are.
+// without curvature stay as they are.  Before the last sweep come `face_steps` steps of conjugate
+// gradients on the positive entries of each row (descent_face.hpp).
 #pragma once
 
 #include "../core/views.hpp"
@@ -24,10 +25,11 @@ struct Grams {
   T scale(Size t, Size i) const { return scales == nullptr ? T(1) : scales[t * rows + i]; }
 };
 
-// weights.indptr == nullptr: no row has weights of its own.  allowed: p x R values 0 or 1, or none.
+// weights.indptr == nullptr: no row has weights of its own; else face_steps must be 0.  allowed: p
+// x R values 0 or 1, or none.
 template <class T>
 void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Rows<const T>& G,
                         const Rows<const T>& P, const Rows<T>& F, const T* allowed, int sweeps,
-                        int threads);
+                        int face_steps, int threads);
 
 }  // namespace ssnmf

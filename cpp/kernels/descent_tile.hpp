@@ -2,44 +2,56 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <vector>
 
 #include "../core/compiler.hpp"
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
 #include "coordinate_descent.hpp"
-#include "rank.hpp"
+#include "descent_face.hpp"
 #include "square.hpp"
 
 namespace ssnmf {
 
-// Rows without weights of their own: a tile of rows at once, one in each lane.  Four registers of
-// lanes hide the latency of a chain in which every entry waits for the one before.
+// Rows without weights of their own: a tile of rows at once, one in each lane.
 template <class T>
 class DescentTile {
  public:
-  static constexpr int kLanes = 4 * kRegisterBytes / static_cast<int>(sizeof(T));
-  using Lanes = Eigen::Array<T, kLanes, 1>;
+  static constexpr int kLanes = kTileLanes<T>;
+  using Lanes = TileLanes<T>;
 
   explicit DescentTile(const Grams<T>& grams)
       : grams_(grams),
+        occupied_(occupied(grams)),
         f_(static_cast<std::size_t>(grams.rank)),
         p_(static_cast<std::size_t>(grams.rank)),
+        curvature_(static_cast<std::size_t>(grams.rank)),
         inverse_(static_cast<std::size_t>(grams.rank)),
-        scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()) {
+        scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()),
+        face_(static_cast<std::size_t>(occupied_)) {
     if (grams.scales == nullptr) {
       invert();
     }
   }
 
-  void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps) {
+  void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps,
+           int face_steps) {
     load(P, p_, rows);
     load({F.data, F.rows, F.columns}, f_, rows);
     if (grams_.scales != nullptr) {
       scale(rows);
     }
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      for (Size k = 0; k < grams_.rank; k += 2) {
+      if (sweep == sweeps - 1) {
+        const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
+          for (Size k = 0; k < occupied_; k += 2) {
+            products(x, k, to[static_cast<std::size_t>(k)], to[static_cast<std::size_t>(k + 1)]);
+          }
+        };
+        face_.run(multiply, p_, curvature_, inverse_, face_steps, f_);
+      }
+      for (Size k = 0; k < occupied_; k += 2) {
         step(k, allowed, rows);
       }
     }
@@ -49,8 +61,21 @@ class DescentTile {
  private:
   static constexpr int kSide = kRegisterLanes<T>;
 
+  // The columns before those that pad the rank, which no sweep moves, in pairs.
+  static Size occupied(const Grams<T>& grams) {
+    for (Size k = grams.rank; k > 0; --k) {
+      for (Size t = 0; t < grams.count; ++t) {
+        const T* row = grams.row(t, k - 1);
+        if (std::any_of(row, row + grams.rank, [](T value) { return value != T(0); })) {
+          return (k + 1) / 2 * 2;
+        }
+      }
+    }
+    return 0;
+  }
+
   // A column of the factor in each element; rows that are wanting are zeros.
-  SSNMF_FLATTEN void load(const Rows<const T>& from, std::vector<Lanes>& to, Range rows) {
+  SSNMF_FLATTEN void load(const Rows<const T>& from, TileColumns<T>& to, Range rows) {
     const Size count = rows.end - rows.begin;
     const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
     for (Size i = 0; turned > 0 && i < count; i += kSide) {
@@ -93,10 +118,11 @@ class DescentTile {
     invert();
   }
 
-  // 1 / K_kk, or 0 where there is no curvature.
+  // K_kk, and 1 / K_kk, or 0 where there is no curvature.
   void invert() {
     for (Size k = 0; k < grams_.rank; ++k) {
-      Lanes curvature = Lanes::Zero();
+      Lanes& curvature = curvature_[static_cast<std::size_t>(k)];
+      curvature.setZero();
       for (Size t = 0; t < grams_.count; ++t) {
         curvature += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k)[k];
       }
@@ -105,25 +131,35 @@ class DescentTile {
     }
   }
 
-  // Two entries of every row: more chains of sums that wait for nothing.
-  SSNMF_FLATTEN void step(Size k, const T* allowed, Range rows) {
-    Lanes first = -p_[static_cast<std::size_t>(k)];
-    Lanes second = -p_[static_cast<std::size_t>(k + 1)];
-    Lanes between = Lanes::Zero();
+  // Two columns of x K at once: more chains of sums that wait for nothing.
+  SSNMF_INLINE void products(const TileColumns<T>& x, Size k, Lanes& first, Lanes& second) const {
+    first.setZero();
+    second.setZero();
     for (Size t = 0; t < grams_.count; ++t) {
       const T* row = grams_.row(t, k);
       const T* next = grams_.row(t, k + 1);
       Lanes sum = Lanes::Zero();
       Lanes next_sum = Lanes::Zero();
-      for (Size l = 0; l < grams_.rank; ++l) {
-        const Lanes& f = f_[static_cast<std::size_t>(l)];
-        sum += row[l] * f;
-        next_sum += next[l] * f;
+      for (Size l = 0; l < occupied_; ++l) {
+        const Lanes& column = x[static_cast<std::size_t>(l)];
+        sum += row[l] * column;
+        next_sum += next[l] * column;
       }
       const Lanes& scale = scales_[static_cast<std::size_t>(t)];
       first += scale * sum;
       second += scale * next_sum;
-      between += scale * next[k];
+    }
+  }
+
+  SSNMF_FLATTEN void step(Size k, const T* allowed, Range rows) {
+    Lanes first;
+    Lanes second;
+    products(f_, k, first, second);
+    first -= p_[static_cast<std::size_t>(k)];
+    second -= p_[static_cast<std::size_t>(k + 1)];
+    Lanes between = Lanes::Zero();
+    for (Size t = 0; t < grams_.count; ++t) {
+      between += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k + 1)[k];
     }
     const Lanes before = f_[static_cast<std::size_t>(k)];
     move(k, first, allowed, rows);
@@ -142,10 +178,13 @@ class DescentTile {
   }
 
   Grams<T> grams_;
-  std::vector<Lanes> f_;
-  std::vector<Lanes> p_;
-  std::vector<Lanes> inverse_;
-  std::vector<Lanes> scales_;
+  Size occupied_;
+  TileColumns<T> f_;
+  TileColumns<T> p_;
+  TileColumns<T> curvature_;
+  TileColumns<T> inverse_;
+  TileColumns<T> scales_;
+  DescentFace<T> face_;
 };
 
 }  // namespace ssnmf

@@ -167,6 +167,20 @@ def test_sparse_equals_dense():
         np.testing.assert_allclose(a.A, b.A, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.parametrize("solver", ["auto", "hals"])
+def test_dense_data_take_few_products(solver):
+    """Each is used for more than the sweeps that sparse data afford."""
+    rng = np.random.default_rng(1)
+    X = rng.random((200, 6)) @ rng.random((6, 300)) + 0.1 * rng.random((200, 300))
+    losses = []
+    for stored in (X, sp.csr_array(X)):
+        fit = sf.factorize(
+            stored, n_components=6, solver=solver, random_state=0, max_iter=10, tol=0
+        )
+        losses.append(sf.objective(X, fit.S, fit.A))
+    assert losses[0] < losses[1] / 4
+
+
 @pytest.mark.compiled("plain NumPy has no threads")
 def test_threads_give_the_same_bits():
     rng = np.random.default_rng(0)

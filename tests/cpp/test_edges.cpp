@@ -106,8 +106,15 @@ void test_descent(Size p, Size q, Size rank) {
   };
   std::vector<T> moved = a.F;
   coordinate_descent<T>({K.data(), nullptr, 1, a.rank, p}, none, a.g(), pull,
-                        {moved.data(), p, a.rank}, nullptr, 2, 2);
+                        {moved.data(), p, a.rank}, nullptr, 2, 0, 2);
   check(squared(moved) < squared(a.F), "coordinate descent");
+  std::vector<T> once = a.F, further = a.F;
+  for (const int steps : {0, 8}) {
+    std::vector<T>& F = steps == 0 ? once : further;
+    coordinate_descent<T>({K.data(), nullptr, 1, a.rank, p}, none, a.g(), pull,
+                          {F.data(), p, a.rank}, nullptr, steps == 0 ? 1 : 2, steps, 2);
+  }
+  check(squared(further) <= 1.0001 * squared(once), "steps on faces");
   std::vector<T> scales(std::size_t(p), T(1)), scaled_pull = a.out, allowed(a.F.size(), T(1));
   for (Size i = 0; i < p; ++i) {
     scales[std::size_t(i)] = T(1 << i % 3);
@@ -119,7 +126,7 @@ void test_descent(Size p, Size q, Size rank) {
   const Rows<const T> pulls{scaled_pull.data(), p, a.rank};
   const auto descend = [&](const Csr<T>& weights) {
     std::vector<T> F = a.F;
-    coordinate_descent<T>(grams, weights, a.g(), pulls, {F.data(), p, a.rank}, allowed.data(), 2,
+    coordinate_descent<T>(grams, weights, a.g(), pulls, {F.data(), p, a.rank}, allowed.data(), 2, 0,
                           2);
     return F;
   };
@@ -136,7 +143,7 @@ void test_descent(Size p, Size q, Size rank) {
   }
   std::vector<T> listed = a.F;
   coordinate_descent<T>({K.data(), nullptr, 0, a.rank, p}, a.csr(), a.g(), pull,
-                        {listed.data(), p, a.rank}, nullptr, 2, 2);
+                        {listed.data(), p, a.rank}, nullptr, 2, 0, 2);
   for (const T entry : listed) {
     check(std::isfinite(entry) && entry >= T(0), "coordinate descent with weights");
   }
@@ -160,13 +167,13 @@ void test_descent(Size p, Size q, Size rank) {
   for (const int sweeps : {1, 2}) {
     std::vector<T> expected = a.F, ones = a.F, difference = a.F;
     coordinate_descent<T>({K.data(), nullptr, 1, a.rank, some}, none, a.g(), some_pull,
-                          {expected.data(), some, a.rank}, nullptr, sweeps, 2);
+                          {expected.data(), some, a.rank}, nullptr, sweeps, 0, 2);
     coordinate_descent<T>({K.data(), nullptr, 0, a.rank, some},
                           {indptr.data(), indices.data(), nullptr, some}, a.g(), some_pull,
-                          {ones.data(), some, a.rank}, nullptr, sweeps, 2);
+                          {ones.data(), some, a.rank}, nullptr, sweeps, 0, 2);
     coordinate_descent<T>({more.data(), nullptr, 1, a.rank, some},
                           {indptr.data(), indices.data(), halves.data(), some}, a.g(), some_pull,
-                          {difference.data(), some, a.rank}, nullptr, sweeps, 2);
+                          {difference.data(), some, a.rank}, nullptr, sweeps, 0, 2);
     check(std::abs(squared(ones) - squared(expected)) <= T(1e-3) * squared(expected),
           "all entries listed");
     check(std::abs(squared(difference) - squared(expected)) <= T(1e-3) * squared(expected),

@@ -101,6 +101,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 "F": _factor(),
                 "allowed": _factor(),
                 "sweeps": 1,
+                "face_steps": 0,
             },
         ),
         "residual_step": (

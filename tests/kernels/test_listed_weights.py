@@ -43,7 +43,7 @@ class Listed:
         csr = ends - ends[0], self.indices[entries], self.weights[entries]
         F = (self.F if F is None else F)[rows].copy()
         allowed = None if self.allowed is None else self.allowed[rows]
-        arguments = self.G, self.P[rows], F, allowed, sweeps, n_threads
+        arguments = self.G, self.P[rows], F, allowed, sweeps, 0, n_threads
         kernels.coordinate_descent(self.grams, None, *csr, *arguments)
         return F
 

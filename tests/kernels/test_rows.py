@@ -122,8 +122,8 @@ class Descent:
         self.allowed = (rng.random(self.F.shape) < 0.5).astype(dtype) if case == "allowed" else None
         self.arguments = (np.ascontiguousarray(gram), scales, *csr, G, P)
 
-    def run(self, kernels, F, sweeps, n_threads=2):
-        kernels.coordinate_descent(*self.arguments, F, self.allowed, sweeps, n_threads)
+    def run(self, kernels, F, sweeps, n_threads=2, face_steps=0):
+        kernels.coordinate_descent(*self.arguments, F, self.allowed, sweeps, face_steps, n_threads)
 
     def value(self, F):
         return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
@@ -159,6 +159,77 @@ def test_coordinate_descent_falls_to_the_minimum(kernels, case):
         root = np.sqrt(w)
         best += scipy.optimize.nnls(root[:, None] * problem.G, root * z)[1] ** 2
     assert problem.value(F) == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", ["plain", "rows", "two", "allowed"])
+@pytest.mark.parametrize("rank", [1, 5, 20, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_face_steps_equal_the_reference(kernels, reference, rank, dtype, case):
+    problem = Descent(kernels, rank, dtype, case)
+    F, expected, one_thread = (problem.F.copy() for _ in range(3))
+    problem.run(kernels, F, 2, face_steps=3)
+    problem.run(reference, expected, 2, face_steps=3)
+    tolerance = 5e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(F, expected, rtol=tolerance, atol=tolerance)
+    problem.run(kernels, one_thread, 2, n_threads=1, face_steps=3)
+    np.testing.assert_array_equal(F, one_thread)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_face_steps_find_the_minimum_where_sweeps_are_slow(kernels, dtype):
+    """Components that are much alike; and no call may raise the value."""
+    rng = np.random.default_rng(0)
+    problem = Descent(kernels, 12, dtype, "plain")
+    G = np.zeros((40, problem.G.shape[1]), dtype)
+    G[:, :12] = rng.random((40, 1)) + 0.05 * rng.random((40, 12))
+    Z = rng.random((37, 12)) @ G[:, :12].T + 0.01 * rng.random((37, 40))
+    problem.G, problem.Z, problem.W = G, Z, np.ones(Z.shape)
+    problem.arguments = ((G.T @ G)[None], *(4 * [None]), G, (Z @ G).astype(dtype))
+    best = sum(scipy.optimize.nnls(G.astype(float), z)[1] ** 2 for z in Z)
+    F, slow = problem.F.copy(), problem.F.copy()
+    values = [problem.value(F)]
+    for _ in range(12):
+        problem.run(kernels, F, 2, face_steps=16)
+        problem.run(kernels, slow, 18)
+        values.append(problem.value(F))
+    assert np.max(np.diff(values)) <= (1e-5 if dtype == np.float32 else 1e-12) * values[0]
+    assert values[-1] <= (1.05 if dtype == np.float32 else 1 + 1e-6) * best
+    assert problem.value(slow) > 1.1 * best
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_face_steps_of_components_that_repeat_each_other(kernels, dtype):
+    problem = Descent(kernels, 6, dtype, "plain")
+    problem.G[:, 1] = problem.G[:, 2] = problem.G[:, 0]
+    problem.G[:, 4] = 0
+    P = (problem.Z @ problem.G).astype(dtype)
+    problem.arguments = ((problem.G.T @ problem.G)[None], *(4 * [None]), problem.G, P)
+    F = problem.F.copy()
+    values = [problem.value(F)]
+    for _ in range(30):
+        problem.run(kernels, F, 2, face_steps=16)
+        values.append(problem.value(F))
+    assert np.max(np.diff(values)) <= (1e-6 if dtype == np.float32 else 1e-13) * values[0]
+    assert F.max() <= 10 * problem.F.max()
+    np.testing.assert_array_equal(F[:, 4], problem.F[:, 4])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_face_steps_of_a_row_do_not_depend_on_the_others(kernels, dtype):
+    problem = Descent(kernels, 20, dtype, "plain")
+    together = problem.F.copy()
+    problem.run(kernels, together, 2, face_steps=16)
+    grams, *rest, G, P = problem.arguments
+    for i in range(len(P)):
+        alone = problem.F[i : i + 1].copy()
+        kernels.coordinate_descent(grams, *rest, G, P[i : i + 1], alone, None, 2, 16, 1)
+        np.testing.assert_array_equal(alone[0], together[i])
+
+
+def test_face_steps_need_one_curvature_for_all_rows(kernels):
+    problem = Descent(kernels, 5, np.float64, "listed")
+    with pytest.raises(ValueError, match="face_steps must be 0"):
+        problem.run(kernels, problem.F, 2, face_steps=1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -72,13 +72,13 @@ def test_rows_and_factors(kernels, problem, dtype):
     P = a.dense @ a.G
 
     def descend(K, G, P, F):
-        kernels.coordinate_descent(K[None], None, None, None, None, G, P, F, None, 2, 2)
+        kernels.coordinate_descent(K[None], None, None, None, None, G, P, F, None, 2, 4, 2)
 
     def descend_by_entries(values, G, P, F):
         grams = np.empty((0, *gram.shape), dtype)
         csr = a.indptr, a.indices, values
         for sweeps in (1, 9):
-            kernels.coordinate_descent(grams, None, *csr, G, P, F, None, sweeps, 2)
+            kernels.coordinate_descent(grams, None, *csr, G, P, F, None, sweeps, 0, 2)
 
     def nnls(K, G, P, F):
         return kernels.nnls(K, None, None, None, None, G, P, F, 1e-5, 100, 2)

@@ -632,9 +632,13 @@ def coordinate_descent(
     F: Array,
     allowed: Array | None,
     sweeps: int,
+    face_steps: int,
     n_threads: int,
 ) -> None:
     """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
+
+    Before the last sweep come `face_steps` conjugate gradient steps on the positive entries of each
+    row, which must have no weights of its own then.
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
     ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and those
@@ -649,9 +653,45 @@ def coordinate_descent(
             least = np.maximum(least, _least_curvature(K, F.dtype))
             K += _weighted_gram(indptr, indices, weights, G, i)
         f = F[i].astype(float)
-        for _ in range(sweeps):
+        for sweep in range(sweeps):
+            if sweep == sweeps - 1:
+                f = _minimise_on_face(K, P[i].astype(float), f, face_steps, F.dtype)
             for k in np.flatnonzero(np.diag(K) > least):
                 f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
                 if allowed is not None:
                     f[k] *= allowed[i, k]
         F[i] = f
+
+
+def _minimise_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> Array:
+    """Lower f K f^T - 2 p f^T in the positive entries of f by conjugate gradients.
+
+    They are preconditioned by the diagonal.  A step ends where an entry becomes 0, and the next one
+    sets out anew without it.
+    """
+    diagonal = np.diag(K)
+    gradient = K @ f - p
+    inverse = np.zeros_like(f)
+    np.divide(1.0, diagonal, out=inverse, where=(f > 0) & (diagonal > tiny(dtype)))
+    direction = -gradient * inverse
+    before = float(gradient**2 @ inverse)
+    for _ in range(steps):
+        product = K @ direction
+        slope, bend = float(direction @ gradient), float(direction @ product)
+        rounding = 64 * np.finfo(dtype).eps * float(direction**2 @ diagonal)
+        if not (slope < 0 and bend > rounding):
+            break
+        minimiser = -slope / bend
+        falling = np.flatnonzero(direction < 0)
+        borders = -f[falling] / direction[falling]
+        length = min(minimiser, borders.min(initial=np.inf))
+        f = np.maximum(f + length * direction, 0)
+        gradient += length * product
+        if length < minimiser:
+            ended = falling[borders <= length]
+            f[ended] = inverse[ended] = 0
+        now = float(gradient**2 @ inverse)
+        turn = now / before if length == minimiser and before > 0 else 0.0
+        direction = turn * direction - gradient * inverse
+        before = now
+    return f

@@ -141,9 +141,8 @@ class Online:
         b, a, K = evidence.b, evidence.a, evidence.K
         alive = F > 0
         if a is None:
-            descend(
-                F, b, [Part(Quadratic(K), 1.0, problem.factors[far[0]])], None, _SWEEPS, threads
-            )
+            parts = [Part(Quadratic(K), 1.0, problem.factors[far[0]])]
+            descend(F, b, parts, None, _SWEEPS, 0, threads)
         else:
             N = _times(a, F, p)
             if K is not None:

@@ -34,11 +34,14 @@ def descend(
     parts: Sequence[Part],
     support: Array | None,
     sweeps: int,
+    face_steps: int,
     threads: int,
 ) -> None:
     """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
 
-    `support` has 0 where an entry of F must be 0, 1 elsewhere.
+    Before the last sweep come steps of conjugate gradients on the positive entries, where all rows
+    have the same curvature but for a factor.  `support` has 0 where an entry of F must be 0, 1
+    elsewhere.
     """
     grams, scales = _grams(F, parts)
     patterns = [
@@ -48,7 +51,7 @@ def descend(
     ]
     if not patterns:
         rest = None, None, None, parts[0].G, P, F, support
-        kernels.coordinate_descent(grams, scales, *rest, sweeps, threads)
+        kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
     for rows in row_slices(len(F)):
@@ -61,6 +64,7 @@ def descend(
             F[rows],
             None if support is None else support[rows],
             sweeps,
+            0,
             threads,
         )
 

@@ -24,6 +24,8 @@ Ahead = Callable[[slice], Array]
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _SWEEPS = 2  # of coordinate descent for every product with the data
+_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with dense data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
@@ -39,11 +41,13 @@ class Problem:
         relations: Sequence[Relation],
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
+        most_face_steps: int = _MOST_FACE_STEPS,
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.support = support or {}
         self.threads = relations[0].term.threads
+        self._most_face_steps = most_face_steps
         self.hub, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
         self._mapped = MappedFactors(factors)
@@ -116,6 +120,19 @@ class Problem:
             return self._all_quadratic
         return rule == "hals" and all(side.quadratic for side in self.sides(name))
 
+    def _face_steps(self, name: str) -> int:
+        """Return how many conjugate gradient steps go with the sweeps over a factor.
+
+        A row takes R multiplications for an entry of dense data, and R^2 for such a step.  Where
+        products take far more, steps that bring the rows to their minimum save many of them.  With
+        labels factors nearer to their minimum in turn might predict worse, as with momentum.
+        """
+        if not self.extrapolates():
+            return 0
+        length = sum(side.term.entries.row_length for side in self.sides(name))
+        affordable = int(_SHARE_OF_STEPS * length / self.factors[name].shape[1])
+        return min(affordable, self._most_face_steps)
+
     def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
         if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:
             longest = max(self.factors.values(), key=len)
@@ -171,7 +188,8 @@ class Problem:
         self._kept = statistics.P if self._keeps_P and name == self.hub else None
         if statistics.parts:
             P, parts = statistics.P, statistics.parts
-            descend(F, P, parts, self.support.get(name), _SWEEPS, self.threads)
+            support, steps = self.support.get(name), self._face_steps(name)
+            descend(F, P, parts, support, _SWEEPS, steps, self.threads)
         else:
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads)

@@ -128,7 +128,8 @@ def _least_squares(
         return S**2, A**2  # there is nothing to fit
     factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
-    problem = Problem(factors, [Relation(("S", "A"), data)], kept)
+    # Sparse and dense data have the same start.
+    problem = Problem(factors, [Relation(("S", "A"), data)], kept, most_face_steps=0)
     steps = steps_of(problem, "auto")
     for iteration in range(_LEAST_SQUARES_STEPS):
         steps.iterate(iteration + 1)
