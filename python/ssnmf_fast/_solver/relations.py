@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._common.arrays import Array
+from .._data.entries import SparseEntries
 from .descent import Part
 from .linear_map import LinearMap, MappedFactors
 from .losses import Loss
@@ -58,7 +59,17 @@ class Side(NamedTuple):
     @property
     def quadratic(self) -> bool:
         """Whether coordinate descent may use it."""
-        return self.term.loss.quadratic and self.here is None and self.there is None
+        return self.term.loss.quadratic and self._unmapped
+
+    @property
+    def by_entries(self) -> bool:
+        """Whether coordinate descent may use its loss itself, entry by entry."""
+        sparse = isinstance(self.term.entries, SparseEntries)
+        return sparse and self.term.loss.descends and self._unmapped
+
+    @property
+    def _unmapped(self) -> bool:
+        return self.here is None and self.there is None
 
 
 def value(
@@ -82,6 +93,8 @@ def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> fl
 @dataclass
 class Statistics:
     """What rows of the data say of a factor: (P, N) by loss, or P and the parts of the curvature.
+
+    Nothing for coordinate descent entry by entry, which reads the data itself.
 
     Statistics of more rows are the sums of theirs.
     """
