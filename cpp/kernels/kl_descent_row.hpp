@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "../core/compiler.hpp"
@@ -23,8 +24,11 @@ namespace ssnmf {
 //
 // Downwards (p < n): 1 / (1 + t u) is convex in u, so that on 0 <= u <= U = max_j u_j it is below
 // the chord: p(t) <= p - c / U + (c / U) / (1 + t U).  That bound is n at t = -g / (c + U g),
-// g = n - p: the damped Newton step of self-concordant functions.  There 1 + t U > 0: the model of
-// no entry vanishes.
+// g = n - p: the damped Newton step of self-concordant functions.  There 1 + t U > 0, and a step
+// that would leave less than a quarter is cut: the model of no entry vanishes.
+//
+// z is summed up step by step.  Its rounding error is that of the largest value it had, so that it
+// is computed anew before it may have fallen too far below.
 template <class T>
 class KlDescentRow {
   using Turned = TurnedRows<T>;
@@ -40,25 +44,18 @@ class KlDescentRow {
     const Size groups = turned_.groups();
     if (groups == 0) {
       for (Size k = 0; k < G.columns; ++k) {
-        f[k] = n[k] > tiny<T>() ? T(0) : f[k];
+        f[k] = moves(n, allowed, k) ? T(0) : f[k];
       }
       return 0.0;
     }
     end_if_interrupted(groups * kLanes * G.columns * (1 + sweeps));
     const Size fitting = kBytesAtOnce / (groups * kLanes * static_cast<Size>(sizeof(T)));
-    const Size width =
-        std::min(G.columns, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
-    for (Size first = 0; first < G.columns; first += width) {
-      turned_.turn(G, first, std::min(width, G.columns - first), nullptr, f, z_.data());
-    }
-    invert();
+    width_ = std::min(G.columns, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
+    find_model(G, f);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      for (Size first = 0; first < G.columns; first += width) {
-        const Size part = std::min(width, G.columns - first);
-        if (part < G.columns) {
-          turned_.turn(G, first, part, nullptr, nullptr, nullptr);
-        }
-        descend(part, n + first, allowed == nullptr ? nullptr : allowed + first, f + first);
+      for (Size first = 0; first < G.columns; first += width_) {
+        turn_again(G, first);
+        descend(G, first, n, allowed, f);
       }
     }
     return with_loss ? loss() : 0.0;
@@ -67,6 +64,7 @@ class KlDescentRow {
  private:
   static constexpr Size kBytesAtOnce = 1 << 20;  // about the second cache
   static constexpr Size kWidthStep = 16;         // components
+  static constexpr double kMostOfAStep = 0.75;   // of the way to where a model vanishes
 
   struct Sums {
     double pull = 0.0;
@@ -122,38 +120,62 @@ class KlDescentRow {
     return result;
   }
 
-  SSNMF_FLATTEN void invert() {
+  static bool moves(const T* n, const T* allowed, Size k) {
+    return n[k] > tiny<T>() && (allowed == nullptr || allowed[k] > T(0));
+  }
+
+  // z and 1 / z of the entries.
+  SSNMF_APART void find_model(const Rows<const T>& G, const T* f) {
+    for (Size first = 0; first < G.columns; first += width_) {
+      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, f, z_.data());
+    }
     for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes) {
       There(w_.data() + i) = inverse(Here(z_.data() + i));
     }
+    left_ = 1.0;
   }
 
-  // Components at zero are looked at kComponents at once: most stay there.
-  void descend(Size width, const T* n, const T* allowed, T* f) {
+  // Only some of the columns of a very long row are there at a time.
+  void turn_again(const Rows<const T>& G, Size first) {
+    if (width_ < G.columns) {
+      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, nullptr, nullptr);
+    }
+  }
+
+  // A sweep over the columns from `begin` on that are there.  Components at zero are looked at
+  // kComponents at once: most stay there.
+  void descend(const Rows<const T>& G, Size begin, const T* n, const T* allowed, T* f) {
+    static const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
+    const Size end = std::min(begin + width_, G.columns);
     Size moved = 0;
     T change = T(0);
-    for (Size first = 0; first < width; first += kComponents) {
-      const auto moves = [&](Size k) {
-        return n[k] > tiny<T>() && (allowed == nullptr || allowed[k] > T(0));
-      };
+    for (Size first = begin; first < end; first += kComponents) {
       bool any = false;
       for (Size k = first; k < first + kComponents; ++k) {
-        any = any || moves(k);
+        any = any || moves(n, allowed, k);
       }
       if (!any) {
         continue;
       }
-      const Components pulls = change == T(0) ? pulls_of(first) : pulls_after(moved, change, first);
+      const Size place = first - begin;
+      const Components pulls = change == T(0) ? pulls_of(place) : pulls_after(moved, change, place);
       change = T(0);
       for (int c = 0; c < kComponents; ++c) {
         const Size k = first + c;
-        if (!moves(k) || !(f[k] > T(0) || pulls(c) > static_cast<double>(n[k]))) {
+        if (!moves(n, allowed, k) || !(f[k] > T(0) || pulls(c) > static_cast<double>(n[k]))) {
           continue;
         }
         const T before = f[k];
-        f[k] = moved_to(before, n[k], change == T(0) ? look(k) : look_after(moved, change, k));
+        const Size here = place + c;
+        f[k] =
+            moved_to(before, n[k], change == T(0) ? look(here) : look_after(moved, change, here));
         change = f[k] - before;
-        moved = k;
+        moved = here;
+        if (left_ < least) {
+          find_model(G, f);
+          turn_again(G, begin);
+          change = T(0);
+        }
       }
     }
     if (change != T(0)) {
@@ -161,19 +183,23 @@ class KlDescentRow {
     }
   }
 
-  static T moved_to(T f, T down, const Sums& sums) {
+  T moved_to(T from, T down, const Sums& sums) {
+    const double f = static_cast<double>(from);
     const double n = static_cast<double>(down);
     const double p = sums.pull;
     const double c = sums.curvature;
-    double step = 0.0;
     if (p > n) {
-      step = (p - n) / c * (p / n);
-    } else if (f > T(0)) {
-      const double largest = static_cast<double>(sums.largest.maxCoeff());
-      step = (p - n) / (c + largest * (n - p));
+      const double result = f + (p - n) / c * (p / n);
+      const bool finite = result < static_cast<double>(std::numeric_limits<T>::max());
+      return finite ? static_cast<T>(result) : from;
     }
-    const double result = std::max(0.0, static_cast<double>(f) + step);
-    return result < static_cast<double>(std::numeric_limits<T>::max()) ? static_cast<T>(result) : f;
+    const double largest = static_cast<double>(sums.largest.maxCoeff());
+    if (!(largest > 0.0)) {
+      return T(0);
+    }
+    const double fall = std::min((n - p) / (c + largest * (n - p)), kMostOfAStep / largest);
+    left_ *= 1.0 - std::min(fall, f) * largest;
+    return static_cast<T>(std::max(0.0, f - fall));
   }
 
   SSNMF_FLATTEN Components pulls_of(Size first) const {
@@ -275,6 +301,8 @@ class KlDescentRow {
   }
 
   Turned turned_;
+  Size width_ = 0;
+  double left_ = 1.0;  // of every model since it was found, at least
   Eigen::Array<T, Eigen::Dynamic, 1> x_;
   Eigen::Array<T, Eigen::Dynamic, 1> z_;
   Eigen::Array<T, Eigen::Dynamic, 1> w_;

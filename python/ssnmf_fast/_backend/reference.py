@@ -643,7 +643,8 @@ def kl_descent(
     """For k = 1..R, `sweeps` times, a step of F_ik that raises the divergence of no row, in place.
 
     With u_j = g_jk / (F_i . g_j), p = sum_j x_ij u_j, c = sum_j x_ij u_j^2 and n = N_ik the step is
-    (p - n) / c * (p / n) upwards, and -(n - p) / (c + max_j u_j (n - p)) downwards, not below zero.
+    (p - n) / c * (p / n) upwards, and -(n - p) / (c + U (n - p)) with U = max_j u_j downwards, but
+    no more than 3/4 of 1 / U, and not below zero.
     N has one row for each row of F, or one row for all.  Entries where N vanishes or `allowed` (p x
     R values 0 or 1, or None) is 0 stay, and so do zeros whose p, before the four components from
     4 (k // 4) on, is at most n.  Returns the sum over the stored entries of x log(x/z) - x
@@ -677,8 +678,9 @@ def _kl_moved(f: float, n: float, p: float, c: float, largest: float) -> float:
     """Return where a step of :func:`kl_descent` takes an entry."""
     if p > n:
         return float(f + (p - n) / c * (p / n))
-    fall = c + largest * (n - p)
-    return float(max(0.0, f - (n - p) / fall)) if fall > 0 else 0.0
+    if largest <= 0:
+        return 0.0
+    return float(max(0.0, f - min((n - p) / (c + largest * (n - p)), 0.75 / largest)))
 
 
 def coordinate_descent(
