@@ -87,8 +87,10 @@ class TurnedRows {
     if (Scaled) {
       scale = pload<Packet>(scales + group * kLanes);
     }
-    T* out = columns_.data() + group * kBlock;
     const Size step = groups_ * kBlock;
+    const auto place_of = [&](Size k) {
+      return columns_.data() + group * kBlock + k / kComponents * step + k % kComponents * kLanes;
+    };
     Packet sums[kComponents];
     for (Packet& sum : sums) {
       sum = pzero(sum);
@@ -97,6 +99,7 @@ class TurnedRows {
     Size k = 0;
     for (; k < squares; k += kLanes) {
       const auto square = turned_square<T>([&](int lane) { return rows[lane] + k; });
+      T* out = place_of(k);
       for (int c = 0; c < kLanes; ++c) {
         const Packet column = Scaled ? pmul(scale, square.packet[c]) : square.packet[c];
         pstore(out + c / kComponents * step + c % kComponents * kLanes, column);
@@ -105,10 +108,9 @@ class TurnedRows {
           sum = pmadd(pset1<Packet>(f[first + k + c]), column, sum);
         }
       }
-      out += kLanes / kComponents * step;
     }
     for (; k < width; ++k) {  // eight columns are half a register of float
-      T* place = out + (k - squares) / kComponents * step + k % kComponents * kLanes;
+      T* place = place_of(k);
       for (int lane = 0; lane < kLanes; ++lane) {
         place[lane] = rows[lane][k];
       }
