@@ -53,6 +53,12 @@ def kl_rules() -> None:
     script.main(["--quick"])
 
 
+def kl_times() -> None:
+    import kl_times as script
+
+    script.main(["--quick"])
+
+
 def processes() -> None:
     """Ours and scikit-learn alone: the others need environments of their own."""
     import processes as script
@@ -138,6 +144,7 @@ def main() -> None:
         memory,
         convergence,
         kl_rules,
+        kl_times,
         processes,
         papers,
         family,

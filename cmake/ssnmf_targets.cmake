@@ -12,6 +12,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/cholesky.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/nnls.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_rows.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_descent.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp

@@ -129,7 +129,8 @@ void bind_update(py::handle F, py::handle P2, py::handle N2, py::handle P1, py::
   });
 }
 
-void bind_extrapolate(py::handle F, py::handle before, double step, Threads n_threads) {
+void bind_extrapolate(py::handle F, py::handle before, double step, bool positive,
+                      Threads n_threads) {
   visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
@@ -137,7 +138,7 @@ void bind_extrapolate(py::handle F, py::handle before, double step, Threads n_th
     require_same_shape(b, f, "before");
     require_apart({"F", F}, {{"before", before}});
     const KernelCall call;
-    extrapolate(f, b, step, n_threads);
+    extrapolate(f, b, step, positive, n_threads);
   });
 }
 
@@ -163,7 +164,8 @@ void register_factors(py::module_& module) {
              py::arg("rule"), py::arg("relaxation"), py::arg("n_threads"),
              "F <- F .* t, in place.");
   module.def("extrapolate", &bind_extrapolate, py::arg("F"), py::arg("before"), py::arg("step"),
-             py::arg("n_threads"), "F <- max(0, F + step (F - before)), before <- F.");
+             py::arg("positive"), py::arg("n_threads"),
+             "F <- max(0, F + step (F - before)), before <- F.");
 }
 
 }  // namespace ssnmf

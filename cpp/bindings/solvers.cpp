@@ -1,4 +1,5 @@
 #include "../kernels/coordinate_descent.hpp"
+#include "../kernels/kl_descent.hpp"
 #include "../kernels/kl_rows.hpp"
 #include "../kernels/nnls.hpp"
 #include "../kernels/rank.hpp"
@@ -45,26 +46,66 @@ Size bind_nnls(py::handle K, py::handle row_scale, py::handle indptr, py::handle
   });
 }
 
+// The arguments of a Kullback-Leibler problem by rows, checked.
+template <class T>
+struct KlArguments {
+  CsrArgument<T> X;
+  Rows<const T> G;
+  Rows<const T> N;
+  Rows<T> F;
+
+  KlArguments(py::handle indptr, py::handle indices, py::handle values, py::handle g, py::handle n,
+              py::handle f)
+      : X(indptr, indices, values),
+        G(const_rows<T>(g, "G")),
+        N(const_rows<T>(n, "N")),
+        F(writable_rows<T>(f, "F")) {
+    require_equal(F.rows, X->rows, "rows of F and of the sparse matrix");
+    require_equal(G.columns, F.columns, "columns of G and of F");
+    require_equal(N.columns, F.columns, "columns of N and of F");
+    if (N.rows != 1 && N.rows != F.rows) {
+      throw bad("N",
+                "has " + std::to_string(N.rows) + " rows; expected 1 or " + std::to_string(F.rows));
+    }
+    require_apart(
+        {"F", f},
+        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", g}, {"N", n}});
+  }
+};
+
 Size bind_kl_rows(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                   py::handle N, py::handle F, double tol, int max_sweeps, Threads n_threads) {
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> X(indptr, indices, values);
-    const auto g = const_rows<T>(G, "G");
-    const auto n = const_rows<T>(N, "N");
-    const auto f = writable_rows<T>(F, "F");
-    require_equal(f.rows, X->rows, "rows of F and of the sparse matrix");
-    require_equal(g.columns, f.columns, "columns of G and of F");
-    require_equal(n.columns, f.columns, "columns of N and of F");
-    if (n.rows != 1 && n.rows != f.rows) {
-      throw bad("N",
-                "has " + std::to_string(n.rows) + " rows; expected 1 or " + std::to_string(f.rows));
-    }
-    require_apart(
-        {"F", F},
-        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"N", N}});
+    const KlArguments<T> given(indptr, indices, values, G, N, F);
     const KernelCall call;
-    return kl_rows<T>(*X, g, n, f, tol, max_sweeps, n_threads);
+    return kl_rows<T>(*given.X, given.G, given.N, given.F, tol, max_sweeps, n_threads);
+  });
+}
+
+// Values 0 or 1 for the entries of F, or nothing for None.
+template <class T>
+const T* mask_of(py::handle allowed, const Rows<T>& F) {
+  if (allowed.is_none()) {
+    return nullptr;
+  }
+  const auto given = const_rows<T>(allowed, "allowed");
+  require_same_shape(given, F, "allowed");
+  return given.data;
+}
+
+double bind_kl_descent(py::handle indptr, py::handle indices, py::handle values, py::handle G,
+                       py::handle N, py::handle F, py::handle allowed, int sweeps, bool with_loss,
+                       Threads n_threads) {
+  return visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const KlArguments<T> given(indptr, indices, values, G, N, F);
+    require_equal(padded_rank(given.F.columns, sizeof(T)), given.F.columns,
+                  "padded rank and columns of F");
+    const T* mask = mask_of<T>(allowed, given.F);
+    require_apart({"F", F}, {{"allowed", allowed}});
+    const KernelCall call;
+    return kl_descent<T>(*given.X, given.G, given.N, given.F, mask, sweeps, with_loss, n_threads);
   });
 }
 
@@ -99,12 +140,7 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
     require_same_shape(p, f, "P");
     require_equal(g.columns, f.columns, "columns of G and of F");
     require_equal(padded_rank(f.columns, sizeof(T)), f.columns, "padded rank and columns of F");
-    const T* mask = nullptr;
-    if (!allowed.is_none()) {
-      const auto given = const_rows<T>(allowed, "allowed");
-      require_same_shape(given, f, "allowed");
-      mask = given.data;
-    }
+    const T* mask = mask_of<T>(allowed, f);
     require_apart({"F", F}, {{"grams", grams},
                              {"scales", scales},
                              {"indptr", indptr},
@@ -140,6 +176,12 @@ void register_solvers(py::module_& module) {
              py::arg("values").none(true), py::arg("G"), py::arg("N"), py::arg("F"), py::arg("tol"),
              py::arg("max_sweeps"), py::arg("n_threads"),
              "Kullback-Leibler regression by rows; returns rows unsolved.");
+  module.def("kl_descent", &bind_kl_descent, py::arg("indptr"), py::arg("indices"),
+             py::arg("values").none(true), py::arg("G"), py::arg("N"), py::arg("F"),
+             py::arg("allowed").none(true), py::arg("sweeps"), py::arg("with_loss"),
+             py::arg("n_threads"),
+             "Sweeps of Kullback-Leibler coordinate descent over the rows of F, in place; returns "
+             "the loss without the sum of the model.");
   module.def("coordinate_descent", &bind_coordinate_descent, py::arg("grams"),
              py::arg("scales").none(true), py::arg("indptr").none(true),
              py::arg("indices").none(true), py::arg("weights").none(true), py::arg("G"),

@@ -1,6 +1,5 @@
-// The rows of a factor that one row of a sparse matrix of weights names, scaled by the roots of the
-// weights and turned: a column for each component, so that the same component of all entries lies
-// side by side.
+// The rows of a factor that one row of a sparse matrix of weights names, turned (turned_rows.hpp)
+// and scaled by the roots of the weights.
 //
 // With h_j = |w_j|^(1/2) g_j and z_j = h_j . f, the quadratic sum_j w_j (g_j . f)^2 is the sum of
 // z_j^2 over the positive weights less that over the negative ones.  A column holds the positive
@@ -9,19 +8,13 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "../core/compiler.hpp"
 #include "../core/interrupt.hpp"
-#include "rank.hpp"
-#include "square.hpp"
+#include "turned_rows.hpp"
 
 namespace ssnmf {
 
-constexpr int kComponents = 4;  // columns that are stored, multiplied and moved together
-
-using Components = Eigen::Array<double, kComponents, 1>;
 using ComponentTile = Eigen::Array<double, kComponents, kComponents>;
 
 template <class T>
@@ -32,14 +25,7 @@ class GatheredColumns {
                             const T* f) {
     end_if_interrupted((last - first) * G.columns);
     list(weights, first, last);
-    columns_.resize(std::max(columns_.size(), groups_ * kLanes * G.columns));
-    for (Size group = 0; group < groups_; ++group) {
-      if (f == nullptr) {
-        turn<false>(group, G, f);
-      } else {
-        turn<true>(group, G, f);
-      }
-    }
+    turned_.turn(G, 0, G.columns, roots_.data(), f, z_.data());
   }
 
   // (sum_j w_j g_jk g_jl) for the components k of block `a` and l of block `b`.
@@ -64,18 +50,17 @@ class GatheredColumns {
   }
 
  private:
-  static constexpr int kLanes = kRegisterLanes<T>;
-  static constexpr int kAligned = kLanes == 1 ? 0 : kLanes * static_cast<int>(sizeof(T));
-  using Lanes = Eigen::Array<T, kLanes, 1>;
-  using Here = Eigen::Map<const Lanes, kAligned>;
-  using There = Eigen::Map<Lanes, kAligned>;
-  static constexpr Size kPrefetchedGroups = 2;
+  using Turned = TurnedRows<T>;
+  static constexpr int kLanes = Turned::kLanes;
+  using Lanes = typename Turned::Lanes;
+  using Here = typename Turned::Here;
+  using There = typename Turned::There;
 
   // The entries in their order: those with positive weights, fill, those with negative, fill.
   void list(const Csr<T>& weights, Size first, Size last) {
     const Size most = (last - first + 2 * kLanes) / kLanes * kLanes + kLanes;
+    turned_.make_room(most);
     if (z_.size() < most) {
-      rows_.resize(static_cast<std::size_t>(most));
       roots_.resize(most);
       z_.resize(most);
     }
@@ -83,12 +68,13 @@ class GatheredColumns {
     const Size count = append(weights, first, last, 0, T(1), signs);
     positive_ = count / kLanes;
     groups_ = signs ? append(weights, first, last, count, T(-1), signs) / kLanes : positive_;
+    turned_.set_groups(groups_);
     roots_.head(groups_ * kLanes) = roots_.head(groups_ * kLanes).sqrt();
   }
 
   // Lists the entries whose weights have a sign; `others` tells whether there are any of the other.
   Size append(const Csr<T>& weights, Size first, Size last, Size count, T sign, bool& others) {
-    Index* rows = rows_.data() + count;
+    Index* rows = turned_.rows() + count;
     T* roots = roots_.data() + count;
     using Values = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
     Size listed = last - first;
@@ -115,61 +101,6 @@ class GatheredColumns {
     return count + listed;
   }
 
-  const T* source(Size group, int lane, const Rows<const T>& G) const {
-    return G.row(static_cast<Size>(rows_[static_cast<std::size_t>(group * kLanes + lane)]));
-  }
-
-  // kComponents columns of a group lie together, then those of the next group.
-  const T* block(Size b, Size group) const {
-    return columns_.data() + (b * groups_ + group) * kComponents * kLanes;
-  }
-
-  template <bool WithZ>
-  SSNMF_INLINE void turn(Size group, const Rows<const T>& G, const T* f) {
-    const Size ahead = std::min(group + kPrefetchedGroups, groups_ - 1);
-    const T* rows[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) {
-      rows[lane] = source(group, lane, G);
-      const T* next = source(ahead, lane, G);
-      for (Size k = 0; k < G.columns; k += 64 / static_cast<Size>(sizeof(T))) {
-        prefetch(next + k);
-      }
-    }
-    const Lanes roots = Here(roots_.data() + group * kLanes);
-    T* const begin = columns_.data() + group * kComponents * kLanes;
-    const Size step = groups_ * kComponents * kLanes;
-    Lanes z[kComponents];
-    for (Lanes& part : z) {
-      part.setZero();
-    }
-    const Size squares = G.columns / kLanes * kLanes;
-    for (Size k = 0; k < squares; k += kLanes) {
-      const auto place = [&](int lane) {
-        return begin + (k + lane) / kComponents * step + (k + lane) % kComponents * kLanes;
-      };
-      turn_square<T>([&](int lane) { return rows[lane] + k; }, place);
-      for (int lane = 0; lane < kLanes; ++lane) {
-        T* out = place(lane);
-        There(out) *= roots;
-        if (WithZ) {
-          z[lane % kComponents] += f[k + lane] * Here(out);
-        }
-      }
-    }
-    for (Size k = squares; k < G.columns; ++k) {  // eight columns are half a register of float
-      T* out = begin + k / kComponents * step + k % kComponents * kLanes;
-      for (int lane = 0; lane < kLanes; ++lane) {
-        out[lane] = roots(lane) * rows[lane][k];
-      }
-      if (WithZ) {
-        z[0] += f[k] * Here(out);
-      }
-    }
-    if (WithZ) {
-      There(z_.data() + group * kLanes) = (z[0] + z[1]) + (z[2] + z[3]);
-    }
-  }
-
   template <bool Symmetric>
   SSNMF_FLATTEN ComponentTile products(Size a, Size b, Size first, Size last) const {
     ComponentTile result = ComponentTile::Zero();
@@ -182,8 +113,8 @@ class GatheredColumns {
         sum.setZero();
       }
     }
-    const T* x = block(a, first);
-    const T* y = block(b, first);
+    const T* x = turned_.block(a, first);
+    const T* y = turned_.block(b, first);
     for (Size group = first; group < last; ++group) {
       for (int i = 0; i < kComponents; ++i) {
         const Lanes left = Here(x + i * kLanes);
@@ -207,7 +138,7 @@ class GatheredColumns {
     for (Lanes& sum : sums) {
       sum.setZero();
     }
-    const T* x = block(b, first);
+    const T* x = turned_.block(b, first);
     for (Size group = first; group < last; ++group, x += kComponents * kLanes) {
       add(x, Here(z_.data() + group * kLanes), sums);
     }
@@ -221,8 +152,8 @@ class GatheredColumns {
     for (Lanes& sum : sums) {
       sum.setZero();
     }
-    const T* x = block(b, first);
-    const T* y = block(from, first);
+    const T* x = turned_.block(b, first);
+    const T* y = turned_.block(from, first);
     for (Size group = first; group < last; ++group) {
       Lanes z = Here(z_.data() + group * kLanes);
       z += (step(0) * Here(y) + step(1) * Here(y + kLanes)) +
@@ -249,9 +180,8 @@ class GatheredColumns {
     return result;
   }
 
-  std::vector<Index> rows_;
+  Turned turned_;
   Eigen::Array<T, Eigen::Dynamic, 1> roots_;
-  Eigen::Array<T, Eigen::Dynamic, 1> columns_;
   Eigen::Array<T, Eigen::Dynamic, 1> z_;
   Size positive_ = 0;
   Size groups_ = 0;

@@ -142,7 +142,7 @@ void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergenc
 }
 
 template <class T>
-void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, int threads) {
+void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, bool positive, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * F.columns, threads);
   const T factor = static_cast<T>(step);
@@ -150,7 +150,9 @@ void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, int threa
     const Range range = blocks[block];
     for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
       const T here = F.data[e];
-      F.data[e] = std::max(T(0), here + factor * (here - before.data[e]));
+      const T fall = factor * (before.data[e] - here);
+      const T lower = positive ? here * (here / (here + fall)) : std::max(T(0), here - fall);
+      F.data[e] = fall > T(0) ? lower : here - fall;
       before.data[e] = here;
     }
   });
@@ -158,7 +160,7 @@ void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, int threa
 
 #define SSNMF_INSTANTIATE(T)                                                                    \
   template void update<T>(const Rows<T>&, const Pulls<T>&, const Pulls<T>&, bool, double, int); \
-  template void extrapolate<T>(const Rows<T>&, const Rows<T>&, double, int);
+  template void extrapolate<T>(const Rows<T>&, const Rows<T>&, double, bool, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -39,8 +39,9 @@ template <class T>
 void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorise,
             double relaxation, int threads);
 
-// F <- max(0, F + step (F - before)), before <- F.
+// F <- max(0, F + step (F - before)), before <- F.  `positive`: entries that fall are divided by
+// 1 + step (before - F) / F instead, and none gets to zero.
 template <class T>
-void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, int threads);
+void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, bool positive, int threads);
 
 }  // namespace ssnmf

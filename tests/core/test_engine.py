@@ -142,11 +142,14 @@ def test_a_file_is_read_once_in_every_iteration(tmp_path, monkeypatch, loss, sol
     monkeypatch.setattr(sf.CsrFile, "blocks", lambda self: (reads.append(1), blocks(self))[1])
     sums = {"reconstruction": loss, "supervision": loss, "solver": solver}
     options = {"n_components": 4, "init": "random", "random_state": 0, "tol": 0, **sums}
+    in_memory = dict(options)
+    if loss == "kullback-leibler" and solver == "hals" and not labels:
+        in_memory["solver"] = "mm"  # coordinate descent reads the data anew for every factor
 
     def count(max_iter):
         reads.clear()
         fit = sf.factorize(file, Y, max_iter=max_iter, **options)
-        here = sf.factorize(X, Y, max_iter=max_iter, **options)
+        here = sf.factorize(X, Y, max_iter=max_iter, **in_memory)
         np.testing.assert_allclose(fit.S, here.S, rtol=1e-8, atol=1e-12)
         return len(reads)
 

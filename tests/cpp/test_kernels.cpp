@@ -11,6 +11,7 @@
 #include "kernels/csr.hpp"
 #include "kernels/factor_ops.hpp"
 #include "kernels/gamma_posterior.hpp"
+#include "kernels/kl_descent.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
 #include "kernels/passes.hpp"
@@ -105,7 +106,8 @@ void test_factors(Size p, Size rank) {
     check(std::isfinite(entry) && entry > T(0), "update");
   }
   std::vector<T> before = a.F;
-  extrapolate<T>({moved.data(), p, a.rank}, {before.data(), p, a.rank}, 0.5, 2);
+  extrapolate<T>({moved.data(), p, a.rank}, {before.data(), p, a.rank}, 0.5, false, 2);
+  extrapolate<T>({moved.data(), p, a.rank}, {before.data(), p, a.rank}, 0.5, true, 2);
   for (const T entry : moved) {
     check(std::isfinite(entry) && entry >= T(0), "extrapolate");
   }
@@ -128,6 +130,20 @@ void test_rows(Size p, Size q, Size rank) {
   column_sums<T>(a.g(), {}, sums.data(), 1);
   check(kl_rows<T>(a.csr(), a.g(), {sums.data(), 1, a.rank}, f, tol, 1000, 2) == 0,
         "Kullback-Leibler rows");
+  const Rows<const T> down{sums.data(), 1, a.rank};
+  std::vector<T> masked(a.F.size(), T(1));
+  masked[0] = T(0);
+  std::vector<T> descending(a.F.size(), T(1));
+  const Rows<T> d{descending.data(), p, a.rank};
+  double before = std::numeric_limits<double>::infinity();
+  for (const T* allowed : {static_cast<const T*>(nullptr), static_cast<const T*>(masked.data())}) {
+    double value = kl_descent<T>(a.csr(), a.g(), down, d, allowed, 2, true, 2);
+    for (std::size_t e = 0; e < descending.size(); ++e) {
+      value += static_cast<double>(descending[e] * sums[e % std::size_t(a.rank)]);
+    }
+    check(value <= before + std::abs(before) * static_cast<double>(tol), "falls");
+    before = value;
+  }
 }
 
 // A step on the residuals is F + (Z - F G^T) G over the stored entries, and so on.

@@ -72,7 +72,10 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 "relaxation": 0.0,
             },
         ),
-        "extrapolate": (("F", "before"), {"F": _factor(), "before": _factor(), "step": 0.5}),
+        "extrapolate": (
+            ("F", "before"),
+            {"F": _factor(), "before": _factor(), "step": 0.5, "positive": True},
+        ),
         "nnls": (
             ("F",),
             {
@@ -89,6 +92,17 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         "kl_rows": (
             ("F",),
             {**_csr(), **model, "N": _factor(), "tol": 1e-3, "max_sweeps": 100},
+        ),
+        "kl_descent": (
+            ("F",),
+            {
+                **_csr(),
+                **model,
+                "N": _factor(),
+                "allowed": _factor(),
+                "sweeps": 1,
+                "with_loss": True,
+            },
         ),
         "coordinate_descent": (
             ("F",),

@@ -241,16 +241,17 @@ def test_one_row_may_pull_all_rows_down(kernels, reference, problem, rule, dtype
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_extrapolate(kernels, reference, problem, dtype):
+@pytest.mark.parametrize("positive", [False, True])
+def test_extrapolate(kernels, reference, problem, dtype, positive):
     a = problem(kernels, 40, 4, 5, dtype, np.int32)
     sides = []
     for module, n_threads in ((kernels, 2), (reference, 1)):
         F, before = a.F.copy(), a.out.copy()
-        module.extrapolate(F, before, 0.7, n_threads)
+        module.extrapolate(F, before, 0.7, positive, n_threads)
         np.testing.assert_array_equal(before, a.F)
         sides.append(F)
     a.close(*sides)
-    assert (sides[0] == 0).any()
+    assert ((sides[0] == 0) & (a.F > 0)).any() == (not positive)
     assert (sides[0] > 0).any()
 
 

@@ -86,6 +86,9 @@ def test_rows_and_factors(kernels, problem, dtype):
     def kl(values, G, N, F):
         return kernels.kl_rows(a.indptr, a.indices, values, G, N, F, 1e-4, 100, 2)
 
+    def kl_descent(values, G, N, F):
+        return kernels.kl_descent(a.indptr, a.indices, values, G, N, F, None, 2, True, 2)
+
     def update(P, N, F):
         kernels.update(F, P, N, P, N, "mm", 0.5, 2)
         return kernels.inner(F, P, 2)
@@ -97,6 +100,7 @@ def test_rows_and_factors(kernels, problem, dtype):
     check_all_places(descend_by_entries, a.values, a.G, P, a.F)
     check_all_places(nnls, gram, a.G, P, a.F)
     check_all_places(kl, a.values, a.G, a.G.sum(axis=0, keepdims=True), a.F)
+    check_all_places(kl_descent, a.values, a.G, a.G.sum(axis=0, keepdims=True), a.F)
     check_all_places(update, P, P[::-1].copy(), a.F)
     check_all_places(gram_of, a.G, gram)
 

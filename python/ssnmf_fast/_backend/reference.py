@@ -413,10 +413,17 @@ def update(
     F[...] = np.where((new < floor) & (F > 0) & (t > 0), floor, new)
 
 
-def extrapolate(F: Array, before: Array, step: float, n_threads: int) -> None:
-    """F <- max(0, F + step (F - before)) and before <- the old F, in place."""
+def extrapolate(F: Array, before: Array, step: float, positive: bool, n_threads: int) -> None:
+    """F <- max(0, F + step (F - before)) and before <- the old F, in place.
+
+    `positive`: entries that fall become F / (1 + step (before - F) / F) instead.
+    """
     here = F.copy()
-    F[...] = np.maximum(0, here + F.dtype.type(step) * (here - before))
+    fall = F.dtype.type(step) * (before - here)
+    F[...] = np.maximum(0, here - fall)
+    if positive:
+        np.divide(here, here + fall, out=F, where=fall > 0)
+        np.multiply(here, F, out=F, where=fall > 0)
     before[...] = here
 
 
@@ -619,6 +626,61 @@ def _kl_row(
     s = np.zeros_like(s)
     s[usable] = u * x.sum() / n[usable]
     return s, solved
+
+
+def kl_descent(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    G: Array,
+    N: Array,
+    F: Array,
+    allowed: Array | None,
+    sweeps: int,
+    with_loss: bool,
+    n_threads: int,
+) -> float:
+    """For k = 1..R, `sweeps` times, a step of F_ik that raises the divergence of no row, in place.
+
+    With u_j = g_jk / (F_i . g_j), p = sum_j x_ij u_j, c = sum_j x_ij u_j^2 and n = N_ik the step is
+    (p - n) / c * (p / n) upwards, and -(n - p) / (c + U (n - p)) with U = max_j u_j downwards, but
+    no more than 3/4 of 1 / U, and not below zero.
+    N has one row for each row of F, or one row for all.  Entries where N vanishes or `allowed` (p x
+    R values 0 or 1, or None) is 0 stay, and so do zeros whose p, before the four components from
+    4 (k // 4) on, is at most n.  Returns the sum over the stored entries of x log(x/z) - x
+    afterwards, `with_loss`, or 0.
+    """
+    for i in range(len(F)):
+        entries = slice(indptr[i], indptr[i + 1])
+        x = _values(values, indices, G.dtype)[entries].astype(float)
+        g = G[indices[entries]].astype(float)[x > 0]
+        x = x[x > 0]
+        n = N[i if len(N) > 1 else 0].astype(float)
+        moves = n > tiny(F.dtype)
+        if allowed is not None:
+            moves &= allowed[i] > 0
+        f = F[i].astype(float)
+        for _ in range(sweeps):
+            for first in range(0, len(f), 4):
+                pulls = _safe_ratio(x, g @ f) @ g[:, first : first + 4]
+                for k, pull in enumerate(pulls.tolist(), first):
+                    if moves[k] and (f[k] > 0 or pull > n[k]):
+                        u = _safe_ratio(g[:, k], g @ f)
+                        sums = float(x @ u), float(x @ u**2), float(u.max(initial=0.0))
+                        f[k] = _kl_moved(float(f[k]), float(n[k]), *sums)
+        F[i] = f
+    if not with_loss:
+        return 0.0
+    return sparse_kl_loss(indptr, indices, values, F, G, n_threads)
+
+
+def _kl_moved(f: float, n: float, p: float, c: float, largest: float) -> float:
+    """Return where a step of :func:`kl_descent` takes an entry."""
+    if p > n:
+        return float(f + (p - n) / c * (p / n))
+    if largest <= 0:
+        return 0.0
+    return float(max(0.0, f - min((n - p) / (c + largest * (n - p)), 0.75 / largest)))
 
 
 def coordinate_descent(

@@ -67,10 +67,13 @@ def factorize(
     solver : {"auto", "mm", "mu", "hals"}
         "mm" (majorise-minimise) never raises the objective; "mu" is the papers' rule, the same
         unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
-        losses only, "mm" for the others, and never raises the objective either.  "auto" does not
-        either and is the fastest: "hals" where all losses are Frobenius losses without weights or
-        with separable ones (with momentum if there are no labels), and with ``weights.observed`` if
-        there are no labels; over-relaxed "mm" elsewhere.
+        losses only, and for the Kullback-Leibler loss of sparse data in memory without labels, "mm"
+        for the others, and never raises the objective either.  "auto" does not either and is the
+        fastest: "hals" where all losses are Frobenius losses without weights or with separable ones
+        (with momentum if there are no labels), and with ``weights.observed`` if there are no
+        labels; over-relaxed "mm" elsewhere.  With the Kullback-Leibler loss of sparse data, without
+        labels, "hals" with momentum takes over where "mm" falls by less than 1e-4 of the first
+        objective per iteration: for fits with a smaller `tol`.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
         a given start stay zero.  "least-squares" has the squares of factors that 10

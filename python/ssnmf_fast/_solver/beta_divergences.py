@@ -89,6 +89,7 @@ class KullbackLeibler(Loss):
     """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
 
     name = "kullback-leibler"
+    descends = True
     model_free = True
     start = "least-squares"
 
@@ -116,6 +117,21 @@ class KullbackLeibler(Loss):
         below = float(kernels.inner(F, N, term.threads))
         value = term.constant + term.entries.sum("kl_loss", F, G) + below
         return max(value, 0.0)  # what is below is the rounding of large sums
+
+    def descend(
+        self, term: Term, F: Array, G: Array, support: Array | None, sweeps: int, with_value: bool
+    ) -> float | None:
+        N = np.empty_like(F[:1] if term.form.equal_rows else F)
+        self.N(term.form, F, G, Target(N))
+        csr = term.entries.csr_rows(slice(0, len(F)))
+        above = kernels.kl_descent(*csr, G, N, F, support, sweeps, with_value, term.threads)
+        if not with_value:
+            return None
+        if len(N) == len(F):
+            below = float(kernels.inner(F, N, term.threads))
+        else:
+            below = float(N[0].astype(np.float64) @ F.sum(axis=0, dtype=np.float64))
+        return float(max(term.constant + above + below, 0.0))
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
         """About 700 times such an entry, since the model counts as the least number then."""

@@ -38,6 +38,8 @@ class BlockProblem(Problem):
         return self._ready.pop(name, None) or super().statistics(name, curvature)
 
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+        if rule == "hals" and not self.descends(self.hub, rule):
+            rule = "mm"  # as for the other factor, though a block by itself could do otherwise
         ready: dict[str, Statistics] = {}
         self._ready = ready
         far = self.relations[0].names[1]

@@ -21,6 +21,7 @@ Observer = Callable[[State], Any]
 
 CHECK_EVERY = 10
 
+_SLOW = 1e-4  # of the first objective, a fall per iteration: the default of the stopping rule
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
 
@@ -83,10 +84,14 @@ class Extrapolation:
     further and further while the objective falls.  An iteration that raises the objective is undone
     and the next one goes without momentum, which coordinate descent lets it fall.  `before` is what
     the factors were an iteration ago.
+
+    With "hals" instead of "auto", factors that fall do not set out from zeros: where a model
+    vanishes, the Kullback-Leibler loss is infinite.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
         self.problem = problem
+        self._rule = rule
         self._value = problem.objective()
         self._step = self._step_before = 0.25
         self._largest = 1.0
@@ -104,11 +109,11 @@ class Extrapolation:
         problem, before, last = self.problem, self._before, self.problem.hub
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
-        kernels.extrapolate(problem.factors[last], before[last], step, problem.threads)
+        self._extrapolate(problem.factors[last], before[last], step)
         for name in problem.others:
-            problem.apply(name, problem.statistics(name, True), "auto")
-            kernels.extrapolate(problem.factors[name], before[name], step, problem.threads)
-        problem.update_rows("auto", self._ahead)
+            problem.apply(name, problem.statistics(name, True), self._rule)
+            self._extrapolate(problem.factors[name], before[name], step)
+        problem.update_rows(self._rule, self._ahead)
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})
@@ -120,6 +125,9 @@ class Extrapolation:
         self._step = self._next_step()
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
+    def _extrapolate(self, F: Array, before: Array, step: float) -> None:
+        kernels.extrapolate(F, before, step, self._rule == "hals", self.problem.threads)
+
     def _next_step(self) -> float:
         return min(self._largest, _GROWTH * self._step)
 
@@ -129,14 +137,49 @@ class Extrapolation:
             factors[self.problem.hub][rows].copy()
             for factors in (self.problem.factors, self._before)
         )
-        kernels.extrapolate(F, before, self._next_step(), self.problem.threads)
+        self._extrapolate(F, before, self._next_step())
         return np.asarray(F)
+
+
+class Refinement:
+    """Over-relaxed multiplicative updates, and coordinate descent with momentum once they are slow.
+
+    Multiplicative updates come as soon near the minimum, in cheaper iterations, but hardly any
+    further.  They are slow when the stopping rule with its default would end the fit.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._steps: Steps = Alternation(problem, "auto")
+        self._first = 0.0
+        self._last: tuple[int, float] | None = None  # iteration and objective of the last check
+        self._iteration = 0
+        self._slow = False
+
+    def iterate(self, iteration: int) -> None:
+        if self._slow and isinstance(self._steps, Alternation):
+            self._steps = Extrapolation(self._problem, "hals")
+        self._iteration = iteration
+        self._steps.iterate(iteration)
+
+    def objective(self) -> float:
+        value = self._steps.objective()
+        if self._last is None:
+            self._first = abs(value - self._problem.unreached())
+        else:
+            iteration, before = self._last
+            fall = self._first * _SLOW * (self._iteration - iteration)
+            self._slow = self._slow or before - value < fall
+        self._last = self._iteration, value
+        return value
 
 
 def steps_of(problem: Problem, rule: Solver) -> Steps:
     """Return the steps of a rule: of "auto" with momentum, where that does good."""
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
+    if rule == "auto" and problem.refines():
+        return Refinement(problem)
     return Alternation(problem, rule)
 
 

@@ -41,6 +41,8 @@ class Loss:
         d(c x, c z) = c^degree d(x, z).
     quadratic : bool
         Whether the majoriser may be replaced by the loss itself, with Gram matrices.
+    descends : bool
+        Whether `descend` is there.
     model_free : bool
         Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
     start : str
@@ -52,6 +54,7 @@ class Loss:
     slope = 1.0
     degree: float = 1.0
     quadratic = False
+    descends = False
     model_free = False
     start = "random"
 
@@ -91,6 +94,16 @@ class Loss:
 
     def check(self, term: Term, name: str) -> None:
         """Raise ValueError for data for which the loss is not defined."""
+
+    def descend(
+        self, term: Term, F: Array, G: Array, support: Array | None, sweeps: int, with_value: bool
+    ) -> float | None:
+        """Lower the value by coordinate descent on F, in place, and return it where asked for.
+
+        For terms whose entries are those of a sparse matrix in memory.  Entries of F where
+        `support` is 0 stay.
+        """
+        raise NotImplementedError
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Set every row of F to the minimiser, G fixed; return the number of rows left unsolved.

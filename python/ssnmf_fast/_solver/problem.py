@@ -66,6 +66,7 @@ class Problem:
         # than some of the updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
         self._kept: Array | float | None  # P of the last update, or <P, F>
+        self._value: float | None  # the objective, where the last update told it
         self.forget()
 
     def sides(self, name: str) -> list[Side]:
@@ -79,6 +80,8 @@ class Problem:
 
     def objective(self) -> float:
         """Return the weighted sum of the values of the terms."""
+        if self._value is not None:
+            return self._value
         if self._kept is not None:
             total, constant = self._objective_from_P()
             # A small difference of large sums has few digits: then entry by entry, where possible.
@@ -118,7 +121,16 @@ class Problem:
         """Whether a factor is updated by coordinate descent."""
         if rule == "auto":
             return self._all_quadratic
-        return rule == "hals" and all(side.quadratic for side in self.sides(name))
+        if rule != "hals":
+            return False
+        return all(side.quadratic for side in self.sides(name)) or self._by_entries(name)
+
+    def _by_entries(self, name: str) -> bool:
+        return len(self.relations) == 1 and self.sides(name)[0].by_entries
+
+    def refines(self) -> bool:
+        """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
+        return all(self._by_entries(name) for name in self.factors)
 
     def _face_steps(self, name: str) -> int:
         """Return how many conjugate gradient steps go with the sweeps over a factor.
@@ -147,6 +159,8 @@ class Problem:
         (P, N) summed by loss, N as one row if all rows are the same; or, of quadratic terms, P and
         the parts of the curvature.
         """
+        if curvature and self._by_entries(name):
+            return Statistics({}, [])
         F = self.factors[name]
         sums: dict[Loss, tuple[Array, Array]] = {}
         parts: list[Part] = []
@@ -174,7 +188,8 @@ class Problem:
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
         """Update the factor of the rows by the rule, on which other factors depend `ahead`.
 
-        "hals" is coordinate descent where all terms of the factor are Frobenius terms, else "mm".
+        "hals" is coordinate descent where all terms of the factor are Frobenius terms, or where a
+        Kullback-Leibler term of sparse data in memory is the only one, else "mm".
         "auto" is "hals" where all terms of all factors are, else over-relaxed "mm": with mixed
         losses coordinate descent on a part of the factors ends in poorer minima, and with weights
         of most entries of a row their products cost more than faster convergence gives.
@@ -186,7 +201,13 @@ class Problem:
         """Update a factor by what the data say of it; the statistics are overwritten."""
         F = self.factors[name]
         self._kept = statistics.P if self._keeps_P and name == self.hub else None
-        if statistics.parts:
+        self._value = None
+        if not statistics.sums:
+            (side,) = self.sides(name)
+            G, support = self._mapped.of(side.far), self.support.get(name)
+            value = side.term.loss.descend(side.term, F, G, support, _SWEEPS, name == self.hub)
+            self._value = None if value is None else self.relations[0].coefficient * value
+        elif statistics.parts:
             P, parts = statistics.P, statistics.parts
             support, steps = self.support.get(name), self._face_steps(name)
             descend(F, P, parts, support, _SWEEPS, steps, self.threads)
@@ -217,7 +238,7 @@ class Problem:
 
     def forget(self) -> None:
         """Forget what was computed of factors that have changed since."""
-        self._kept = None
+        self._kept = self._value = None
         self._mapped.changed()
 
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._common.arrays import Array
+from .._data.entries import SparseEntries
 from .descent import Part
 from .linear_map import LinearMap, MappedFactors
 from .losses import Loss
@@ -58,7 +59,17 @@ class Side(NamedTuple):
     @property
     def quadratic(self) -> bool:
         """Whether coordinate descent may use it."""
-        return self.term.loss.quadratic and self.here is None and self.there is None
+        return self.term.loss.quadratic and self._unmapped
+
+    @property
+    def by_entries(self) -> bool:
+        """Whether coordinate descent may use its loss itself, entry by entry."""
+        sparse = isinstance(self.term.entries, SparseEntries)
+        return sparse and self.term.loss.descends and self._unmapped
+
+    @property
+    def _unmapped(self) -> bool:
+        return self.here is None and self.there is None
 
     @property
     def equal_N(self) -> bool:
@@ -90,6 +101,7 @@ class Statistics:
 
     N is one row where all of its rows are the same.  Statistics of more rows of the data are the
     sums of theirs.
+    Nothing for coordinate descent entry by entry, which reads the data itself.
     """
 
     sums: dict[Loss, tuple[Array, Array]]

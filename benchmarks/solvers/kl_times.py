@@ -1,0 +1,111 @@
+"""When does a solver come near the minimum of the Kullback-Leibler divergence?
+
+Text (TF-IDF), plain NMF, starts of ``init="least-squares"``, the same for all solvers: seconds of
+one thread, with set-up, to come within a share of the lowest loss that any solver found from the
+same start, as seen every tenth iteration.  "auto" goes over from over-relaxed multiplicative steps
+to coordinate descent with momentum; "relaxed mm" is "auto" that never does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from time import process_time
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import DATA_SETS, append_records, load_average, markdown, read_records, say
+
+import ssnmf_fast as sf
+from ssnmf_fast._solver import loop
+
+WITHIN = (1e-2, 3e-3, 1e-3, 1e-4)
+LOSS: dict[str, Any] = {"reconstruction": "kullback-leibler", "tol": 0}
+# Name -> the solver, and the fall at which "auto" goes over.
+SOLVERS = {"relaxed mm": ("auto", 0.0), "auto": ("auto", 1e-4), "hals": ("hals", 0.0)}
+
+
+def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
+    """Return (seconds, loss) of every tenth iteration."""
+    solver, slow = SOLVERS[name]
+    points: list[Any] = []
+
+    def observe(state: Any) -> bool:
+        points.append((process_time() - begin, state.objective))
+        return bool(points[-1][0] > seconds)
+
+    options = {"n_components": init[0].shape[1], "max_iter": 1 << 20, "n_threads": 1}
+    with mock.patch.object(loop, "_SLOW", slow):
+        begin = process_time()
+        sf.factorize(X, init=init, solver=solver, callback=observe, **options, **LOSS)
+    return points
+
+
+def measure(case: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
+    """Follow all solvers from one start."""
+    X = sp.csr_array(DATA_SETS[case["data"]](), dtype=np.float64)
+    options = {"n_components": case["rank"], "random_state": case["seed"]}
+    start = sf.factorize(X, init="least-squares", max_iter=0, **options, **LOSS)
+    records = []
+    for name in SOLVERS:
+        points = follow(X, (start.S, start.A), name, seconds)
+        say(f"{case} {name}: {points[-1]}, load {load_average()}")
+        records.append({**case, "solver": name, "points": points})
+    return records
+
+
+def rows_of(records: list[dict[str, Any]]) -> list[list[str]]:
+    """Return a row for each solver, of records of one start."""
+    lowest = min(loss for record in records for _, loss in record["points"])
+    rows = []
+    for record in records:
+        points = record["points"]
+        goals = [lowest * (1 + share) for share in WITHIN]
+        times = [min((t for t, loss in points if loss <= goal), default=None) for goal in goals]
+        cells = ["never" if t is None else f"{t:.2f}" for t in times]
+        case = [record["data"], str(record["rank"]), str(record["seed"])]
+        rows.append([*case, record["solver"], *cells, f"{points[-1][1] / lowest - 1:.3%}"])
+    return rows
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=["20 Newsgroups", "Reuters"])
+    parser.add_argument("--ranks", nargs="+", type=int, default=[10, 50])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--seconds", type=float, default=5, help="of a fit of rank 10")
+    parser.add_argument("--out", type=Path, help="file of records")
+    parser.add_argument("--quick", action="store_true", help="short fits of small made-up text")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        from common import zipf_text
+
+        DATA_SETS["made up"] = lambda: zipf_text(200, 100, 20)
+        options.data, options.ranks, options.seeds, options.seconds = ["made up"], [3], [0], 0.2
+    print(f"one thread, float64, load {load_average()}")
+    records = read_records(options.out)
+    done = {(r["data"], r["rank"], r["seed"]) for r in records}
+    for data in options.data:
+        for rank in options.ranks:
+            for seed in options.seeds:
+                if (data, rank, seed) not in done:
+                    seconds = options.seconds * max(1.0, rank / 10)
+                    case = {"data": data, "rank": rank, "seed": seed}
+                    new = measure(case, seconds)
+                    append_records(options.out, new)
+                    records += new
+    header = ["data", "rank", "seed", "solver", *(f"{w:.2%}" for w in WITHIN), "at the end"]
+    starts = dict.fromkeys((r["data"], r["rank"], r["seed"]) for r in records)
+    rows = []
+    for start in starts:
+        rows += rows_of([r for r in records if (r["data"], r["rank"], r["seed"]) == start])
+    print(markdown(header, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+// Coordinate descent on a row for the Kullback-Leibler loss.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../core/compiler.hpp"
+#include "../core/interrupt.hpp"
+#include "../core/numbers.hpp"
+#include "entry_losses.hpp"
+#include "turned_rows.hpp"
+
+namespace ssnmf {
+
+// With u_j = g_jk / z_j, p = sum_j x_j u_j and c = sum_j x_j u_j^2, h(f + t e_k) has the derivative
+//   n_k - p(t),   p(t) = sum_j x_j u_j / (1 + t u_j),
+// which rises with t.  A step ends before the root, and h falls all the way there:
+//
+// Upwards (p > n): 1 / p(t) is a weighted harmonic mean of lines, hence concave, and below its
+// tangent at 0: p(t) >= p / (1 + t c / p).  That bound is n at t = (p - n) / c * (p / n), which is
+// the Newton step and more.
+//
+// Downwards (p < n): 1 / (1 + t u) is convex in u, so that on 0 <= u <= U = max_j u_j it is below
+// the chord: p(t) <= p - c / U + (c / U) / (1 + t U).  That bound is n at t = -g / (c + U g),
+// g = n - p: the damped Newton step of self-concordant functions.  There 1 + t U > 0, and a step
+// that would leave less than a quarter is cut: the model of no entry vanishes.
+//
+// z is summed up step by step.  Its rounding error is that of the largest value it had, so that it
+// is computed anew before it may have fallen too far below.
+template <class T>
+class KlDescentRow {
+  using Turned = TurnedRows<T>;
+  static constexpr int kLanes = Turned::kLanes;
+  using Lanes = typename Turned::Lanes;
+  using Here = typename Turned::Here;
+  using There = typename Turned::There;
+
+ public:
+  double run(const Csr<T>& X, Size row, const Rows<const T>& G, const T* n, const T* allowed,
+             int sweeps, bool with_loss, T* f) {
+    list(X, X.indptr[row], X.indptr[row + 1]);
+    const Size groups = turned_.groups();
+    if (groups == 0) {
+      for (Size k = 0; k < G.columns; ++k) {
+        f[k] = moves(n, allowed, k) ? T(0) : f[k];
+      }
+      return 0.0;
+    }
+    end_if_interrupted(groups * kLanes * G.columns * (1 + sweeps));
+    const Size fitting = kBytesAtOnce / (groups * kLanes * static_cast<Size>(sizeof(T)));
+    width_ = std::min(G.columns, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
+    find_model(G, f);
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+      for (Size first = 0; first < G.columns; first += width_) {
+        turn_again(G, first);
+        descend(G, first, n, allowed, f);
+      }
+    }
+    return with_loss ? loss() : 0.0;
+  }
+
+ private:
+  static constexpr Size kBytesAtOnce = 1 << 20;  // about the second cache
+  static constexpr Size kWidthStep = 16;         // components
+  static constexpr double kMostOfAStep = 0.75;   // of the way to where a model vanishes
+
+  struct Sums {
+    double pull = 0.0;
+    double curvature = 0.0;
+    Lanes largest = Lanes::Zero();
+  };
+
+  // The positive entries, filled up to whole groups by some that weigh nothing.
+  void list(const Csr<T>& X, Size first, Size last) {
+    const Size most = (last - first + kLanes - 1) / kLanes * kLanes;
+    turned_.make_room(most);
+    if (x_.size() < most) {
+      x_.resize(most);
+      z_.resize(most);
+      w_.resize(most);
+    }
+    Index* rows = turned_.rows();
+    Size count = last - first;
+    using Values = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+    if (X.values != nullptr && (Values(X.values + first, count) > T(0)).all()) {
+      std::copy_n(X.values + first, count, x_.data());
+      std::copy_n(X.indices + first, count, rows);
+    } else {
+      count = 0;
+      for (Size e = first; e < last; ++e) {
+        const T value = X.value(e);
+        rows[count] = X.indices[e];
+        x_(count) = value;
+        count += value > T(0) ? 1 : 0;
+      }
+    }
+    for (; count % kLanes != 0; ++count) {
+      rows[count] = rows[count - 1];
+      x_(count) = T(0);
+    }
+    turned_.set_groups(count / kLanes);
+  }
+
+  const T* column(Size k) const {
+    return turned_.block(k / kComponents, 0) + k % kComponents * kLanes;
+  }
+  static constexpr Size kStride = kComponents * kLanes;
+
+  // 1 / z, or 0 for an entry that no component reaches: it has no say.  (Eigen would take a select
+  // entry by entry.)
+  SSNMF_INLINE static Lanes inverse(const Lanes& z) {
+    using namespace Eigen::internal;
+    using Packet = typename packet_traits<T>::type;
+    const Packet model = pload<Packet>(z.data());
+    const Packet reached = pcmp_lt(pset1<Packet>(tiny<T>()), model);
+    Lanes result;
+    pstore(result.data(), pand(reached, pdiv(pset1<Packet>(T(1)), model)));
+    return result;
+  }
+
+  static bool moves(const T* n, const T* allowed, Size k) {
+    return n[k] > tiny<T>() && (allowed == nullptr || allowed[k] > T(0));
+  }
+
+  // z and 1 / z of the entries.
+  SSNMF_APART void find_model(const Rows<const T>& G, const T* f) {
+    for (Size first = 0; first < G.columns; first += width_) {
+      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, f, z_.data());
+    }
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes) {
+      There(w_.data() + i) = inverse(Here(z_.data() + i));
+    }
+    left_ = 1.0;
+  }
+
+  // Only some of the columns of a very long row are there at a time.
+  void turn_again(const Rows<const T>& G, Size first) {
+    if (width_ < G.columns) {
+      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, nullptr, nullptr);
+    }
+  }
+
+  // A sweep over the columns from `begin` on that are there.  Components at zero are looked at
+  // kComponents at once: most stay there.
+  void descend(const Rows<const T>& G, Size begin, const T* n, const T* allowed, T* f) {
+    static const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
+    const Size end = std::min(begin + width_, G.columns);
+    Size moved = 0;
+    T change = T(0);
+    for (Size first = begin; first < end; first += kComponents) {
+      bool any = false;
+      for (Size k = first; k < first + kComponents; ++k) {
+        any = any || moves(n, allowed, k);
+      }
+      if (!any) {
+        continue;
+      }
+      const Size place = first - begin;
+      const Components pulls = change == T(0) ? pulls_of(place) : pulls_after(moved, change, place);
+      change = T(0);
+      for (int c = 0; c < kComponents; ++c) {
+        const Size k = first + c;
+        if (!moves(n, allowed, k) || !(f[k] > T(0) || pulls(c) > static_cast<double>(n[k]))) {
+          continue;
+        }
+        const T before = f[k];
+        const Size here = place + c;
+        f[k] =
+            moved_to(before, n[k], change == T(0) ? look(here) : look_after(moved, change, here));
+        change = f[k] - before;
+        moved = here;
+        if (left_ < least) {
+          find_model(G, f);
+          turn_again(G, begin);
+          change = T(0);
+        }
+      }
+    }
+    if (change != T(0)) {
+      add(moved, change);
+    }
+  }
+
+  T moved_to(T from, T down, const Sums& sums) {
+    const double f = static_cast<double>(from);
+    const double n = static_cast<double>(down);
+    const double p = sums.pull;
+    const double c = sums.curvature;
+    if (p > n) {
+      const double result = f + (p - n) / c * (p / n);
+      const bool finite = result < static_cast<double>(std::numeric_limits<T>::max());
+      return finite ? static_cast<T>(result) : from;
+    }
+    const double largest = static_cast<double>(sums.largest.maxCoeff());
+    if (!(largest > 0.0)) {
+      return T(0);
+    }
+    const double fall = std::min((n - p) / (c + largest * (n - p)), kMostOfAStep / largest);
+    left_ *= 1.0 - std::min(fall, f) * largest;
+    return static_cast<T>(std::max(0.0, f - fall));
+  }
+
+  SSNMF_FLATTEN Components pulls_of(Size first) const {
+    const T* g = column(first);
+    Lanes sums[kComponents];
+    for (Lanes& sum : sums) {
+      sum.setZero();
+    }
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride) {
+      add_pulls(g, Here(x_.data() + i) * Here(w_.data() + i), sums);
+    }
+    return total(sums);
+  }
+
+  // The same after a change of component `from`.
+  SSNMF_FLATTEN Components pulls_after(Size from, T change, Size first) {
+    const T* g = column(first);
+    const T* h = column(from);
+    Lanes sums[kComponents];
+    for (Lanes& sum : sums) {
+      sum.setZero();
+    }
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride, h += kStride) {
+      add_pulls(g, Here(x_.data() + i) * renewed(i, change, h), sums);
+    }
+    return total(sums);
+  }
+
+  SSNMF_INLINE static void add_pulls(const T* g, const Lanes& ratio, Lanes* sums) {
+    for (int c = 0; c < kComponents; ++c) {
+      sums[c] += Here(g + c * kLanes) * ratio;
+    }
+  }
+
+  SSNMF_INLINE static Components total(const Lanes* sums) {
+    Components result;
+    for (int c = 0; c < kComponents; ++c) {
+      result(c) = static_cast<double>(sums[c].sum());
+    }
+    return result;
+  }
+
+  // 1 / z of a group of entries after a change.
+  SSNMF_INLINE Lanes renewed(Size i, T change, const T* h) {
+    const Lanes z = Here(z_.data() + i) + change * Here(h);
+    const Lanes w = inverse(z);
+    There(z_.data() + i) = z;
+    There(w_.data() + i) = w;
+    return w;
+  }
+
+  SSNMF_FLATTEN Sums look(Size k) const {
+    const T* g = column(k);
+    Lanes pull_sum = Lanes::Zero();
+    Lanes curvature = Lanes::Zero();
+    Lanes largest = Lanes::Zero();
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride) {
+      const Lanes u = Here(g) * Here(w_.data() + i);
+      const Lanes v = u * Here(x_.data() + i);
+      pull_sum += v;
+      curvature += v * u;
+      largest = largest.max(u);
+    }
+    return {static_cast<double>(pull_sum.sum()), static_cast<double>(curvature.sum()), largest};
+  }
+
+  // The same after a change of component `from`.
+  SSNMF_FLATTEN Sums look_after(Size from, T change, Size k) {
+    const T* g = column(k);
+    const T* h = column(from);
+    Lanes pull_sum = Lanes::Zero();
+    Lanes curvature = Lanes::Zero();
+    Lanes largest = Lanes::Zero();
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride, h += kStride) {
+      const Lanes u = Here(g) * renewed(i, change, h);
+      const Lanes v = u * Here(x_.data() + i);
+      pull_sum += v;
+      curvature += v * u;
+      largest = largest.max(u);
+    }
+    return {static_cast<double>(pull_sum.sum()), static_cast<double>(curvature.sum()), largest};
+  }
+
+  SSNMF_FLATTEN void add(Size from, T change) {
+    const T* h = column(from);
+    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, h += kStride) {
+      renewed(i, change, h);
+    }
+  }
+
+  double loss() const {
+    double sum = 0.0;
+    const Size entries = turned_.groups() * kLanes;
+    for (Size i = 0; i < entries; i += kLossRun) {
+      sum += KullbackLeiblerLoss{}.of(x_.data() + i, z_.data() + i, static_cast<const T*>(nullptr),
+                                      std::min<Size>(kLossRun, entries - i));
+    }
+    return sum;
+  }
+
+  Turned turned_;
+  Size width_ = 0;
+  double left_ = 1.0;  // of every model since it was found, at least
+  Eigen::Array<T, Eigen::Dynamic, 1> x_;
+  Eigen::Array<T, Eigen::Dynamic, 1> z_;
+  Eigen::Array<T, Eigen::Dynamic, 1> w_;
+};
+
+}  // namespace ssnmf
