@@ -89,7 +89,7 @@ class Problem:
         F = self.factors[self.hub]
         constant = below = 0.0
         for side in self.sides(self.hub):
-            below += side.coefficient * side.term.form.squares(F, self._mapped.of(side.far))
+            below += side.coefficient * side.term.form.squares(F, side.G(self._mapped))
             constant += side.coefficient * side.term.constant
         return max(constant - 2 * self.product() + below, 0.0), constant
 
@@ -138,7 +138,7 @@ class Problem:
             if not further:
                 sums[loss] = self._workspace(loss, len(F))
             P, N = sums[loss]
-            G = self._mapped.of(side.far, side.there)
+            G = side.G(self._mapped)
             up = Target(P, side.coefficient, further)
             if side.here is not None:
                 down = Target(N, side.coefficient, further)
@@ -204,6 +204,12 @@ class Problem:
 
         What the factors were `earlier` is scaled with them.
         """
+        if len(self.relations[0].names) > 2:
+            drifts = self._drifts()
+            if any(drift.any() for drift in drifts.values()):
+                self.forget()
+                _shift((self.factors, earlier or {}), drifts)
+            return
         if any(r.names[0] != self.hub or len(r.names) > 2 for r in self.relations):
             return
         here = self.factors[self.hub].max(axis=0, initial=0.0)
@@ -215,6 +221,28 @@ class Problem:
         exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
         if exponents.any():
             self.forget()
-            for factors in (self.factors, earlier or {}):
-                for name, factor in factors.items():
-                    np.ldexp(factor, exponents if name == self.hub else -exponents, out=factor)
+            shifts = {name: exponents if name == self.hub else -exponents for name in self.factors}
+            _shift((self.factors, earlier or {}), shifts)
+
+    def _drifts(self) -> dict[str, Array]:
+        """Return the powers of two that bring the factors of a tensor to sizes that agree.
+
+        Those of a component add up to 0.  The far side of a factor's own relation has its opposite.
+        """
+        first, *rest = self.relations
+        largest = np.array([self.factors[name].max(axis=0, initial=0.0) for name in first.names])
+        logs = np.log2(np.where(largest > 0, largest, 1.0))
+        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+        shifts[-1] = -shifts[:-1].sum(axis=0)
+        shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        exponents = dict(zip(first.names, shifts, strict=True))
+        for relation in rest:
+            exponents[relation.names[1]] = -exponents[relation.names[0]]
+        return exponents
+
+
+def _shift(stores: Sequence[Mapping[str, Array]], exponents: Mapping[str, Array]) -> None:
+    """Multiply factors by powers of two, in place."""
+    for factors in stores:
+        for name, factor in factors.items():
+            np.ldexp(factor, exponents[name], out=factor)
