@@ -168,7 +168,7 @@ class DenseTensorEntries(TensorEntries):
         """
         before, after = prod(self.array.shape[: self.mode]), prod(self.array.shape[self.mode + 1 :])
         array = self.array.reshape(before, self.array.shape[self.mode], after)
-        if before == 1 or after >= _SHORT_LINES:
+        if self.mode == 0 or after >= _SHORT_LINES:
             outer = RowProducts(G.factors[: self.mode])
             inner = RowProducts(G.factors[self.mode :])
             for first in range(0, after, _ROWS_OF_G):

@@ -152,7 +152,7 @@ def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
 
 def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
     """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
-    if isinstance(X, tuple) and len(X) == 3 and np.ndim(X[2]) == 1 and np.ndim(X[1]) == 1:
+    if isinstance(X, (tuple, list)) and len(X) == 3 and [_depth(part) for part in X] == [2, 1, 1]:
         return X[0], X[1], X[2]
     if sp.issparse(X) and not hasattr(X, "coords"):
         X = X.tocoo()
@@ -212,6 +212,13 @@ def _check_values(values: Array, places: Array, name: str) -> None:
                 f"{name} has {what} at {_listed(places[:, entry])}: {values[entry]:g}; {mend}."
             )
     check_entries(values[None], name)  # what is too large
+
+
+def _depth(part: Any) -> int:
+    """Return the number of levels of sequences, of which a string is none."""
+    if hasattr(part, "ndim"):
+        return int(part.ndim)
+    return 1 + _depth(part[0]) if isinstance(part, (tuple, list)) and part else int(part == [])
 
 
 def _sorted(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:

@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._data.checks import check_entries, check_vector
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, TensorEntries
 from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights
-from .._data.tensors import Coordinates, SparseTensor, check_tensor
+from .._data.tensors import Coordinates, SparseTensor, check_tensor, coordinate_parts
 from .._data.weight_forms import WeightForm
 from .losses import Loss
 from .terms import Term
@@ -30,7 +30,7 @@ def tensor_term(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
         weights = [weights.rows, weights.columns]
     if weights is None:
         weights = [None] * len(X.shape)
-    if isinstance(weights, (list, tuple)):
+    if isinstance(weights, (list, tuple)) and coordinate_parts(weights, "weights") is None:
         return _by_mode(X, weights, loss, threads)
     return _entrywise(X, weights, loss, threads)
 
