@@ -45,7 +45,7 @@ class Coordinates:
             indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             others = np.delete(self.places, mode, axis=0)
             if order is not None:
-                others = others[:, order]
+                others = _in_order(others, order)
             self._unfolded[mode] = indptr, np.ascontiguousarray(others), order
         return self._unfolded[mode]
 
@@ -110,6 +110,14 @@ def _stable_order(indices: Array, length: int) -> Array:
     entries = np.arange(len(indices))
     ones = np.ones(len(indices), dtype=np.int8)
     return np.asarray(sp.csr_array((ones, (indices, entries)), (length, len(indices))).indices)
+
+
+def _in_order(places: Array, order: Array) -> Array:
+    """Return some places; row by row, which is several times as fast as all at once."""
+    result = np.empty((len(places), len(order)), dtype=places.dtype)
+    for indices, ordered in zip(places, result, strict=True):
+        np.take(indices, order, out=ordered, mode="clip")  # which, unlike "raise", has no buffer
+    return result
 
 
 def _keys(places: Array, shape: tuple[int, ...]) -> Array:
@@ -228,15 +236,15 @@ def _sorted(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTenso
         rises = key[1:] > key[:-1]
         if not rises.all():
             order = np.argsort(key, kind="stable")
-            places, values, key = places[:, order], values[order], key[order]
+            places, values, key = _in_order(places, order), values[order], key[order]
             rises = key[1:] > key[:-1]
     else:
         order = np.lexsort(places[::-1])
-        places, values = places[:, order], values[order]
+        places, values = _in_order(places, order), values[order]
         rises = (places[:, 1:] != places[:, :-1]).any(axis=0)
     if not rises.all():
         first = np.flatnonzero(np.concatenate([[True], rises]))
-        places, values = places[:, first], np.add.reduceat(values, first)
+        places, values = _in_order(places, first), np.add.reduceat(values, first)
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
 
 
