@@ -60,6 +60,12 @@ def processes() -> None:
     script.main(["--quick"])
 
 
+def tensors() -> None:
+    import tensors as script
+
+    script.main(["--quick", "--rounds", "1"])
+
+
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
@@ -139,6 +145,7 @@ def main() -> None:
         convergence,
         kl_rules,
         processes,
+        tensors,
         papers,
         family,
         threads,
