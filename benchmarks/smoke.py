@@ -66,6 +66,12 @@ def processes() -> None:
     script.main(["--quick"])
 
 
+def tensors() -> None:
+    import tensors as script
+
+    script.main(["--quick", "--rounds", "1"])
+
+
 def papers() -> None:
     for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
         importlib.import_module(name).main(["--quick"])
@@ -146,6 +152,7 @@ def main() -> None:
         kl_rules,
         kl_times,
         processes,
+        tensors,
         papers,
         family,
         threads,

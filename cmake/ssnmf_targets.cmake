@@ -17,6 +17,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tall_qr.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/tensor_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/gamma_posterior.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/csr.cpp)
 
@@ -31,6 +32,7 @@ set(SSNMF_BINDING_SOURCES
     cpp/bindings/gamma.cpp
     cpp/bindings/csr.cpp
     cpp/bindings/tall_qr.cpp
+    cpp/bindings/tensors.cpp
     cpp/bindings/kernels.cpp)
 
 function(ssnmf_compile_options target)
@@ -73,7 +75,7 @@ function(ssnmf_add_bindings)
   ssnmf_hide_symbols(ssnmf_bindings)
   target_compile_options(ssnmf_bindings PRIVATE -O1)
   # Most of the time goes into pybind11's headers: two files, one for each of two processes.
-  set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
   set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 

@@ -39,9 +39,10 @@ class Call:
 def make(seed: int, case: int, illegal: bool | None = None) -> Call:
     """Return case number `case`; `illegal` says whether an argument is to be refused."""
     from random_models import MODELS
+    from random_tensors import TENSORS
 
     rng = np.random.default_rng([seed, case])
-    makers = [*FUNCTIONS, *MODELS]
+    makers = [*FUNCTIONS, *MODELS, *TENSORS]
     call = makers[rng.integers(len(makers))](rng)
     if illegal is None:
         illegal = bool(rng.random() < 0.15)
@@ -378,8 +379,15 @@ def _dictionary(value: Any, rng: Any) -> Any:
     return spoiled
 
 
+def _tensor(value: Any, rng: Any) -> Any:
+    from random_tensors import spoiled_tensor
+
+    return spoiled_tensor(value, rng)
+
+
 _SPOILED: dict[str, Callable[[Any, Any], Any]] = {
     "X": _data,
+    "tensor": _tensor,
     "A": _dictionary,
     "n_components": _size,
     "max_iter": _count,

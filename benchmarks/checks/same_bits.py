@@ -30,6 +30,10 @@ def shifted(value: Any, shift: int) -> Any:
     if sp.issparse(value) and value.format in ("csr", "csc"):
         parts = [_moved(part, shift) for part in (value.data, value.indices, value.indptr)]
         return type(value)(tuple(parts), shape=value.shape)
+    if isinstance(value, (tuple, list)):
+        return type(value)(shifted(part, shift) for part in value)
+    if isinstance(value, dict):
+        return {key: shifted(part, shift) for key, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):  # weights
         copy = object.__new__(type(value))
         for part in fields(value):

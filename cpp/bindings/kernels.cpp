@@ -51,6 +51,7 @@ void define_kernels(py::module_& module, const Build& build) {
   register_completion(module);
   register_tall_qr(module);
   register_gamma(module);
+  register_tensors(module);
 }
 
 }  // namespace ssnmf

@@ -1,38 +1,14 @@
 #include "../kernels/passes.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "../kernels/rank.hpp"
 #include "arrays.hpp"
+#include "operation_argument.hpp"
 #include "registry.hpp"
 
 namespace ssnmf {
 namespace {
-
-Operation operation_of(double exponent) {
-  if (!std::isfinite(exponent)) {
-    throw bad("exponent", "must be a finite number");
-  }
-  if (exponent == 0.0) {
-    return Operation::kProduct;
-  }
-  if (exponent == 1.0) {
-    return Operation::kSampled;
-  }
-  return exponent == -1.0 ? Operation::kRatio : Operation{Operation::kPower, exponent};
-}
-
-// F where the operation reads it: a product has no model.
-py::handle factor_read(const Operation& operation, py::handle F) {
-  if (operation.kind == Operation::kProduct) {
-    return Py_None;
-  }
-  if (F.is_none()) {
-    throw bad("F", "must be given unless the exponent is 0");
-  }
-  return F;
-}
 
 // F, of the shape that the result has, or nothing.
 template <class T>

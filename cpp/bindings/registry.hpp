@@ -12,6 +12,7 @@ void register_solvers(pybind11::module_& module);
 void register_completion(pybind11::module_& module);
 void register_tall_qr(pybind11::module_& module);
 void register_gamma(pybind11::module_& module);
+void register_tensors(pybind11::module_& module);
 
 // How the kernels of a module were compiled.
 struct Build {

@@ -38,10 +38,13 @@ SSNMF_INLINE void prefetch_row(const Csr<T>& Z, Size entry, Size entries, const 
 }
 
 // How a pass comes to the row of G that an entry of Z names: here the row of its column.  A pass
-// over entries that name rows of several factors has another class with the same three functions.
+// over entries that name rows of several factors has another class with the same functions.
 template <class T>
 class ColumnRows {
  public:
+  static constexpr bool in_place = true;     // a row lies in memory
+  static constexpr bool known_ranks = true;  // whether passes are compiled for every rank
+
   ColumnRows(const Csr<T>& Z, const Rows<const T>& G) : Z_(Z), G_(G), entries_(Z.entries()) {}
 
   Size rank() const { return G_.columns; }

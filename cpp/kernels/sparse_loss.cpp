@@ -1,5 +1,5 @@
-#include "entry_losses.hpp"
 #include "entry_rows.hpp"
+#include "gathered_loss.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
 
@@ -38,35 +38,15 @@ SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
                    const Rows<const T>& G, int threads) {
-  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  struct Workspace {
-    alignas(kRegisterBytes) T values[kLossRun];
-    alignas(kRegisterBytes) T models[kLossRun];
-  };
-  const auto workspace = [] { return Workspace{}; };
   void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
   visit_rank<T>(G.columns,
                 [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
-  return visit_loss(loss, [&](const auto& chosen) {
-    return ordered_sum(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
-      const Range range = blocks[block];
-      double part = 0.0;
-      for (Size row = range.begin; row < range.end; ++row) {
-        const Size last = Z.indptr[row + 1];
-        for (Size begin = Z.indptr[row]; begin < last; begin += kLossRun) {
-          const Size count = std::min<Size>(kLossRun, last - begin);
-          for (Size e = 0; e < count; ++e) {
-            work.values[e] = Z.value(begin + e);
-          }
-          find_models(Z, F.row(row), G, begin, count, work.models);
-          part += chosen.of(work.values, work.models,
-                            weights == nullptr ? nullptr : weights + begin, count);
-        }
-      }
-      return part;
-    });
-  });
+  return gathered_loss(
+      loss, Z, weights, F,
+      [&](const T* f, Size first, Size count, T* models) {
+        find_models(Z, f, G, first, count, models);
+      },
+      threads);
 }
 
 #define SSNMF_INSTANTIATE(T)                                                               \

@@ -18,6 +18,7 @@ from ._data.csr_file import CsrFile, open_csr
 from ._linalg.operators import LowRankPlusSparse
 from ._linalg.randomized_svd import randomized_svd
 from ._models.factorize import Factorization, factorize, objective
+from ._models.factorize_tensor import TensorFactorization, factorize_tensor
 from ._models.represent import represent
 from ._persist.io import load, save
 from ._version import __version__
@@ -42,11 +43,13 @@ __all__ = [
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SupervisedBayesianNMF",
+    "TensorFactorization",
     "TopicSupervisedNMF",
     "__version__",
     "choose_rank",
     "complete",
     "factorize",
+    "factorize_tensor",
     "load",
     "metrics",
     "objective",

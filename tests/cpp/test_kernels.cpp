@@ -17,6 +17,7 @@
 #include "kernels/passes.hpp"
 #include "kernels/ridge_rows.hpp"
 #include "kernels/tall_qr.hpp"
+#include "kernels/tensor_pass.hpp"
 #include "kernels/update.hpp"
 #include "problem.hpp"
 
@@ -83,6 +84,31 @@ void test_scattered(Size p, Size q, Size rank) {
   std::fill(out.begin(), out.end(), T(0));
   const Rows<const T> no_model{nullptr, q, a.rank};
   scatter_pass<T>(Operation::kProduct, a.csr(), no_model, a.f(), {bounds.data(), 4}, T(1), to, 2);
+}
+
+// A tensor whose modes after the second have one index each is the matrix.
+template <class T>
+void test_tensors(Size p, Size q, Size rank) {
+  Problem<T> a(p, q, rank, 17);
+  const std::vector<T> ones(std::size_t(a.rank), T(1));
+  std::vector<Index> indices = a.indices;
+  FactorList<T> others{a.g()};
+  for (int modes = 3; modes <= 5; ++modes) {
+    indices.resize(indices.size() + a.indices.size(), Index(0));
+    others.push_back({ones.data(), 1, a.rank});
+    Csr<T> Z = a.csr();
+    Z.indices = indices.data();
+    tensor_pass<T>(Operation::kProduct, Z, Rows<const T>{}, others, a.to(), 2);
+    check(a.template agrees<Product>(), "tensor product");
+    tensor_pass<T>(Operation::kRatio, Z, a.f(), others, a.to(), 2);
+    check(a.template agrees<Ratio>(), "tensor ratio");
+    tensor_pass<T>(Operation::kSampled, Z, a.f(), others, a.to(), 2);
+    check(a.template agrees<Sampled>(), "tensor sampled");
+    const EntryLoss loss = EntryLoss::kKullbackLeibler;
+    const double found = tensor_loss<T>(loss, Z, nullptr, a.f(), others, 2);
+    const double expected = sparse_loss<T>(loss, a.csr(), nullptr, a.f(), a.g(), 2);
+    check(std::abs(found - expected) <= 1e-3 * (1.0 + std::abs(expected)), "tensor loss");
+  }
 }
 
 template <class T>
@@ -269,6 +295,8 @@ void test_type() {
     test_passes<T>(5, 300, rank);
     test_scattered<T>(1, 1, rank);
     test_scattered<T>(33, 70, rank);
+    test_tensors<T>(1, 1, rank);
+    test_tensors<T>(33, 70, rank);
     test_factors<T>(1, rank);
     test_factors<T>(1100, rank);
   }

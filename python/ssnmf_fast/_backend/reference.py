@@ -241,6 +241,74 @@ def panel_pass(
     _store(out, parts.reshape(panels, rows, -1).sum(axis=0), scale, accumulate)
 
 
+def _rows_of_entries(indices: Array, factors: list[Array]) -> tuple[Array, Array]:
+    """A row of G for every entry of an unfolded tensor, and which it is."""
+    G = np.prod([F[i] for F, i in zip(factors, indices, strict=True)], axis=0)
+    return np.arange(indices.shape[1]), G
+
+
+def tensor_pass(
+    exponent: float,
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array | None,
+    factors: list[Array],
+    out: Array,
+    scale: float,
+    accumulate: bool,
+    n_threads: int,
+) -> None:
+    """Run :func:`sparse_pass` over a tensor unfolded by one mode; the exponent is 0, 1 or -1.
+
+    Row i has the entries with index i in that mode.  ``indices[k]`` are those of entries in the
+    k-th other mode, and the row of G that stands in place of g_j is the product, element by
+    element, of the rows of the other factors that an entry names.
+    """
+    entries, G = _rows_of_entries(indices, factors)
+    sparse_pass(exponent, indptr, entries, values, F, G, out, scale, accumulate, n_threads)
+
+
+def tensor_kl_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    factors: list[Array],
+    n_threads: int,
+) -> float:
+    """:func:`sparse_kl_loss` of an unfolded tensor."""
+    entries, G = _rows_of_entries(indices, factors)
+    return sparse_kl_loss(indptr, entries, values, F, G, n_threads)
+
+
+def tensor_kl_unreached(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    F: Array,
+    factors: list[Array],
+    n_threads: int,
+) -> float:
+    """:func:`sparse_kl_unreached` of an unfolded tensor."""
+    entries, G = _rows_of_entries(indices, factors)
+    return sparse_kl_unreached(indptr, entries, values, F, G, n_threads)
+
+
+def tensor_frobenius_loss(
+    indptr: Array,
+    indices: Array,
+    values: Array | None,
+    weights: Array | None,
+    F: Array,
+    factors: list[Array],
+    n_threads: int,
+) -> float:
+    """:func:`sparse_frobenius_loss` of an unfolded tensor."""
+    entries, G = _rows_of_entries(indices, factors)
+    return sparse_frobenius_loss(indptr, entries, values, weights, F, G, n_threads)
+
+
 def scatter_pass(
     exponent: float,
     indptr: Array,

@@ -199,8 +199,8 @@ def _position(matrix: Any, test: Any) -> str:
         k = int(np.flatnonzero(test(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
         return f"[{row}, {int(matrix.indices[k])}] = {matrix.data[k]:g}"
-    row, column = np.argwhere(test(matrix))[0]
-    return f"[{row}, {column}] = {matrix[row, column]:g}"
+    place = np.unravel_index(int(np.flatnonzero(test(matrix))[0]), matrix.shape)
+    return f"[{', '.join(str(int(index)) for index in place)}] = {matrix[place]:g}"
 
 
 def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:

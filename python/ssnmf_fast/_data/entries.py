@@ -76,9 +76,15 @@ class Entries(ABC):
     threads: int
     streamed = False  # whether every pass reads a file
     row_length = 0  # entries that a pass multiplies in each row, where they are the same for all
+    by_factors = False  # whether G is given as the factors whose rows are multiplied
 
     @abstractmethod
     def transposed(self) -> Entries: ...
+
+    def view(self, position: int) -> Entries:
+        """Return the data by the rows of the factor at a position; here the first is that of F."""
+        return self.transposed() if position else self
+
     @abstractmethod
     def part(self, rows: slice) -> Entries:
         """Return some rows."""

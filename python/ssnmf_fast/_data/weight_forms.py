@@ -42,10 +42,16 @@ class WeightForm(ABC):
     separable = False  # of rank 1
     equal_rows = False  # whether all rows are the same
     lists_few = False  # whether the entries that count are those of a sparse matrix
+    curved = True  # whether the curvature of a row can be had, see `quadratic`
     threads: int
 
     @abstractmethod
     def transposed(self) -> WeightForm: ...
+
+    def view(self, position: int) -> WeightForm:
+        """Return the weights by the rows of the factor at a position; the first is that of F."""
+        return self.transposed() if position else self
+
     @abstractmethod
     def part(self, rows: slice) -> WeightForm:
         """Return the weights of some rows."""
@@ -53,7 +59,7 @@ class WeightForm(ABC):
     @abstractmethod
     def quadratic(self, G: Array) -> Quadratic: ...
     @abstractmethod
-    def total(self, shape: tuple[int, int]) -> float:
+    def total(self, shape: tuple[int, ...]) -> float:
         """Sum of all weights."""
 
     @abstractmethod
@@ -103,7 +109,7 @@ class Separable(WeightForm):
     def quadratic(self, G: Array) -> Quadratic:
         return Quadratic(self.gram(G), self.rows)
 
-    def total(self, shape: tuple[int, int]) -> float:
+    def total(self, shape: tuple[int, ...]) -> float:
         sides = zip((self.rows, self.columns), shape, strict=True)
         a, b = (n if side is None else side.sum(dtype=np.float64) for side, n in sides)
         return float(a * b)
@@ -164,7 +170,7 @@ class Listed(WeightForm):
         del G
         return Quadratic(entries=self.entries)
 
-    def total(self, shape: tuple[int, int]) -> float:
+    def total(self, shape: tuple[int, ...]) -> float:
         del shape
         return self.entries.total()
 
@@ -189,7 +195,7 @@ class Complement(WeightForm):
     def part(self, rows: slice) -> Complement:
         return Complement(self.missing.part(rows), self.whole.part(rows))
 
-    def total(self, shape: tuple[int, int]) -> float:
+    def total(self, shape: tuple[int, ...]) -> float:
         return self.whole.total(shape) - self.missing.total()
 
     def quadratic(self, G: Array) -> Quadratic:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from .._backend.layout import padded
-from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_factor, check_integer, check_real, check_support
 from .._data.threads import resolve_threads
@@ -17,7 +16,7 @@ from .._solver.build import check_weight, relations, stored, terms
 from .._solver.loop import FitLoop, steps_of
 from .._solver.relations import value
 from .._solver.result import Factorization, factorization, named
-from .._solver.starts import start
+from .._solver.starts import start, zeros_that_stay
 from .._solver.state import State
 
 
@@ -138,7 +137,7 @@ def factorize(
 
     factors = stored(*start(init, X, data, labels, rank, rng, support, X_weights))
     related = relations(data, labels, weight, factors, units)
-    kept = {} if isinstance(init, str) else _zeros_that_stay(factors, rank)
+    kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     if support is not None:
         kept["S"] = padded(support, X.dtype)
     problem, shown = problem_of(factors, related, kept), named(factors, rank, units)
@@ -200,18 +199,6 @@ def objective(
     factors = stored(S, A, rest[0] if rest else None)
     total = value(relations(data, labels, weight, factors, units), factors)
     return units.value(total)
-
-
-def _zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
-    """Return 0 where a given start is zero, 1 elsewhere, for the factors that have zeros.
-
-    Multiplicative rules keep zeros by themselves; coordinate descent would not.
-    """
-    return {
-        name: (factor > 0).astype(factor.dtype)
-        for name, factor in factors.items()
-        if not factor[:, :rank].all()
-    }
 
 
 __all__ = ["Factorization", "factorize", "objective"]

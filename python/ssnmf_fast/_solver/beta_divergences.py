@@ -19,6 +19,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._data.csr import entry_rows, kernel_parts
 from .._data.entries import Csr, Entries, Target, block_slices, row_slices
+from .._data.tensor_entries import TensorEntries, full_columns
 from .._data.weight_forms import WeightForm
 from .losses import Loss, loss_named, register, register_numbers
 
@@ -56,6 +57,8 @@ class Frobenius(Loss):
         """Sum the squared residuals where they can be listed, else |Z|^2 - 2 <P, F> + <N, F>."""
         if term.data is not None:
             data, weights = term.data
+            if isinstance(data, TensorEntries):
+                return data.squared_residuals(F, G, weights)
             if sp.issparse(data):
                 csr = (data.indptr, data.indices, data.data)
                 return float(kernels.sparse_frobenius_loss(*csr, weights, F, G, term.threads))
@@ -135,7 +138,7 @@ class KullbackLeibler(Loss):
 
     def unreached(self, entries: Entries, F: Array, G: Array) -> float:
         """About 700 times such an entry, since the model counts as the least number then."""
-        if ((F > 0).all(axis=0) & (G > 0).all(axis=0)).any():
+        if (full_columns(F) & full_columns(G)).any():
             return 0.0
         return entries.sum("kl_unreached", F, G)
 

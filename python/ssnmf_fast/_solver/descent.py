@@ -50,7 +50,7 @@ def descend(
         if part.quadratic.entries is not None
     ]
     if not patterns:
-        rest = None, None, None, parts[0].G, P, F, support
+        rest = None, None, None, np.empty((0, F.shape[1]), F.dtype), P, F, support
         kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])

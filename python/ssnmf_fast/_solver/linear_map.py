@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from .._backend.layout import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
+from .._data.tensor_entries import RowProducts
 from .terms import Term
 
 
@@ -85,6 +86,10 @@ class MappedFactors:
                 made = out
             self._made[key] = made
         return self._made[key]
+
+    def apart(self, names: Sequence[str]) -> RowProducts:
+        """Return the products of the rows of several, as their factors."""
+        return RowProducts(tuple(self._factors[name] for name in names))
 
     def changed(self, name: str | None = None) -> None:
         """Forget what was made of a factor, or of all."""

@@ -96,7 +96,7 @@ class Problem:
         F = self.factors[self.hub]
         constant = below = 0.0
         for side in self.sides(self.hub):
-            below += side.coefficient * side.term.form.squares(F, self._mapped.of(side.far))
+            below += side.coefficient * side.term.form.squares(F, side.G(self._mapped))
             constant += side.coefficient * side.term.constant
         return max(constant - 2 * self.product() + below, 0.0), constant
 
@@ -172,7 +172,7 @@ class Problem:
                 equal = all(other.equal_N for other in self.sides(name) if other.term.loss == loss)
                 sums[loss] = P, N[:1] if equal else N
             P, N = sums[loss]
-            G = self._mapped.of(side.far, side.there)
+            G = side.G(self._mapped)
             up = Target(P, side.coefficient, further)
             if side.here is not None:
                 down = Target(N, side.coefficient, further)
@@ -204,7 +204,7 @@ class Problem:
         self._value = None
         if not statistics.sums:
             (side,) = self.sides(name)
-            G, support = self._mapped.of(side.far), self.support.get(name)
+            G, support = side.G(self._mapped), self.support.get(name)
             value = side.term.loss.descend(side.term, F, G, support, _SWEEPS, name == self.hub)
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
@@ -246,6 +246,12 @@ class Problem:
 
         What the factors were `earlier` is scaled with them.
         """
+        if len(self.relations[0].names) > 2:
+            drifts = self._drifts()
+            if any(drift.any() for drift in drifts.values()):
+                self.forget()
+                _shift((self.factors, earlier or {}), drifts)
+            return
         if any(r.names[0] != self.hub or len(r.names) > 2 for r in self.relations):
             return
         here = self.factors[self.hub].max(axis=0, initial=0.0)
@@ -257,6 +263,28 @@ class Problem:
         exponents[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
         if exponents.any():
             self.forget()
-            for factors in (self.factors, earlier or {}):
-                for name, factor in factors.items():
-                    np.ldexp(factor, exponents if name == self.hub else -exponents, out=factor)
+            shifts = {name: exponents if name == self.hub else -exponents for name in self.factors}
+            _shift((self.factors, earlier or {}), shifts)
+
+    def _drifts(self) -> dict[str, Array]:
+        """Return the powers of two that bring the factors of a tensor to sizes that agree.
+
+        Those of a component add up to 0.  The far side of a factor's own relation has its opposite.
+        """
+        first, *rest = self.relations
+        largest = np.array([self.factors[name].max(axis=0, initial=0.0) for name in first.names])
+        logs = np.log2(np.where(largest > 0, largest, 1.0))
+        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+        shifts[-1] = -shifts[:-1].sum(axis=0)
+        shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        exponents = dict(zip(first.names, shifts, strict=True))
+        for relation in rest:
+            exponents[relation.names[1]] = -exponents[relation.names[0]]
+        return exponents
+
+
+def _shift(stores: Sequence[Mapping[str, Array]], exponents: Mapping[str, Array]) -> None:
+    """Multiply factors by powers of two, in place."""
+    for factors in stores:
+        for name, factor in factors.items():
+            np.ldexp(factor, exponents[name], out=factor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._common.arrays import Array
 from .._data.entries import SparseEntries
@@ -35,9 +35,9 @@ class Relation:
             self._views[position] = self.term.view(position)
         return self._views[position]
 
-    def pair(self, factors: MappedFactors) -> tuple[Array, Array]:
+    def pair(self, factors: MappedFactors) -> tuple[Array, Any]:
         """Return F and G of the first view."""
-        return factors.of(self.names[:1], self.map), factors.of(self.names[1:])
+        return factors.of(self.names[:1], self.map), self.side(self.names[0]).G(factors)
 
     def side(self, name: str) -> Side:
         """Return the relation as one of its factors sees it."""
@@ -59,7 +59,7 @@ class Side(NamedTuple):
     @property
     def quadratic(self) -> bool:
         """Whether coordinate descent may use it."""
-        return self.term.loss.quadratic and self._unmapped
+        return self._unmapped and self.term.loss.quadratic and self.term.form.curved
 
     @property
     def by_entries(self) -> bool:
@@ -75,6 +75,12 @@ class Side(NamedTuple):
     def equal_N(self) -> bool:
         """Whether all rows of N are the same."""
         return self.here is None and self.term.loss.model_free and self.term.form.equal_rows
+
+    def G(self, factors: MappedFactors) -> Any:
+        """Return the factor on the far side, or the factors whose rows are multiplied."""
+        if self.term.entries.by_factors:
+            return factors.apart(self.far)
+        return factors.of(self.far, self.there)
 
 
 def value(

@@ -222,3 +222,15 @@ def _nndsvda(
     S[S <= 0] = filler
     A[A <= 0] = filler
     return S, A
+
+
+def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
+    """Return 0 where a given start is zero, 1 elsewhere, for the factors that have zeros.
+
+    Multiplicative rules keep zeros by themselves; coordinate descent would not.
+    """
+    return {
+        name: (factor > 0).astype(factor.dtype)
+        for name, factor in factors.items()
+        if not factor[:, :rank].all()
+    }

@@ -34,6 +34,8 @@ _FEW_MISSING = 0.5
 class Term:
     """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
+    Or a tensor, unfolded by one mode: its `shape` has a length for each, that of the rows first.
+
     `listed` says that all entries which are not listed weigh nothing; `data` is Z and V, entry by
     entry, for losses that read them so.
     """
@@ -41,7 +43,7 @@ class Term:
     loss: Loss
     entries: Entries
     form: WeightForm
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     constant: float = 0.0
     listed: bool = False
     data: tuple[Any, Any] | None = None
@@ -56,7 +58,7 @@ class Term:
         return self.loss.quadratic and self.form.separable
 
     def view(self, position: int) -> Term:
-        """Return the term as its first factor or its second one sees it: as that of the rows.
+        """Return the term as the factor at a position sees it: as that of the rows.
 
         Its value is taken by the first one only.
         """
@@ -64,16 +66,16 @@ class Term:
             return self
         return replace(
             self,
-            entries=self.entries.transposed(),
-            form=self.form.transposed(),
-            shape=self.shape[::-1],
+            entries=self.entries.view(position),
+            form=self.form.view(position),
+            shape=(self.shape[position], *self.shape[:position], *self.shape[position + 1 :]),
             data=None,
         )
 
     def part(self, rows: slice, entries: Entries | None = None) -> Term:
         """Return the term of some rows, for updates; their entries may have been read already."""
         entries = entries or self.entries.part(rows)
-        shape = rows.stop - rows.start, self.shape[1]
+        shape = rows.stop - rows.start, *self.shape[1:]
         return replace(self, entries=entries, form=self.form.part(rows), shape=shape, data=None)
 
     def P(self, F: Array, G: Array, to: Target) -> None:

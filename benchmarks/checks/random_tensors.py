@@ -1,0 +1,166 @@
+"""Random decompositions of tensors, for :mod:`random_calls`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import outside
+from random_calls import LOSSES, SCALES, SOLVERS, Call, Results, floats
+
+import ssnmf_fast as sf
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class Coordinates:
+    """A sparse tensor as other packages have it."""
+
+    coords: Array
+    data: Array
+    shape: tuple[int, ...]
+
+
+def _sparse(rng: Any, dense: Array) -> Any:
+    """Return a tensor by coordinates in any order, some of them twice."""
+    places = np.array(np.nonzero(dense))
+    values = dense[tuple(places)]
+    if rng.random() < 0.3:
+        places, values = np.tile(places, 2), np.tile(values / 2, 2).astype(dense.dtype)
+    order = rng.permutation(len(values))
+    places = places[:, order].astype(rng.choice([np.int32, np.int64, np.uint16]))
+    if rng.random() < 0.5:
+        return Coordinates(places, values[order], dense.shape)
+    return places, values[order], dense.shape
+
+
+def _weights(rng: Any, dense: Array) -> tuple[Any, Array]:
+    shape = dense.shape
+    if np.isnan(dense).any():
+        return None, np.ones(shape)
+    pattern = rng.random(shape) < rng.choice([0.3, 0.8])
+    way = rng.integers(6)
+    if way == 0:
+        W = rng.random(shape) * pattern
+        return W, W
+    if way == 1:
+        return sf.weights.observed(_sparse(rng, pattern.astype(float))), pattern.astype(float)
+    if way == 2:
+        return sf.weights.missing(pattern), 1.0 - pattern
+    if way == 3:
+        vectors = [None if rng.random() < 0.3 else rng.random(n) for n in shape]
+        W = np.ones(shape)
+        for mode, vector in enumerate(vectors):
+            if vector is not None:
+                W *= vector.reshape([-1 if k == mode else 1 for k in range(len(shape))])
+        return vectors, W
+    return None, np.ones(shape)
+
+
+def _far_side(factors: list[Array]) -> Array:
+    made = factors[0]
+    for F in factors[1:]:
+        made = (made[:, None] * F).reshape(-1, F.shape[1])
+    return made
+
+
+def factorize_tensor(rng: Any) -> Call:
+    shape = tuple(int(rng.integers(1, 9)) for _ in range(rng.integers(2, 6)))
+    dtype = floats(rng)
+    largest = np.inf if dtype == np.float64 else 1e6
+    dense = [rng.random(shape), rng.poisson(2, shape)][rng.integers(2)]
+    dense = dense * (rng.random(shape) < rng.choice([0.1, 0.4, 1.0]))
+    dense = (dense * min(rng.choice(SCALES), largest)).astype(dtype)
+    X: Any = dense
+    if rng.random() < 0.6:
+        X = _sparse(rng, dense)
+        dense = np.zeros(shape, dtype=np.float64)
+        places, values = (X.coords, X.data) if isinstance(X, Coordinates) else X[:2]
+        np.add.at(dense, tuple(places), values)
+    elif rng.random() < 0.3:
+        dense[rng.random(shape) < 0.2] = np.nan
+        X = np.asfortranarray(dense) if rng.random() < 0.5 else dense
+    rank = int(rng.integers(1, 6))
+    loss = str(rng.choice(LOSSES))
+    given_weights, W = _weights(rng, dense)
+    arguments: dict[str, Any] = {
+        "tensor": X,
+        "n_components": rank,
+        "loss": loss,
+        "weights": given_weights,
+        "solver": str(rng.choice(SOLVERS)),
+        "init": str(rng.choice(["auto", "random", "least-squares", "svd"])),
+        "max_iter": int(rng.integers(0, 25)),
+        "tol": float(rng.choice([0, 1e-4])),
+        "random_state": int(rng.integers(1000)),
+    }
+    labels = {}
+    if rng.random() < 0.3:
+        mode = int(rng.integers(len(shape)))
+        Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype)
+        Y[rng.random(shape[mode]) < 0.3] = np.nan
+        labels = {mode: Y}
+        arguments |= {"labels": labels, "supervision": str(rng.choice(LOSSES))}
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        rest = {name: value for name, value in given.items() if name != "tensor"}
+        fit = sf.factorize_tensor(given["tensor"], **rest, n_threads=n_threads)
+        results = {f"F{mode}": F for mode, F in enumerate(fit.factors)}
+        results |= {f"B{mode}": B for mode, B in fit.label_components.items()}
+        return {**results, "weights": fit.weights, "objective": [v for _, v in fit.objective]}
+
+    def complaints(results: Results) -> list[str]:
+        found = outside.factors(results, tuple(name for name in results if name != "objective"))
+        factors = [results[f"F{mode}"].astype(np.longdouble) for mode in range(len(shape))]
+        matrix = dense.reshape(shape[0], -1).astype(np.float64)
+        weights = W.reshape(shape[0], -1)
+        S, A = factors[0] * results["weights"], _far_side(factors[1:]).T
+        expected = outside.loss_of(matrix, weights, S, A, loss)
+        for mode, Y in labels.items():
+            F, B = factors[mode], results[f"B{mode}"]
+            expected += outside.loss_of(Y, np.ones(Y.shape), F, B, arguments["supervision"])
+        values = results["objective"]
+        slack = 1e-9 if dtype == np.float64 else 2e-3
+        largest = max(abs(values[0]), outside.size(matrix, weights, loss), abs(expected))
+        if not found and abs(values[-1] - expected) > slack * largest:
+            found.append(f"objective {values[-1]!r}, outside {expected!r}")
+        mixed = arguments["solver"] == "mu" and labels
+        if (np.diff(values) > slack * largest).any() and not mixed:
+            found.append(f"objective rises: {values}")
+        if not np.isfinite(values).all() or min(values) < 0:
+            found.append(f"objective {values}")
+        return found
+
+    return Call("factorize_tensor", arguments, compute, complaints)
+
+
+def spoiled_tensor(X: Any, rng: Any) -> Any:
+    """Return a tensor that must be refused."""
+    if isinstance(X, np.ndarray):
+        bad = np.array(X, dtype=np.float64)
+        bad[tuple(rng.integers(n) for n in bad.shape)] = rng.choice([-1.0, np.inf, -1e-300])
+        return [bad, bad.astype(complex), bad.ravel()[0]][rng.integers(3)]
+    parts = (X.coords, X.data, X.shape) if isinstance(X, Coordinates) else X
+    coords, values, shape = parts
+    coords, values = np.array(coords, dtype=np.int64), np.array(values, dtype=np.float64)
+    way = rng.integers(6)
+    if len(values) == 0 or way == 0:
+        return coords, values, shape[:-1]
+    entry = rng.integers(len(values))
+    if way == 1:
+        values[entry] = rng.choice([-1.0, np.nan, np.inf])
+    elif way == 2:
+        coords[rng.integers(len(shape)), entry] = rng.choice([-1, max(shape), 2**40])
+    elif way == 3:
+        return coords[:, 1:], values, shape
+    elif way == 4:
+        return coords + 0.5, values, shape
+    else:
+        return coords, values.astype(complex), shape
+    return coords, values, shape
+
+
+TENSORS = [factorize_tensor, factorize_tensor]

@@ -1,0 +1,336 @@
+"""How long does a sweep of a nonnegative CP decomposition take, beside other packages?
+
+Each package decomposes each tensor in a process of its own.  A sweep updates the factors of all
+modes once.  Its time is the difference of a long run and a short one, divided by the difference of
+their sweeps, the least of `--rounds`; setting up is not counted for anyone.  "Memory" is the peak
+of the process above what it has with the tensor loaded.  The losses after the same number of
+sweeps stand beside, from starts of each package's own.
+
+- TensorLy (multiplicative updates, and HALS) takes dense tensors, or sparse ones by `sparse`.
+- pyttb has unconstrained least squares (cp_als) and the Kullback-Leibler loss (cp_apr).  cp_apr
+  makes up to 10 passes over the data for each mode: --inner 1 gives one.
+- pygenten: unconstrained least squares (cp_als) and Poisson losses by L-BFGS-B (gcp_opt), of
+  which an iteration counts as a sweep.
+
+    python -m pip install tensorly==0.10.0 sparse==0.19.3 pyttb==1.8.6 pygenten==0.1.5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import load_average, markdown, say
+
+Array = np.ndarray[Any, Any]
+Sparse = tuple[Array, Array, tuple[int, ...]]
+Run = Callable[[int], float]  # the loss after so many sweeps
+
+PEERS = (
+    "ssnmf_fast F",
+    "ssnmf_fast D",
+    "tensorly MU",
+    "tensorly HALS",
+    "tensorly MU, COO",
+    "pyttb cp_als",
+    "pyttb cp_apr (D)",
+    "pygenten cp_als",
+    "pygenten gcp_opt (D)",
+)
+
+
+# ------------------------------------------------------------------------------- tensors
+
+
+def texts(n_terms: int, per_slice: int, n_slices: int, nonzeros: int) -> Sparse:
+    """Return counts of terms in documents of slices: terms x documents in a slice x slices."""
+    rng = np.random.default_rng(0)
+    documents = rng.permutation(per_slice * n_slices)[np.arange(nonzeros) % (per_slice * n_slices)]
+    terms = np.minimum((n_terms * rng.random(nonzeros) ** 3).astype(np.int64), n_terms - 1)
+    coords = np.array([terms, documents // n_slices, documents % n_slices])
+    return coords, rng.integers(1, 4, nonzeros).astype(float), (n_terms, per_slice, n_slices)
+
+
+def scattered(shape: tuple[int, ...], nonzeros: int) -> Sparse:
+    """Return counts at random places."""
+    rng = np.random.default_rng(0)
+    coords = np.array([rng.integers(n, size=nonzeros) for n in shape])
+    return coords, rng.integers(1, 4, nonzeros).astype(float), shape
+
+
+def dense(n: int, rank: int) -> Array:
+    """Return a dense tensor of low rank and noise."""
+    rng = np.random.default_rng(0)
+    factors = [rng.random((n, rank)) for _ in range(3)]
+    return np.einsum("ir,jr,kr->ijk", *factors, optimize=True) + 0.1 * rng.random((n, n, n))
+
+
+# Name -> the tensor, the rank, the sweeps of the short and the long run.
+CASES: dict[str, tuple[Callable[[], Any], int]] = {
+    "tiny": (lambda: texts(60, 5, 8, 500), 3),
+    "tiny dense": (lambda: dense(12, 3), 3),
+    "20 Newsgroups' size": (lambda: texts(5000, 26, 40, 60_000), 5),
+    "headlines' size": (lambda: texts(7000, 700, 203, 1_130_000), 25),
+    "dense": (lambda: dense(200, 20), 20),
+    "distinct": (lambda: scattered((1_000_000, 100_000, 10_000), 10_000_000), 32),
+}
+MAIN = ("20 Newsgroups' size", "headlines' size", "dense", "distinct")
+LARGEST_DENSE = 50_000_000  # places that TensorLy is given
+
+
+# ------------------------------------------------------------------------------- packages
+
+
+def is_dense(X: Any) -> bool:
+    return isinstance(X, np.ndarray)
+
+
+def our_run(X: Any, rank: int, loss: str, threads: int) -> Run:
+    import ssnmf_fast as sf
+
+    def run(sweeps: int) -> float:
+        fit = sf.factorize_tensor(
+            X,
+            n_components=rank,
+            loss=loss,
+            init="random",
+            max_iter=sweeps,
+            tol=0,
+            random_state=0,
+            n_threads=threads,
+        )
+        return fit.objective[-1][1]
+
+    return run
+
+
+def tensorly_run(X: Any, rank: int, method: str) -> Run | None:
+    import tensorly as tl
+    from tensorly.decomposition import non_negative_parafac, non_negative_parafac_hals
+
+    if method == "MU, COO":
+        if is_dense(X):
+            return None
+        import sparse
+        from tensorly.contrib.sparse.decomposition import non_negative_parafac as of_sparse
+
+        coords, values, shape = X
+        X = sparse.COO(coords, values, shape=shape)
+
+        def run_sparse(sweeps: int) -> float:
+            of_sparse(X, rank, n_iter_max=sweeps, init="random", tol=0, random_state=0)
+            return float("nan")
+
+        return run_sparse
+    if not is_dense(X):
+        coords, values, shape = X
+        if np.prod(shape) > LARGEST_DENSE:
+            return None
+        made = np.zeros(shape)
+        np.add.at(made, tuple(coords), values)
+        X = made
+    solver = non_negative_parafac if method == "MU" else non_negative_parafac_hals
+
+    def run(sweeps: int) -> float:
+        found = solver(X, rank, n_iter_max=sweeps, init="random", tol=0, random_state=0)
+        return float(tl.norm(X - tl.cp_to_tensor(found)) ** 2)
+
+    return run
+
+
+def pyttb_run(X: Any, rank: int, method: str, inner: int) -> Run | None:
+    import pyttb as ttb
+
+    if is_dense(X):
+        if method == "cp_apr (D)":
+            return None
+        made: Any = ttb.tensor(X)
+    else:
+        coords, values, shape = X
+        made = ttb.sptensor.from_aggregator(coords.T.copy(), values[:, None].copy(), shape)
+
+    def run(sweeps: int) -> float:
+        np.random.seed(0)  # noqa: NPY002 - the package draws from the global generator
+        if method == "cp_als":
+            _, _, result = ttb.cp_als(made, rank, stoptol=0, maxiters=sweeps, printitn=0)
+            return float(result["normresidual"]) ** 2
+        options = {"maxinneriters": inner, "stoptol": 0, "printitn": 0}
+        ttb.cp_apr(made, rank, algorithm="mu", maxiters=sweeps, **options)
+        return float("nan")
+
+    return run
+
+
+def pygenten_run(X: Any, rank: int, method: str) -> Run | None:
+    import pygenten
+    import pyttb as ttb
+
+    if is_dense(X):
+        made: Any = ttb.tensor(X)
+    else:
+        coords, values, shape = X
+        made = ttb.sptensor.from_aggregator(coords.T.copy(), values[:, None].copy(), shape)
+    made = pygenten.make_gt_tensor(made) if is_dense(X) else pygenten.make_gt_sptensor(made)
+
+    def run(sweeps: int) -> float:
+        options: dict[str, Any] = {"rank": rank, "maxiters": sweeps, "tol": 0.0, "printitn": 0}
+        options["seed"] = 0
+        if method == "cp_als":
+            pygenten.cp_als(made, **options)
+        else:
+            pygenten.gcp_opt(made, type="poisson", **options)
+        return float("nan")
+
+    return run
+
+
+def run_of(peer: str, X: Any, rank: int, threads: int, inner: int) -> Run | None:
+    package, method = peer.split(" ", 1)
+    if package == "ssnmf_fast":
+        loss = {"F": "frobenius", "D": "kullback-leibler"}[method]
+        return our_run(X, rank, loss, threads)
+    if package == "tensorly":
+        return tensorly_run(X, rank, method)
+    if package == "pyttb":
+        return pyttb_run(X, rank, method, inner)
+    return pygenten_run(X, rank, method)
+
+
+# ------------------------------------------------------------------------------- measuring
+
+
+def resident() -> float:
+    """Return the memory of this process in MB."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class Peak:
+    """The largest memory of this process while it is open, looked at every few milliseconds."""
+
+    def __enter__(self) -> Peak:
+        self.before = self.most = resident()
+        self._done = threading.Event()
+        self._watcher = threading.Thread(target=self._watch)
+        self._watcher.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.005):
+            self.most = max(self.most, resident())
+
+    def __exit__(self, *error: object) -> None:
+        self._done.set()
+        self._watcher.join()
+        self.most = max(self.most, resident())
+
+
+def measure(peer: str, case: str, threads: int, inner: int, rounds: int) -> dict[str, Any]:
+    """Return the time of a sweep, the peak of memory and the loss, in this process."""
+    make, rank = CASES[case]
+    X = make()
+    tiny, tiny_rank = CASES["tiny dense" if is_dense(X) else "tiny"]
+    warm = run_of(peer, tiny(), tiny_rank, threads, inner)
+    if warm is not None:
+        warm(2)  # loads the package, and lets it compile what it compiles
+    with Peak() as peak:
+        run = run_of(peer, X, rank, threads, inner)
+        if run is None:
+            return {"skipped": True}
+        begin = time.perf_counter()
+        run(1)
+        first = time.perf_counter() - begin
+    # As many sweeps as a few seconds allow, but the time of one is known only with set-up.
+    more = int(np.clip(5 / max(first, 0.01), 2, 40))
+    times: dict[int, list[float]] = {1: [], 1 + more: []}
+    loss = float("nan")
+    for _ in range(rounds):
+        for sweeps, taken in times.items():
+            begin = time.perf_counter()
+            loss = run(sweeps)
+            taken.append(time.perf_counter() - begin)
+    seconds = (min(times[1 + more]) - min(times[1])) / more
+    memory = peak.most - peak.before
+    return {"seconds": seconds, "setup": min(times[1]), "memory": memory, "loss": loss}
+
+
+def in_own_process(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any] | None:
+    """Return what :func:`measure` says there; None where the package is missing or fails."""
+    limits = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    limits |= {"NUMBA_NUM_THREADS": limits["OMP_NUM_THREADS"], "OMP_PROC_BIND": "false"}
+    command = [sys.executable, __file__, "--one", peer, "--only", case]
+    command += ["--threads", str(options.threads), "--inner", str(options.inner)]
+    command += ["--rounds", str(options.rounds)]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **limits},
+            capture_output=True,
+            text=True,
+            timeout=options.patience,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        say(f"{peer}, {case}: no result within {options.patience} s")
+        return None
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines() or ["failed"]
+        say(f"{peer}, {case}: {lines[-1]}")
+        return None
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return None if "skipped" in result else result
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", default=MAIN, choices=CASES, help="some tensors")
+    parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--inner", type=int, default=10, help="passes of cp_apr for each mode")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--patience", type=float, default=600, help="seconds for each process")
+    parser.add_argument("--out", help="file for the figures, as JSON")
+    parser.add_argument("--quick", action="store_true", help="ours alone, small tensors")
+    parser.add_argument("--one", choices=PEERS, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one:
+        case = options.only[0]
+        print(
+            json.dumps(measure(options.one, case, options.threads, options.inner, options.rounds))
+        )
+        return
+    cases, peers = options.only, options.peers
+    if options.quick:
+        cases, peers = ["tiny", "tiny dense"], PEERS[:2]
+    rows, found = [], {}
+    for case in cases:
+        for peer in peers:
+            result = in_own_process(peer, case, options)
+            found[f"{case}: {peer}"] = result
+            if result is not None:
+                cells = [f"{result['seconds'] * 1e3:.2f}", f"{result['setup']:.2f}"]
+                rows.append(
+                    [case, peer, *cells, f"{result['memory']:.0f}", f"{result['loss']:.6g}"]
+                )
+                say(" | ".join(rows[-1]))
+    print(f"{options.threads} threads, load {load_average()}\n")
+    print(markdown(["tensor", "", "ms a sweep", "set-up and one, s", "MB", "loss"], rows))
+    if options.out:
+        Path(options.out).write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

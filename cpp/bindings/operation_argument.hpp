@@ -1,0 +1,35 @@
+// The operation of a pass, from the exponent of the model that a caller gives.
+#pragma once
+
+#include <cmath>
+
+#include "../kernels/passes.hpp"
+#include "arrays.hpp"
+
+namespace ssnmf {
+
+inline Operation operation_of(double exponent) {
+  if (!std::isfinite(exponent)) {
+    throw bad("exponent", "must be a finite number");
+  }
+  if (exponent == 0.0) {
+    return Operation::kProduct;
+  }
+  if (exponent == 1.0) {
+    return Operation::kSampled;
+  }
+  return exponent == -1.0 ? Operation::kRatio : Operation{Operation::kPower, exponent};
+}
+
+// F where the operation reads it: a product has no model.
+inline py::handle factor_read(const Operation& operation, py::handle F) {
+  if (operation.kind == Operation::kProduct) {
+    return Py_None;
+  }
+  if (F.is_none()) {
+    throw bad("F", "must be given unless the exponent is 0");
+  }
+  return F;
+}
+
+}  // namespace ssnmf

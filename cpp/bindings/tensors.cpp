@@ -1,0 +1,140 @@
+#include <utility>
+
+#include "../kernels/rank.hpp"
+#include "../kernels/tensor_pass.hpp"
+#include "arrays.hpp"
+#include "operation_argument.hpp"
+#include "registry.hpp"
+
+namespace ssnmf {
+namespace {
+
+// A tensor unfolded by one mode, and the factors of the others.  Takes the indices as they are,
+// like CsrArgument.
+template <class T>
+class UnfoldedTensor {
+ public:
+  UnfoldedTensor(py::handle indptr, py::handle indices, py::handle values, const py::list& factors)
+      : indptr_(indptr, "indptr") {
+    const py::array named = array_of(indices, "indices");
+    const Index* data = const_data<Index>(named, "indices");
+    require_contiguous(named, "indices", 2);
+    if (indptr_->size < 1) {
+      throw bad("indptr", "is empty");
+    }
+    const Size entries = named.shape(1);
+    csr = {indptr_->data, data, optional_vector<T>(values, "values", entries).data,
+           indptr_->size - 1};
+    if (csr.indptr[0] != 0 || csr.entries() != entries) {
+      throw bad("indptr", "must start at 0 and end at the number of columns of indices");
+    }
+    require_equal(static_cast<Size>(factors.size()), named.shape(0), "factors and rows of indices");
+    if (factors.size() < 1) {
+      throw bad("factors", "is empty");
+    }
+    for (const py::handle factor : factors) {
+      others.push_back(const_rows<T>(factor, "factors"));
+      require_equal(others.back().columns, others.front().columns, "columns of the factors");
+    }
+    if (rank() != padded_rank(rank(), static_cast<Size>(sizeof(T)))) {
+      throw bad("factors", "have a number of columns that is not a padded rank");
+    }
+  }
+
+  Size rank() const { return others.front().columns; }
+
+  Csr<T> csr;
+  FactorList<T> others;
+
+ private:
+  Integers<Size> indptr_;
+};
+
+py::handle first_factor(const py::list& factors) {
+  if (factors.empty()) {
+    throw bad("factors", "is empty");
+  }
+  return factors[0].ptr();
+}
+
+void bind_tensor_pass(double exponent, py::handle indptr, py::handle indices, py::handle values,
+                      py::handle F, const py::list& factors, py::handle out, double scale,
+                      bool accumulate, Threads n_threads) {
+  const Operation operation = operation_of(exponent);
+  if (operation.kind == Operation::kPower) {
+    throw bad("exponent", "must be 0, 1 or -1 for a tensor");
+  }
+  F = factor_read(operation, F);
+  visit_float(first_factor(factors), "factors", [&](auto type) {
+    using T = decltype(type);
+    const UnfoldedTensor<T> Z(indptr, indices, values, factors);
+    const Target<T> to{writable_rows<T>(out, "out"), static_cast<T>(scale), accumulate};
+    require_equal(to.out.rows, Z.csr.rows, "rows of out and of the tensor");
+    require_equal(to.out.columns, Z.rank(), "columns of out and of the factors");
+    Rows<const T> f{nullptr, to.out.rows, to.out.columns};
+    if (operation.kind != Operation::kProduct) {
+      f = const_rows<T>(F, "F");
+      require_same_shape(f, to.out, "F");
+      require_apart({"out", out}, {{"F", F}});
+    }
+    require_apart({"out", out}, {{"indptr", indptr}, {"indices", indices}, {"values", values}});
+    for (const py::handle factor : factors) {
+      require_apart({"out", out}, {{"factors", factor}});
+    }
+    const KernelCall call;
+    tensor_pass<T>(operation, Z.csr, f, Z.others, to, n_threads);
+  });
+}
+
+double run_tensor_loss(EntryLoss loss, py::handle indptr, py::handle indices, py::handle values,
+                       py::handle weights, py::handle F, const py::list& factors,
+                       Threads n_threads) {
+  return visit_float(first_factor(factors), "factors", [&](auto type) {
+    using T = decltype(type);
+    const UnfoldedTensor<T> Z(indptr, indices, values, factors);
+    const auto w = optional_vector<T>(weights, "weights", Z.csr.entries());
+    const auto f = const_rows<T>(F, "F");
+    require_equal(f.rows, Z.csr.rows, "rows of F and of the tensor");
+    require_equal(f.columns, Z.rank(), "columns of F and of the factors");
+    const KernelCall call;
+    return tensor_loss<T>(loss, Z.csr, w.data, f, Z.others, n_threads);
+  });
+}
+
+void define_tensor_loss(py::module_& module, const char* name, EntryLoss loss, const char* doc) {
+  module.def(
+      name,
+      [loss](py::handle indptr, py::handle indices, py::handle values, py::handle F,
+             const py::list& factors, Threads n_threads) {
+        return run_tensor_loss(loss, indptr, indices, values, py::none(), F, factors, n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
+      py::arg("factors"), py::arg("n_threads"), doc);
+}
+
+}  // namespace
+
+void register_tensors(py::module_& module) {
+  module.def(
+      "tensor_pass", &bind_tensor_pass, py::arg("exponent"), py::arg("indptr"), py::arg("indices"),
+      py::arg("values").none(true), py::arg("F").none(true), py::arg("factors"), py::arg("out"),
+      py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+      "(Z .* (F G^T)^exponent) G over the entries of a tensor unfolded by one mode; a row of "
+      "G is the product of the rows of the factors that an entry names.");
+  define_tensor_loss(module, "tensor_kl_loss", EntryLoss::kKullbackLeibler,
+                     "Sum over the stored entries of x log(x/z) - x.");
+  define_tensor_loss(module, "tensor_kl_unreached", EntryLoss::kUnreached,
+                     "What of tensor_kl_loss belongs to entries with z = 0.");
+  module.def(
+      "tensor_frobenius_loss",
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle weights, py::handle F,
+         const py::list& factors, Threads n_threads) {
+        return run_tensor_loss(EntryLoss::kFrobenius, indptr, indices, values, weights, F, factors,
+                               n_threads);
+      },
+      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true),
+      py::arg("weights").none(true), py::arg("F"), py::arg("factors"), py::arg("n_threads"),
+      "Sum over the stored entries of w (x - z)^2.");
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,161 @@
+#include "tensor_pass.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "gathered_loss.hpp"
+#include "row_pass.hpp"
+
+namespace ssnmf {
+namespace {
+
+// The product of the rows that an entry names; see ColumnRows.  Others is the number of factors, or
+// 0 for any.
+template <class T, int Others>
+class ProductRows {
+ public:
+  static constexpr bool in_place = false;
+  static constexpr bool known_ranks = Others > 0;
+
+  ProductRows(const Csr<T>& Z, const FactorList<T>& others)
+      : entries_(Z.entries()), rank_(others.front().columns) {
+    for (const Rows<const T>& factor : others) {
+      factors_.push_back({factor.data, Z.indices + static_cast<Size>(factors_.size()) * entries_,
+                          factor.rows * rank_ * static_cast<Size>(sizeof(T)) > kFirstCache});
+    }
+  }
+
+  Size rank() const { return rank_; }
+
+  template <int R, int Width>
+  SSNMF_INLINE Eigen::Matrix<T, 1, Width> row(Size entry, Size k = 0) const {
+    Eigen::Matrix<T, 1, Width> product = RowMap<T, Width>(place<R>(0, entry) + k);
+    for (std::size_t other = 1; other < count(); ++other) {
+      product.array() *= RowMap<T, Width>(place<R>(other, entry) + k).array();
+    }
+    return product;
+  }
+
+  template <int R>
+  SSNMF_INLINE void prefetch(Size entry) const {
+    constexpr Size line = 64 / static_cast<Size>(sizeof(T));
+    const Size ahead = std::min(entry + kPrefetchDistance, entries_ - 1);
+    for (std::size_t other = 0; other < count(); ++other) {
+      if (factors_[other].far) {
+        const T* g = place<R>(other, ahead);
+        for (Size k = 0; k < width<R>(); k += line) {
+          ssnmf::prefetch(g + k);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr Size kFirstCache = 1 << 15;
+  struct Factor {
+    const T* data;
+    const Index* indices;
+    bool far;  // whether rows are worth prefetching
+  };
+
+  std::size_t count() const { return Others > 0 ? Others : factors_.size(); }
+
+  template <int R>
+  Size width() const {
+    return R > 0 ? R : rank_;
+  }
+
+  template <int R>
+  const T* place(std::size_t other, Size entry) const {
+    const Factor& factor = factors_[other];
+    return factor.data + static_cast<Size>(factor.indices[entry]) * width<R>();
+  }
+
+  Size entries_;
+  Size rank_;
+  std::vector<Factor> factors_;
+};
+
+// Calls body with the rows that the entries of Z name.
+template <class T, class Body>
+auto visit_products(const Csr<T>& Z, const FactorList<T>& others, const Body& body) {
+  if (others.size() == 2) {
+    return body(ProductRows<T, 2>(Z, others));
+  }
+  return body(ProductRows<T, 0>(Z, others));
+}
+
+// models[e] = f . g of entry first + e
+template <int R, class T, class Gather>
+SSNMF_FLATTEN void product_models(const Gather& gather, const T* f, Size first, Size count,
+                                  T* models) {
+  for (Size e = 0; e < count; ++e) {
+    gather.template prefetch<R>(first + e);
+    if constexpr (R > 0) {
+      models[e] = RowMap<T, R>(f).dot(gather.template row<R, R>(first + e));
+    } else {
+      models[e] = gathered_dot<kNarrowestRank>(f, gather, first + e);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void tensor_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                 const FactorList<T>& others, const Target<T>& to, int threads) {
+  if (others.size() == 1) {
+    sparse_pass(operation, Z, F, others.front(), to, threads);
+    return;
+  }
+  visit_products(Z, others, [&](const auto& gather) {
+    switch (operation.kind) {
+      case Operation::kProduct:
+        return gathered_pass(Product{}, Z, F, gather, to, threads);
+      case Operation::kSampled:
+        return gathered_pass(Sampled{}, Z, F, gather, to, threads);
+      case Operation::kRatio:
+        return gathered_pass(Ratio{}, Z, F, gather, to, threads);
+      default:
+        throw std::invalid_argument("a pass over a tensor has the exponent 0, 1 or -1");
+    }
+  });
+}
+
+template <class T>
+double tensor_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
+                   const FactorList<T>& others, int threads) {
+  if (others.size() == 1) {
+    return sparse_loss(loss, Z, weights, F, others.front(), threads);
+  }
+  return visit_products(Z, others, [&](const auto& gather) {
+    using Gather = std::decay_t<decltype(gather)>;
+    void (*find_models)(const Gather&, const T*, Size, Size, T*) = nullptr;
+    if constexpr (Gather::known_ranks) {
+      visit_rank<T>(gather.rank(), [&find_models](auto rank) {
+        find_models = &product_models<decltype(rank)::value, T, Gather>;
+      });
+    } else {
+      find_models = &product_models<0, T, Gather>;
+    }
+    return gathered_loss(
+        loss, Z, weights, F,
+        [&](const T* f, Size first, Size count, T* models) {
+          find_models(gather, f, first, count, models);
+        },
+        threads);
+  });
+}
+
+#define SSNMF_INSTANTIATE(T)                                                               \
+  template void tensor_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,             \
+                               const FactorList<T>&, const Target<T>&, int);               \
+  template double tensor_loss<T>(EntryLoss, const Csr<T>&, const T*, const Rows<const T>&, \
+                                 const FactorList<T>&, int);
+SSNMF_INSTANTIATE(float)
+SSNMF_INSTANTIATE(double)
+#undef SSNMF_INSTANTIATE
+
+}  // namespace ssnmf

@@ -1,0 +1,188 @@
+"""Tensors as the passes see them: unfolded by one mode, beside the factors of all others.
+
+X_(k) ~ F G^T, where F is the factor of mode k and every row of G is the product, element by
+element, of a row of each other factor.  G is never made as a whole.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._backend.dispatch import kernels
+from .._common.arrays import Array
+from .entries import Csr, Entries, Target
+from .tensors import SparseTensor
+
+_ROWS_OF_G = 8192  # made at a time for dense tensors
+_SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
+
+
+class RowProducts(NamedTuple):
+    """G as the factors whose rows are multiplied: the last index runs fastest."""
+
+    factors: tuple[Array, ...]
+
+    @property
+    def columns(self) -> int:
+        return int(self.factors[0].shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        return self.factors[0].dtype
+
+    def rows(self, first: int, last: int) -> Array:
+        """Return some rows of G."""
+        lengths = tuple(len(F) for F in self.factors)
+        places = np.unravel_index(np.arange(first, last), lengths)
+        return self.at(places)
+
+    def at(self, places: Any) -> Array:
+        """Return the rows of G for indices in each mode."""
+        rows = (F[i] for F, i in zip(self.factors, places, strict=True))
+        return np.asarray(reduce(np.multiply, rows))
+
+
+def full_columns(G: Any) -> Array:
+    """Return which components are positive in every row of a factor, or of all factors."""
+    if isinstance(G, RowProducts):
+        return np.asarray(np.logical_and.reduce([full_columns(F) for F in G.factors]))
+    return np.asarray((G > 0).all(axis=0))
+
+
+class TensorEntries(Entries):
+    """A tensor unfolded by a mode."""
+
+    by_factors = True
+    mode: int
+
+    @abstractmethod
+    def view(self, position: int) -> TensorEntries:
+        """Return it unfolded by another mode."""
+
+    def transposed(self) -> TensorEntries:
+        return self.view(1)
+
+    @abstractmethod
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+        """Return sum w (x - z)^2 over the entries."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTensorEntries(TensorEntries):
+    """The entries of a sparse tensor."""
+
+    tensor: SparseTensor
+    threads: int = 1
+    mode: int = 0
+
+    def view(self, position: int) -> SparseTensorEntries:
+        return replace(self, mode=position)
+
+    def part(self, rows: slice) -> Entries:
+        raise NotImplementedError("a tensor is not cut into blocks")
+
+    def total(self) -> float:
+        return float(self.tensor.values.sum(dtype=np.float64))
+
+    def parts(self) -> Csr:
+        """Return pointers, indices in the other modes and values."""
+        return self.tensor.unfolded(self.mode)
+
+    def csr_rows(self, rows: slice) -> Csr:
+        """Return some rows; the columns are numbers of entries from their first one on."""
+        indptr, _, values = self.parts()
+        first, last = indptr[rows.start], indptr[rows.stop]
+        entries = np.arange(last - first, dtype=np.int32)
+        return indptr[rows.start : rows.stop + 1] - first, entries, values[first:last]
+
+    def rows_of_G(self, rows: slice, G: RowProducts) -> Array:
+        """Return the rows of G that :meth:`csr_rows` names."""
+        indptr, others, _ = self.parts()
+        return G.at(others[:, indptr[rows.start] : indptr[rows.stop]])
+
+    def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
+        kernels.tensor_pass(exponent, *self.parts(), F, list(G.factors), *to, self.threads)
+
+    def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"tensor_{name}")
+        return float(kernel(*self.parts(), *parameters, F, list(G.factors), self.threads))
+
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+        return self.sum("frobenius_loss", F, G, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseTensorEntries(TensorEntries):
+    """A dense tensor whose NaN entries count nothing.  With `mask`, its other entries are ones."""
+
+    array: Array
+    threads: int = 1
+    mode: int = 0
+    mask: bool = False
+
+    def view(self, position: int) -> DenseTensorEntries:
+        return replace(self, mode=position)
+
+    def part(self, rows: slice) -> Entries:
+        raise NotImplementedError("a tensor is not cut into blocks")
+
+    def total(self) -> float:
+        if self.mask:
+            return float(np.count_nonzero(~np.isnan(self.array)))
+        return float(np.nansum(self.array, dtype=np.float64))
+
+    def csr_rows(self, rows: slice) -> Csr:
+        matrix = np.moveaxis(self.array, self.mode, 0)[rows].reshape(rows.stop - rows.start, -1)
+        present = ~np.isnan(matrix)
+        indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
+        return indptr, np.nonzero(present)[1].astype(np.int32), values
+
+    def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
+        accumulate = to.accumulate
+        for Z, rows in self._blocks(G):
+            part = to.out, to.scale, accumulate
+            kernels.dense_pass(exponent, Z, self.mask, F, rows, *part, self.threads)
+            accumulate = True
+
+    def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
+        kernel = getattr(kernels, f"dense_{name}")
+        parts = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
+        return float(sum(parts))
+
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+        del weights  # those of dense tensors are not listed
+        return self.sum("frobenius_loss", F, G)
+
+    def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
+        """Cut the unfolding into blocks of columns, and give each with its rows of G.
+
+        They are views of the tensor but where lines along the modes that follow are short.
+        """
+        before, after = prod(self.array.shape[: self.mode]), prod(self.array.shape[self.mode + 1 :])
+        array = self.array.reshape(before, self.array.shape[self.mode], after)
+        if self.mode == 0 or after >= _SHORT_LINES:
+            outer = RowProducts(G.factors[: self.mode])
+            inner = RowProducts(G.factors[self.mode :])
+            for first in range(0, after, _ROWS_OF_G):
+                last = min(first + _ROWS_OF_G, after)
+                rows = inner.rows(first, last)
+                for i in range(before):
+                    here = rows if self.mode == 0 else outer.rows(i, i + 1) * rows
+                    yield array[i, :, first:last], here
+            return
+        step = max(1, _ROWS_OF_G // after)
+        for begin in range(0, before, step):
+            end = min(begin + step, before)
+            if after == 1:
+                block = array[begin:end, :, 0].T
+            else:
+                block = array[begin:end].transpose(1, 0, 2).reshape(array.shape[1], -1)
+            yield block, G.rows(begin * after, end * after)

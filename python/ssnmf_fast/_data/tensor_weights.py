@@ -1,0 +1,175 @@
+"""What the weights of a tensor become, unfolded by one mode; see :mod:`weight_forms`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .._backend.dispatch import kernels
+from .._common.arrays import Array
+from .entries import DenseEntries, Target
+from .tensor_entries import RowProducts, SparseTensorEntries, TensorEntries
+from .weight_forms import Quadratic, WeightForm
+
+# A difference below this share of the minuend is not trusted.
+_CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+_AT_ONCE = 1 << 15  # weights of a row that are written out
+
+
+@dataclass(frozen=True)
+class ModeWeights(WeightForm):
+    """The product of one vector for each mode, that of the rows first; None stands for ones."""
+
+    vectors: tuple[Array | None, ...]
+    threads: int = 1
+    separable = True
+
+    @property
+    def rows(self) -> Array | None:
+        return self.vectors[0]
+
+    @property
+    def equal_rows(self) -> bool:  # type: ignore[override]
+        return self.rows is None
+
+    def view(self, position: int) -> ModeWeights:
+        rest = self.vectors[:position] + self.vectors[position + 1 :]
+        return replace(self, vectors=(self.vectors[position], *rest))
+
+    def transposed(self) -> ModeWeights:
+        return self.view(1)
+
+    def part(self, rows: slice) -> ModeWeights:
+        if self.rows is None:
+            return self
+        return replace(self, vectors=(self.rows[rows], *self.vectors[1:]))
+
+    def _gram(self, G: Array, weights: Array | None) -> Array:
+        K = np.empty((G.shape[1], G.shape[1]), dtype=G.dtype)
+        kernels.gram(G, weights, K, self.threads)
+        return K
+
+    def _sums(self, G: Array, weights: Array | None) -> Array:
+        sums = np.empty(G.shape[1], dtype=G.dtype)
+        kernels.column_sums(G, weights, sums, self.threads)
+        return sums
+
+    def gram(self, G: RowProducts) -> Array:
+        """Return the Gram matrix of G, weighted: the product of those of its factors."""
+        pairs = zip(G.factors, self.vectors[1:], strict=True)
+        return np.asarray(reduce(np.multiply, (self._gram(F, w) for F, w in pairs)))
+
+    def quadratic(self, G: Any) -> Quadratic:
+        return Quadratic(self.gram(G), self.rows)
+
+    def total(self, shape: tuple[int, ...]) -> float:
+        sides = zip(self.vectors, shape, strict=True)
+        return prod(float(n) if w is None else float(w.sum(dtype=np.float64)) for w, n in sides)
+
+    def squares(self, F: Array, G: Any) -> float:
+        return float(kernels.inner(self.gram(G), self._gram(F, self.rows), 1))
+
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+        if exponent == 1:
+            kernels.multiply(F, self.gram(G), self.rows, *to, self.threads)
+            return
+        pairs = zip(G.factors, self.vectors[1:], strict=True)
+        sums = reduce(np.multiply, (self._sums(F, w) for F, w in pairs))
+        kernels.add_row(sums, self.rows, *to, self.threads)
+
+
+@dataclass(frozen=True)
+class ListedTensor(WeightForm):
+    """Weights given entry by entry: an observed pattern, a dense tensor, or a NaN mask."""
+
+    entries: TensorEntries
+    curved = False
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.entries.threads
+
+    def view(self, position: int) -> ListedTensor:
+        return ListedTensor(self.entries.view(position))
+
+    def transposed(self) -> ListedTensor:
+        return self.view(1)
+
+    def part(self, rows: slice) -> WeightForm:
+        raise NotImplementedError("a tensor is not cut into blocks")
+
+    def quadratic(self, G: Array) -> Quadratic:
+        raise NotImplementedError("listed weights of a tensor have no common curvature")
+
+    def total(self, shape: tuple[int, ...]) -> float:
+        del shape
+        return self.entries.total()
+
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+        self.entries.power(exponent, F, G, to)
+
+
+@dataclass(frozen=True)
+class MissingPlaces(WeightForm):
+    """Ones but at some places, which `missing` has as ones."""
+
+    missing: SparseTensorEntries
+    curved = False
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.missing.threads
+
+    @property
+    def _whole(self) -> ModeWeights:
+        return ModeWeights((None,) * len(self.missing.tensor.shape), self.threads)
+
+    def view(self, position: int) -> MissingPlaces:
+        return MissingPlaces(self.missing.view(position))
+
+    def transposed(self) -> MissingPlaces:
+        return self.view(1)
+
+    def part(self, rows: slice) -> WeightForm:
+        raise NotImplementedError("a tensor is not cut into blocks")
+
+    def quadratic(self, G: Array) -> Quadratic:
+        raise NotImplementedError("missing entries of a tensor have no common curvature")
+
+    def total(self, shape: tuple[int, ...]) -> float:
+        return self._whole.total(shape) - self.missing.total()
+
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+        """Whole - missing, and the present entries of a row one by one where that would cancel."""
+        rest = np.empty_like(to.out)
+        self._whole.power(exponent, F, G, Target(rest))
+        least = _CANCELS[rest.dtype] * rest
+        self.missing.power(exponent, F, G, Target(rest, -1.0, accumulate=True))
+        for row in np.flatnonzero((rest < least).any(axis=1)):
+            rest[row] = self._present(exponent, F, G, int(row))
+        rest *= rest.dtype.type(to.scale)
+        if to.accumulate:
+            to.out[...] += rest
+        else:
+            to.out[...] = rest
+
+    def _present(self, exponent: float, F: Array, G: RowProducts, row: int) -> Array:
+        """Sum over the present entries of a row."""
+        indptr, others, _ = self.missing.parts()
+        lengths = tuple(len(factor) for factor in G.factors)
+        here = others[:, indptr[row] : indptr[row + 1]]
+        absent = np.sort(np.ravel_multi_index(tuple(here), lengths))
+        total = np.zeros((1, G.columns), dtype=F.dtype)
+        for first in range(0, prod(lengths), _AT_ONCE):
+            last = min(first + _AT_ONCE, prod(lengths))
+            weights = np.ones((1, last - first), dtype=F.dtype)
+            low, high = np.searchsorted(absent, [first, last])
+            weights[0, absent[low:high] - first] = 0
+            part = Target(total, 1.0, accumulate=True)
+            rows = G.rows(first, last)
+            DenseEntries(weights, self.threads).power(exponent, F[row : row + 1], rows, part)
+        return np.asarray(total[0])

@@ -1,0 +1,264 @@
+"""Tensors as callers give them: dense arrays, or coordinates with values; checked, and unfolded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .checks import as_array, check_entries, unmasked
+from .sound import native, require_real
+
+_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
+_KEYS = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Places in a tensor in lexicographic order, none twice.
+
+    Attributes
+    ----------
+    places : ndarray of int32, shape (N, entries)
+    shape : tuple of int
+        Lengths of the modes.
+    """
+
+    places: Array
+    shape: tuple[int, ...]
+    _unfolded: dict[int, tuple[Array, Array, Array | None]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def unfolded(self, mode: int) -> tuple[Array, Array, Array | None]:
+        """Return the entries by their index in a mode: pointers, indices in the others, order.
+
+        None stands for the order that they have.  Made once: it is a copy.
+        """
+        if mode not in self._unfolded:
+            order = None if mode == 0 else _stable_order(self.places[mode], self.shape[mode])
+            counts = np.bincount(self.places[mode], minlength=self.shape[mode])
+            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            others = np.delete(self.places, mode, axis=0)
+            if order is not None:
+                others = _in_order(others, order)
+            self._unfolded[mode] = indptr, np.ascontiguousarray(others), order
+        return self._unfolded[mode]
+
+    def keys(self) -> Array:
+        """Return the place of every entry, counted through the tensor; they rise."""
+        return _keys(self.places, self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTensor:
+    """Values at some places of a tensor; all others are zero."""
+
+    at: Coordinates
+    values: Array
+    _unfolded: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
+
+    def unfolded(self, mode: int) -> tuple[Array, Array, Array]:
+        """Return the entries by their index in a mode: pointers, indices in the others, values."""
+        indptr, others, order = self.at.unfolded(mode)
+        if mode not in self._unfolded:
+            self._unfolded[mode] = self.values if order is None else self.values[order]
+        return indptr, others, self._unfolded[mode]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.at.shape
+
+    def with_values(self, values: Array) -> SparseTensor:
+        """Return a tensor with other values at the same places."""
+        return SparseTensor(self.at, values)
+
+    def sampled(self, at: Coordinates) -> SparseTensor:
+        """Return the values at other places."""
+        stored, wanted = self.at.keys(), at.keys()
+        values = np.zeros(len(wanted), dtype=self.values.dtype)
+        if len(stored):
+            place = np.searchsorted(stored, wanted)
+            place[place == len(stored)] = 0
+            found = stored[place] == wanted
+            values[found] = self.values[place[found]]
+        return SparseTensor(at, values)
+
+    def without(self, at: Coordinates) -> SparseTensor:
+        """Return the tensor without the entries at some places."""
+        keep = ~np.isin(self.at.keys(), at.keys(), assume_unique=True)
+        return SparseTensor(Coordinates(self.at.places[:, keep], self.shape), self.values[keep])
+
+    def matrix(self, mode: int) -> sp.csr_array:
+        """Return the unfolding by a mode as a matrix; a column for each tuple that occurs."""
+        indptr, others, values = self.unfolded(mode)
+        lengths = tuple(np.delete(self.shape, mode))
+        if prod(map(int, lengths)) <= _KEYS:
+            tuples, columns = np.unique(_keys(others, lengths), return_inverse=True)
+        else:
+            tuples, columns = np.unique(others, axis=1, return_inverse=True)
+        shape = self.shape[mode], max(1, tuples.shape[-1])
+        return sp.csr_array((values, columns.reshape(-1), indptr), shape=shape)
+
+
+def _stable_order(indices: Array, length: int) -> Array:
+    """Return the stable order of small integers, by counting."""
+    entries = np.arange(len(indices))
+    ones = np.ones(len(indices), dtype=np.int8)
+    return np.asarray(sp.csr_array((ones, (indices, entries)), (length, len(indices))).indices)
+
+
+def _in_order(places: Array, order: Array) -> Array:
+    """Return some places; row by row, which is several times as fast as all at once."""
+    result = np.empty((len(places), len(order)), dtype=places.dtype)
+    for indices, ordered in zip(places, result, strict=True):
+        np.take(indices, order, out=ordered, mode="clip")  # which, unlike "raise", has no buffer
+    return result
+
+
+def _keys(places: Array, shape: tuple[int, ...]) -> Array:
+    """Return one number for each place, in lexicographic order of the places."""
+    if prod(map(int, shape)) > _KEYS:
+        raise ValueError(
+            f"a tensor of shape {shape} has more places than an integer can count, which weights "
+            "of entries need; leave out indices that do not occur."
+        )
+    key = np.zeros(places.shape[1], dtype=np.int64)
+    for indices, length in zip(places, shape, strict=True):
+        key *= length
+        key += indices
+    return key
+
+
+def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
+    """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one.
+
+    The result may share memory with `X` and must not be written to.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything that is no nonnegative finite tensor of two modes or more.
+    """
+    parts = coordinate_parts(X, name)
+    if parts is not None:
+        return _check_sparse(*parts, name, dtype)
+    array = as_array(unmasked(X, name, allow_nan=True), name)
+    require_real(array.dtype, name)
+    if array.ndim < 2:
+        raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
+    _check_lengths(array.shape, name)
+    target = np.dtype(dtype) if dtype is not None else _floating(array.dtype)
+    array = np.ascontiguousarray(native(array).astype(target, copy=False))
+    check_entries(array, name, allow_nan=True)
+    return array
+
+
+def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
+    """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
+    if isinstance(X, (tuple, list)) and len(X) == 3 and [_depth(part) for part in X] == [2, 1, 1]:
+        return X[0], X[1], X[2]
+    if sp.issparse(X) and not hasattr(X, "coords"):
+        X = X.tocoo()
+    if hasattr(X, "coords") and hasattr(X, "data") and hasattr(X, "shape"):
+        return X.coords, X.data, X.shape
+    if sp.issparse(X):  # matrices of older versions of SciPy
+        return (X.row, X.col), X.data, X.shape
+    if hasattr(X, "todense") or hasattr(X, "tocoo"):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, whose coordinates cannot be read; give "
+            "(coords, values, shape), or an object with the attributes coords, data and shape."
+        )
+    return None
+
+
+def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -> SparseTensor:
+    lengths = tuple(np.asarray(shape).tolist())
+    if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
+        raise ValueError(f"{name} must have a shape of two or more integers; got {shape!r}.")
+    _check_lengths(lengths, name)
+    values = as_array(values, f"the values of {name}")
+    require_real(values.dtype, f"the values of {name}")
+    values = native(values).astype(dtype or _floating(values.dtype), copy=False)
+    places = as_array(coords, f"the coordinates of {name}")
+    if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
+        raise ValueError(
+            f"{name} has coordinates of shape {places.shape} and values of shape {values.shape}; "
+            f"expected ({len(lengths)}, number of entries) and (number of entries,) for the shape "
+            f"{lengths}."
+        )
+    if places.dtype.kind not in "iu":
+        if places.size:
+            raise TypeError(f"{name} has coordinates of dtype {places.dtype}; expected integers.")
+        places = places.astype(np.int32)
+    for mode, (indices, length) in enumerate(zip(places, lengths, strict=True)):
+        outside = (indices < 0) | (indices >= length)
+        if outside.any():
+            entry = int(np.flatnonzero(outside)[0])
+            raise ValueError(
+                f"entry {entry} of {name} has the coordinates {_listed(places[:, entry])}; mode "
+                f"{mode} has indices from 0 to {length - 1}."
+            )
+    _check_values(values, places, name)
+    return _sorted(places.astype(np.int32), np.ascontiguousarray(values), lengths)
+
+
+def _check_values(values: Array, places: Array, name: str) -> None:
+    """Raise ValueError for entries that are negative, infinite or NaN; name the first."""
+    for wrong, what, mend in (
+        (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
+        (np.isinf(values), "infinity", "replace it by a finite number"),
+        (values < 0, "a negative value", "nonnegative factorisation needs values >= 0"),
+    ):
+        if wrong.any():
+            entry = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"{name} has {what} at {_listed(places[:, entry])}: {values[entry]:g}; {mend}."
+            )
+    check_entries(values[None], name)  # what is too large
+
+
+def _depth(part: Any) -> int:
+    """Return the number of levels of sequences, of which a string is none."""
+    if hasattr(part, "ndim"):
+        return int(part.ndim)
+    return 1 + _depth(part[0]) if isinstance(part, (tuple, list)) and part else int(part == [])
+
+
+def _sorted(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:
+    """Bring entries into lexicographic order, and add up what stands at one place."""
+    if prod(shape) <= _KEYS:
+        key = _keys(places, shape)
+        rises = key[1:] > key[:-1]
+        if not rises.all():
+            order = np.argsort(key, kind="stable")
+            places, values, key = _in_order(places, order), values[order], key[order]
+            rises = key[1:] > key[:-1]
+    else:
+        order = np.lexsort(places[::-1])
+        places, values = _in_order(places, order), values[order]
+        rises = (places[:, 1:] != places[:, :-1]).any(axis=0)
+    if not rises.all():
+        first = np.flatnonzero(np.concatenate([[True], rises]))
+        places, values = _in_order(places, first), np.add.reduceat(values, first)
+    return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
+
+
+def _check_lengths(shape: tuple[int, ...], name: str) -> None:
+    if min(shape) < 1 or max(shape) > _MOST:
+        raise ValueError(
+            f"{name} has shape {shape}; expected lengths from 1 to {_MOST} in every mode."
+        )
+
+
+def _floating(dtype: Any) -> np.dtype[Any]:
+    single = dtype.newbyteorder("=") == np.float32
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _listed(place: Array) -> str:
+    return f"[{', '.join(str(int(index)) for index in place)}]"

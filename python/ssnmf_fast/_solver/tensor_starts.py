@@ -1,0 +1,127 @@
+"""Starts of the factors of a tensor: random, least-squares, svd, or given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._backend.layout import padded
+from .._common.arrays import Array
+from .._data.checks import check_factor, check_option
+from .._data.tensors import SparseTensor
+from .._linalg.operators import MatrixOperator
+from .._linalg.randomized_svd import truncated_svd
+from .beta_divergences import FROBENIUS
+from .loop import steps_of
+from .problem import Problem
+from .relations import Relation
+from .tensor_terms import Tensor, tensor_term
+from .terms import Term
+
+TENSOR_INITS = ("auto", "random", "least-squares", "svd")
+
+_OVERSAMPLING = 10
+_POWER_STEPS = 4
+_LEAST_SQUARES_STEPS = 10  # as of matrices, see `starts`
+_FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
+
+
+def mode_names(n_modes: int) -> tuple[str, ...]:
+    """Return the names of the factors of the modes."""
+    return tuple(f"F{mode}" for mode in range(n_modes))
+
+
+def start_tensor(
+    init: Any, X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return a factor for each mode, (n_k x r), of the dtype of X.
+
+    The mean of their model is that of X: the stopping rule measures progress against the objective
+    of the start.
+    """
+    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    if isinstance(init, (tuple, list)):
+        return _given(init, X.shape, rank, dtype)
+    name = check_option(init, "init", TENSOR_INITS)
+    if name == "auto":
+        name = term.loss.start
+    if name == "svd":
+        factors = _svd(X, rank, rng, term.threads)
+    else:
+        factors = _uniform(X.shape, term.mean(), rank, rng)
+        if name == "least-squares":
+            factors = _least_squares(factors, X, weights, term, rank, dtype)
+    scale = 1.0
+    if name != "random":  # which has about that mean
+        found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
+        scale = (term.mean() / found) ** (1 / len(factors)) if found > 0 else 1.0
+    return [(scale * F).astype(dtype) for F in factors]
+
+
+def _given(init: Sequence[Any], shape: tuple[int, ...], rank: int, dtype: Any) -> list[Array]:
+    if len(init) != len(shape):
+        raise ValueError(f"init has {len(init)} factors; expected {len(shape)}, one for each mode.")
+    return [
+        check_factor(F, f"init[{mode}]", (n, rank), dtype, f"length of mode {mode} x components")
+        for mode, (F, n) in enumerate(zip(init, shape, strict=True))
+    ]
+
+
+def _uniform(
+    shape: tuple[int, ...], mean: float, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Uniform factors; for two modes the numbers that a matrix starts from with the same seed."""
+    scale = 2 * (mean / rank) ** (1 / len(shape))
+    first = scale * rng.random((shape[0], rank))
+    return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
+
+
+def _least_squares(
+    factors: list[Array], X: Tensor, weights: Any, term: Term, rank: int, dtype: Any
+) -> list[Array]:
+    """Return the squares of factors that were fitted to the square roots of X."""
+    if not term.entries.total() > 0:
+        return [F**2 for F in factors]
+    roots = X.with_values(np.sqrt(X.values)) if isinstance(X, SparseTensor) else np.sqrt(X)
+    of_roots = tensor_term(roots, weights, FROBENIUS, term.threads)
+    level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
+    names = mode_names(len(factors))
+    stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}
+    problem = Problem(stored, [Relation(names, of_roots)])
+    steps = steps_of(problem, "auto")
+    for iteration in range(_LEAST_SQUARES_STEPS):
+        steps.iterate(iteration + 1)
+    steps.objective()  # brings the scales of components together
+    squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
+    if not all(F.mean() > 0 for F in squares):
+        return [F**2 for F in factors]  # nothing was left of the fit
+    return [np.maximum(F, _FILLER * F.mean()) for F in squares]
+
+
+def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
+    """Leading left singular vectors of every unfolding, their larger parts of one sign.
+
+    Zeros become the mean of their column, as in nndsvda; what a short mode has no vectors for is
+    random.
+    """
+    factors = []
+    for mode, length in enumerate(X.shape):
+        if isinstance(X, SparseTensor):
+            matrix: Any = X.matrix(mode)
+        else:
+            unfolded = np.moveaxis(X, mode, 0).reshape(length, -1)
+            matrix = np.nan_to_num(unfolded, nan=0.0)
+        kept = min(rank, *matrix.shape)
+        operator = MatrixOperator(matrix, threads)
+        U, singular, _ = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)
+        F = rng.random((length, rank))
+        for j in range(len(singular)):
+            parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
+            part = max(parts, key=lambda p: float(np.linalg.norm(p)))
+            if part.any():
+                F[:, j] = np.where(part > 0, part, part.mean())
+        norms = np.linalg.norm(F, axis=0)
+        factors.append(F / np.where(norms > 0, norms, 1.0))
+    return factors

@@ -1,0 +1,166 @@
+"""The term of a tensor: its data, loss and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._data.checks import check_entries, check_vector
+from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, TensorEntries
+from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights
+from .._data.tensors import Coordinates, SparseTensor, check_tensor, coordinate_parts
+from .._data.weight_forms import WeightForm
+from .losses import Loss
+from .terms import Term
+from .weights import Missing, Observed, Outer
+
+Tensor = Array | SparseTensor
+
+
+def tensor_term(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
+    """Check the weights of a tensor (of :func:`check_tensor`) and return its term."""
+    if isinstance(weights, Observed):
+        return _observed(X, _pattern(weights.pattern, X), loss, threads)
+    if isinstance(weights, Missing):
+        return _missing(X, _pattern(weights.pattern, X), loss, threads)
+    if isinstance(weights, Outer):
+        weights = [weights.rows, weights.columns]
+    if weights is None:
+        weights = [None] * len(X.shape)
+    if isinstance(weights, (list, tuple)) and coordinate_parts(weights, "weights") is None:
+        return _by_mode(X, weights, loss, threads)
+    return _entrywise(X, weights, loss, threads)
+
+
+def _term(
+    X: Tensor, entries: TensorEntries, form: WeightForm, loss: Loss, w: Array | None, listed: bool
+) -> Term:
+    """Return a term whose weights are ones where `w` is None."""
+    values = X.values if isinstance(X, SparseTensor) else X
+    sparse = isinstance(X, SparseTensor)
+    data = None
+    if loss.entrywise(sparse, listed, w is not None):
+        data = _entries(X, entries.threads), w
+    return Term(loss, entries, form, X.shape, loss.constant(values, w), listed, data)
+
+
+def _entries(X: Tensor, threads: int) -> TensorEntries:
+    if isinstance(X, SparseTensor):
+        return SparseTensorEntries(X, threads)
+    return DenseTensorEntries(X, threads)
+
+
+def _times(X: Tensor, w: Array) -> Tensor:
+    return X.with_values(w * X.values) if isinstance(X, SparseTensor) else w * X
+
+
+def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
+    """A term with one vector of weights for each mode."""
+    if len(vectors) != len(X.shape):
+        raise ValueError(
+            f"weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
+            "each mode, or None for ones."
+        )
+    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    checked = tuple(
+        None if vector is None else check_vector(vector, f"weights[{mode}]", length, dtype)
+        for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
+    )
+    plain = all(vector is None for vector in checked)
+    if not isinstance(X, SparseTensor) and np.isnan(X).any():
+        if not plain:
+            return _weighted(X, _products(checked, X), loss, threads)
+        mask = DenseTensorEntries(X, threads, mask=True)
+        return _term(X, _entries(X, threads), ListedTensor(mask), loss, None, listed=True)
+    form = ModeWeights(checked, threads)
+    if plain:
+        listed = not isinstance(X, SparseTensor)
+        return _term(X, _entries(X, threads), form, loss, None, listed)
+    w = _products(checked, X)
+    return _term(X, _entries(_times(X, w), threads), form, loss, w, listed=False)
+
+
+def _products(vectors: Sequence[Array | None], X: Tensor) -> Array:
+    """Return the products of vectors at the entries of X, or at all places of a dense one."""
+    if isinstance(X, SparseTensor):
+        w = np.ones_like(X.values)
+        for vector, indices in zip(vectors, X.at.places, strict=True):
+            if vector is not None:
+                w *= vector[indices]
+        return w
+    w = np.ones_like(X)
+    for mode, vector in enumerate(vectors):
+        if vector is not None:
+            w *= vector.reshape([-1 if k == mode else 1 for k in range(X.ndim)])
+    return w
+
+
+def _weighted(X: Array, w: Array, loss: Loss, threads: int) -> Term:
+    """A term with a weight for every entry of a dense tensor, 0 where it is NaN."""
+    absent = np.isnan(X)
+    if absent.any():
+        X, w = np.where(absent, 0, X), np.where(absent, 0, w)
+    form = ListedTensor(DenseTensorEntries(w, threads))
+    return _term(X, DenseTensorEntries(w * X, threads), form, loss, w, listed=False)
+
+
+def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
+    """A term with a dense tensor of weights."""
+    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    W = check_tensor(weights, "weights", dtype)
+    if isinstance(W, SparseTensor):
+        raise TypeError(
+            "weights is a sparse tensor, which can be read in two ways: give "
+            "weights.observed(pattern) if all other entries weigh 0, weights.missing(pattern) if "
+            "its entries are the missing ones."
+        )
+    check_entries(W, "weights")
+    if W.shape != X.shape:
+        raise ValueError(f"weights has shape {W.shape}; expected {X.shape}, the shape of X.")
+    if not isinstance(X, SparseTensor):
+        return _weighted(X, W, loss, threads)
+    w = W[tuple(X.at.places)]
+    form = ListedTensor(DenseTensorEntries(W, threads))
+    return _term(X, _entries(_times(X, w), threads), form, loss, w, listed=False)
+
+
+def _pattern(pattern: Any, X: Tensor) -> SparseTensor:
+    """Return the nonzero entries of a pattern of weights."""
+    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    checked = check_tensor(pattern, "weights", dtype)
+    if checked.shape != X.shape:
+        raise ValueError(f"weights has shape {checked.shape}; expected {X.shape}, that of X.")
+    if isinstance(checked, SparseTensor):
+        places, values = checked.at.places[:, checked.values > 0], checked.values
+        return SparseTensor(Coordinates(places, checked.shape), values[values > 0])
+    check_entries(checked, "weights")
+    places = np.array(np.nonzero(checked), dtype=np.int32)
+    return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
+
+
+def _observed(X: Tensor, pattern: SparseTensor, loss: Loss, threads: int) -> Term:
+    """A term of the observed entries, zeros among them."""
+    if isinstance(X, SparseTensor):
+        known = X.sampled(pattern.at)
+    else:
+        known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
+        check_entries(known.values[None], "the observed entries of X")
+    form = ListedTensor(SparseTensorEntries(pattern, threads))
+    weighted = known.with_values(pattern.values * known.values)
+    entries = SparseTensorEntries(weighted, threads)
+    return _term(known, entries, form, loss, pattern.values, listed=True)
+
+
+def _missing(X: Tensor, pattern: SparseTensor, loss: Loss, threads: int) -> Term:
+    """A term without the entries of a pattern."""
+    if not isinstance(X, SparseTensor):
+        known = X.copy()
+        known[tuple(pattern.at.places)] = np.nan
+        return tensor_term(known, None, loss, threads)
+    X = X.without(pattern.at)
+    ones = pattern.with_values(np.ones_like(pattern.values))
+    form = MissingPlaces(SparseTensorEntries(ones, threads))
+    return _term(X, SparseTensorEntries(X, threads), form, loss, None, listed=False)

@@ -1,0 +1,501 @@
+"""Nonnegative CP decomposition: against formulas, between storage forms, and as a descent."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import LOSSES, divergence
+from random_examples import examples
+
+import ssnmf_fast as sf
+
+LETTERS = "ijklm"
+
+
+def low_rank(shape, rank, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    factors = [rng.random((n, rank)) for n in shape]
+    return model(factors).astype(dtype), factors
+
+
+def model(factors):
+    letters = LETTERS[: len(factors)]
+    return np.einsum(",".join(f"{k}r" for k in letters) + "->" + letters, *factors)
+
+
+def coordinates(X):
+    places = np.array(np.nonzero(X))
+    return places, X[tuple(places)], X.shape
+
+
+def sparse_counts(shape, seed=0, dtype=np.float64):
+    """Poisson counts, most of which are zero."""
+    rng = np.random.default_rng(seed)
+    truth, _ = low_rank(shape, 2, seed)
+    return rng.poisson(0.5 * truth).astype(dtype)
+
+
+def loss_of(X, M, loss, W=1.0):
+    """Return the loss by its definition."""
+    return float(np.sum(W * divergence(X, M, loss)))
+
+
+def far_side(factors, mode):
+    """Return the products of the rows of all other factors."""
+    first, *others = (F for k, F in enumerate(factors) if k != mode)
+    for F in others:
+        first = (first[:, None] * F).reshape(-1, F.shape[1])
+    return first
+
+
+def unfolded(X, mode):
+    return np.moveaxis(X, mode, 0).reshape(X.shape[mode], -1)
+
+
+# ------------------------------------------------------------------------------- formulas
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("shape", [(7, 5), (6, 5, 4), (4, 3, 5, 2), (3, 2, 3, 2, 4)])
+def test_multiplicative_updates_are_those_of_the_formulas(loss, shape):
+    """Modes 1, 2, .. and then 0, each F <- F * P / N with P and N of explicit products."""
+    X = sparse_counts(shape) + 0.1
+    rng = np.random.default_rng(1)
+    start = [rng.random((n, 3)) + 0.1 for n in shape]
+    factors = [F.copy() for F in start]
+    for _ in range(5):
+        for mode in (*range(1, len(shape)), 0):
+            F, G = factors[mode], far_side(factors, mode)
+            if loss == "frobenius":
+                F *= (unfolded(X, mode) @ G) / (F @ (G.T @ G))
+            else:
+                F *= (unfolded(X, mode) / (F @ G.T)) @ G / G.sum(axis=0)
+    for data in (X, coordinates(X)):
+        fit = sf.factorize_tensor(
+            data, n_components=3, loss=loss, solver="mu", init=start, max_iter=5, tol=0
+        )
+        np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-9)
+        np.testing.assert_allclose(
+            fit.objective[-1][1], loss_of(X, model(factors), loss), rtol=1e-9
+        )
+
+
+def test_coordinate_descent_is_that_of_the_formulas():
+    """HALS: column by column with the Gram matrix of the products, two sweeps at a time."""
+    X, _ = low_rank((6, 5, 4), 4)
+    rng = np.random.default_rng(1)
+    start = [rng.random((n, 3)) + 0.1 for n in X.shape]
+    factors = [F.copy() for F in start]
+    for _ in range(5):
+        for mode in (1, 2, 0):
+            F, G = factors[mode], far_side(factors, mode)
+            P, K = unfolded(X, mode) @ G, G.T @ G
+            for _ in range(2):
+                for q in range(3):
+                    F[:, q] = np.maximum(0, F[:, q] - (F @ K[:, q] - P[:, q]) / K[q, q])
+    fit = sf.factorize_tensor(
+        coordinates(X), n_components=3, solver="hals", init=start, max_iter=5, tol=0
+    )
+    np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", ["auto", "mm", "mu", "hals"])
+def test_two_modes_are_a_matrix(loss, solver):
+    X = np.random.default_rng(2).random((20, 15))
+    options = {"n_components": 4, "solver": solver, "random_state": 5, "max_iter": 30, "tol": 0}
+    matrix = sf.factorize(X, reconstruction=loss, **options)
+    tensor = sf.factorize_tensor(X, loss=loss, **options)
+    np.testing.assert_allclose(tensor.to_dense(), matrix.S @ matrix.A, rtol=1e-7)
+    np.testing.assert_allclose(tensor.objective, matrix.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("init", ["auto", "random", "svd", "least-squares"])
+def test_finds_what_a_tensor_is_made_of(loss, init):
+    X, truth = low_rank((12, 10, 8), 3, seed=3)
+    fit = sf.factorize_tensor(
+        X, n_components=3, loss=loss, init=init, max_iter=3000, tol=0, random_state=0
+    )
+    np.testing.assert_allclose(fit.to_dense(), X, atol=0.02)
+    for F, T in zip(fit.factors, truth, strict=True):
+        cosines = (F / np.linalg.norm(F, axis=0)).T @ (T / np.linalg.norm(T, axis=0))
+        assert cosines.max(axis=0).min() > 0.99
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_vanish_at_the_end(loss):
+    """The conditions of optimality: no entry can be moved with gain."""
+    X = sparse_counts((9, 8, 7)) + 0.2
+    fit = sf.factorize_tensor(X, n_components=2, loss=loss, max_iter=5000, tol=0, random_state=0)
+    M = fit.to_dense()
+    slope = 2 * (M - X) if loss == "frobenius" else 1 - X / M
+    factors = [fit.factors[0] * fit.weights, *fit.factors[1:]]
+    for mode, F in enumerate(factors):
+        gradient = unfolded(slope, mode) @ far_side(factors, mode)
+        scale = np.abs(unfolded(M, mode) @ far_side(factors, mode)).max()
+        assert np.abs(F * gradient).max() <= 1e-3 * scale * F.max()
+        assert gradient.min() >= -1e-3 * scale
+
+
+# ------------------------------------------------------------------------------- descent
+
+
+@st.composite
+def problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = tuple(draw(st.lists(st.integers(1, 6), min_size=2, max_size=5)))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    X = rng.poisson(0.7, shape).astype(dtype) * rng.random(shape).astype(dtype)
+    dense = draw(st.booleans())
+    kind = draw(st.sampled_from(["none", "observed", "missing", "modes", "dense", "nan"]))
+    pattern = rng.random(shape) < 0.7
+    weights = {
+        "observed": sf.weights.observed(pattern),
+        "missing": sf.weights.missing(coordinates(pattern)),
+        "modes": [None, *(rng.random(n) for n in shape[1:])],
+        "dense": rng.random(shape),
+    }.get(kind)
+    if kind == "nan" and dense:
+        X = np.where(pattern, X, np.nan)
+    options = {
+        "n_components": draw(st.integers(1, 5)),
+        "loss": draw(st.sampled_from(LOSSES)),
+        "solver": draw(st.sampled_from(["auto", "mm", "mu", "hals"])),
+        "init": draw(st.sampled_from(["auto", "random", "svd"])),
+        "random_state": 0,
+    }
+    return (X if dense else coordinates(X)), weights, options
+
+
+@settings(max_examples=examples(500, in_numpy=50), deadline=None)
+@given(problems())
+def test_objectives_never_rise(problem):
+    X, weights, options = problem
+    fit = sf.factorize_tensor(X, weights=weights, max_iter=30, tol=0, **options)
+    values = np.array([value for _, value in fit.objective])
+    dtype = fit.weights.dtype
+    assert np.isfinite(values).all()
+    assert all(np.isfinite(F).all() and (F >= 0).all() for F in (*fit.factors, fit.weights))
+    slack = 1e-5 if dtype == np.float32 else 1e-10
+    assert (np.diff(values) <= slack * max(values[0], 1e-30)).all()
+
+
+# ------------------------------------------------------------------------------- forms
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(9, 8), (9, 40, 7), (5, 3, 4, 6), (2, 3, 2, 3, 50)])
+def test_sparse_equals_dense_for_any_threads(loss, dtype, shape):
+    X = sparse_counts(shape, dtype=dtype)
+    options = {"n_components": 3, "loss": loss, "random_state": 0, "max_iter": 5, "tol": 0}
+    fits = [
+        sf.factorize_tensor(data, n_threads=threads, **options)
+        for data in (coordinates(X), X)
+        for threads in (1, 3)
+    ]
+    tolerance = 1e-3 if dtype == np.float32 else 1e-8
+    for one, other in ((0, 1), (2, 3)):
+        for F, G in zip(fits[one].factors, fits[other].factors, strict=True):
+            assert np.array_equal(F, G)
+            assert F.dtype == dtype
+    np.testing.assert_allclose(fits[0].to_dense(), fits[2].to_dense(), atol=tolerance)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_of_every_form_agree(loss):
+    """What says the same in another form gives the same fit and the loss of the definition."""
+    rng = np.random.default_rng(0)
+    X = sparse_counts((8, 7, 6))
+    observed = rng.random(X.shape) < 0.8
+    vectors = [rng.random(n) for n in X.shape]
+    options = {"n_components": 2, "loss": loss, "solver": "mm", "random_state": 0}
+
+    def fit(data, weights, init="random"):
+        return sf.factorize_tensor(data, weights=weights, init=init, max_iter=40, tol=0, **options)
+
+    start = [rng.random((n, 2)) for n in X.shape]
+    same = {
+        "observed": [
+            fit(X, sf.weights.observed(observed), start),
+            fit(coordinates(X), sf.weights.observed(coordinates(observed)), start),
+            fit(coordinates(X), sf.weights.missing(~observed), start),
+            fit(X, sf.weights.missing(~observed), start),
+            fit(np.where(observed, X, np.nan), None, start),
+            fit(X, observed.astype(float), start),
+            fit(coordinates(X), observed.astype(float), start),
+        ],
+        "vectors": [
+            fit(X, vectors, start),
+            fit(coordinates(X), vectors, start),
+            fit(X, model([v[:, None] for v in vectors]), start),
+        ],
+    }
+    of = {"observed": observed, "vectors": model([v[:, None] for v in vectors])}
+    for name, fits in same.items():
+        for one in fits:
+            np.testing.assert_allclose(one.to_dense(), fits[0].to_dense(), rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(
+                one.objective[-1][1], loss_of(X, one.to_dense(), loss, of[name]), rtol=1e-8
+            )
+
+
+def test_missing_entries_of_a_component_that_has_no_others():
+    """What is left of a difference that cancels is summed one by one."""
+    X = np.ones((4, 300, 200))
+    start = [np.ones((4, 2)), np.full((300, 2), 1e-12), np.full((200, 2), 1e-12)]
+    start[1][0] = start[2][0] = 1.0
+    missing = np.zeros(X.shape, dtype=bool)
+    missing[:, 0, 0] = True
+    for solver in ("mm", "auto"):
+        fit = sf.factorize_tensor(
+            coordinates(X),
+            n_components=2,
+            weights=sf.weights.missing(coordinates(missing)),
+            init=start,
+            solver=solver,
+            max_iter=20,
+            tol=0,
+        )
+        values = [value for _, value in fit.objective]
+        assert np.isfinite(values).all()
+        assert np.diff(values).max() <= 0
+
+
+class Foreign:
+    """What other packages' sparse tensors look like."""
+
+    def __init__(self, X):
+        self.coords, self.data, self.shape = coordinates(X)
+
+
+def test_sparse_tensors_of_other_packages():
+    X = sparse_counts((6, 5, 4))
+    options = {"n_components": 2, "random_state": 0, "max_iter": 10}
+    expected = sf.factorize_tensor(coordinates(X), **options).to_dense()
+    places, values, shape = coordinates(X)
+    shuffled = np.random.default_rng(0).permutation(len(values))
+    halves = np.concatenate([places, places], axis=1), np.tile(values / 2, 2), shape
+    others = [
+        Foreign(X),
+        (places[:, shuffled].astype(np.uint16), values[shuffled], list(shape)),
+        (places.tolist(), values.tolist(), shape),
+        halves,
+    ]
+    if hasattr(sp.coo_array(np.eye(2)), "coords"):
+        others.append(SimpleNamespace(coords=tuple(places), data=values, shape=shape))
+    for other in others:
+        np.testing.assert_allclose(
+            sf.factorize_tensor(other, **options).to_dense(), expected, rtol=1e-9
+        )
+    matrix = sp.random_array((20, 10), density=0.3, rng=np.random.default_rng(0))
+    dense = sf.factorize_tensor(matrix.toarray(), **options)
+    for form in (matrix.tocsr(), matrix.tocoo(), sp.csc_matrix(matrix)):
+        fit = sf.factorize_tensor(form, **options)
+        np.testing.assert_allclose(fit.to_dense(), dense.to_dense(), atol=1e-9)
+
+
+def test_huge_modes_need_no_memory_of_their_size():
+    """Nothing has as many places as the tensor, whose places no integer can count."""
+    rng = np.random.default_rng(0)
+    shape = (1_000_000, 900_000, 800_000, 700_000)
+    coords = np.array([rng.integers(n, size=500) for n in shape])
+    coords[:, 1] = coords[:, 0]
+    for loss in LOSSES:
+        fit = sf.factorize_tensor(
+            (coords, np.ones(500), shape), n_components=1, loss=loss, max_iter=2, random_state=0
+        )
+        assert np.isfinite(fit.objective[-1][1])
+        assert fit.at(coords[:, :3]).shape == (3,)
+    with pytest.raises(ValueError, match="ask for some of them"):
+        fit.to_dense()
+
+
+def test_data_of_any_scale():
+    X = sparse_counts((6, 5, 4)) + 0.1
+    for loss, degree in zip(LOSSES, (2, 1), strict=True):
+        options = {"n_components": 2, "loss": loss, "random_state": 0, "max_iter": 50, "tol": 0}
+        plain = sf.factorize_tensor(X, **options)
+        for scale in (2.0**-200, 2.0**150):
+            fit = sf.factorize_tensor(scale * X, **options)
+            np.testing.assert_allclose(fit.weights, scale * plain.weights, rtol=1e-9)
+            np.testing.assert_allclose(
+                fit.objective[-1][1], scale**degree * plain.objective[-1][1], rtol=1e-7
+            )
+
+
+def test_zeros_and_single_entries():
+    for X in (np.zeros((3, 4, 2)), np.ones((1, 1, 1)), coordinates(np.zeros((3, 4, 2)))):
+        for loss in LOSSES:
+            for init in ("random", "svd", "least-squares"):
+                fit = sf.factorize_tensor(
+                    X, n_components=3, loss=loss, init=init, random_state=0, max_iter=20
+                )
+                assert all(np.isfinite(F).all() for F in (*fit.factors, fit.weights))
+
+
+# ------------------------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize("supervision", LOSSES)
+@pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
+def test_labels_guide_a_mode(supervision, solver):
+    """Labels of half of a mode tell the other half."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], 8)
+    rows = np.eye(3)[classes] + 0.05 * rng.random((24, 3))
+    X = rng.poisson(3 * model([rows, rng.random((15, 3)), rng.random((6, 3))])).astype(float)
+    Y = np.eye(3)[classes]
+    Y[::2] = np.nan
+    for mode, data in ((0, X), (1, X.transpose(1, 0, 2)), (2, X.transpose(2, 1, 0))):
+        fit = sf.factorize_tensor(
+            data,
+            n_components=3,
+            labels={mode: Y},
+            supervision=supervision,
+            supervision_weight=10.0,
+            solver=solver,
+            random_state=0,
+            tol=0,
+            max_iter=300,
+        )
+        values = [value for _, value in fit.objective]
+        assert np.diff(values).max() <= 1e-9 * values[0]
+        scores = fit.factors[mode] @ fit.label_components[mode]
+        assert (scores.argmax(axis=1) == classes)[::2].mean() > 0.8
+        known = ~np.isnan(Y[:, 0])
+        parts = loss_of(data, fit.to_dense(), "frobenius")
+        parts += 10 * loss_of(Y[known], scores[known], supervision)
+        np.testing.assert_allclose(parts, values[-1], rtol=1e-7)
+
+
+# ------------------------------------------------------------------------------- results
+
+
+def test_result_is_sorted_and_normalised(capsys):
+    X = sparse_counts((6, 5, 4)) + 0.1
+    for loss in LOSSES:
+        fit = sf.factorize_tensor(X, n_components=3, loss=loss, random_state=0)
+        assert np.all(np.diff(fit.weights) <= 0)
+        for F in fit.factors:
+            sizes = F.sum(axis=0) if loss == "kullback-leibler" else np.linalg.norm(F, axis=0)
+            np.testing.assert_allclose(sizes, 1)
+        places = np.array(np.nonzero(X))
+        np.testing.assert_allclose(fit.at(places), fit.to_dense()[tuple(places)])
+    assert "TensorFactorization(shape=(6, 5, 4), n_components=3" in repr(fit)
+
+
+def test_callback_stops_a_fit():
+    seen = []
+
+    def stop(state):
+        seen.append((state.iteration, state.F0.shape))
+        assert not state.F2.flags.writeable
+        return state.iteration >= 10
+
+    fit = sf.factorize_tensor(np.ones((3, 4, 5)), n_components=2, callback=stop, tol=0)
+    assert fit.n_iter == 10
+    assert seen == [(0, (3, 2)), (10, (3, 2))]
+
+
+def test_inputs_stay_as_they_are():
+    X = sparse_counts((6, 5, 4))
+    places, values, shape = coordinates(X)
+    places = places[:, ::-1].copy()
+    values = values[::-1].copy()
+    start = [np.ones((n, 2)) for n in shape]
+    before = [A.copy() for A in (X, places, values, *start)]
+    for A in (X, places, values, *start):
+        A.flags.writeable = False
+    for data in (X, (places, values, shape)):
+        for weights in (None, sf.weights.missing(X > 2), sf.weights.observed(X > 0)):
+            sf.factorize_tensor(data, n_components=2, weights=weights, init=start, max_iter=2)
+    for A, B in zip((X, places, values, *start), before, strict=True):
+        assert np.array_equal(A, B)
+
+
+# ------------------------------------------------------------------------------- errors
+
+GOOD = np.array([[0, 1], [1, 0], [2, 1]]), np.array([1.0, 2.0]), (2, 2, 3)
+
+
+def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
+    return coords, values, shape
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (np.ones(3), ValueError, "two modes or more"),
+        (-np.ones((2, 2, 2)), ValueError, r"X\[0, 0, 0\] = -1"),
+        (np.full((2, 2), np.inf), ValueError, "infinity"),
+        (np.ones((2, 0, 3)), ValueError, "lengths from 1"),
+        (np.array([["a"]]), TypeError, "dtype"),
+        (np.ones((2, 2), dtype=complex), TypeError, "dtype"),
+        (tensor(values=np.array([1.0, -2.0])), ValueError, r"negative value at \[1, 0, 1\]"),
+        (tensor(values=np.array([np.nan, 2.0])), ValueError, r"NaN at \[0, 1, 2\]"),
+        (tensor(values=np.array([np.inf, 2.0])), ValueError, r"infinity at \[0, 1, 2\]"),
+        (tensor(values=np.array([1e200, 2.0])), ValueError, "too large"),
+        (tensor(values=np.array(["1", "2"])), TypeError, "dtype"),
+        (tensor(coords=GOOD[0] - 1), ValueError, "entry 0 of X"),
+        (tensor(coords=GOOD[0] + 1), ValueError, "entry 1 of X .* mode 0 has indices"),
+        (tensor(coords=GOOD[0] * 0.5), TypeError, "coordinates of dtype float64"),
+        (tensor(coords=GOOD[0][:2]), ValueError, "expected \\(3, number of entries\\)"),
+        (tensor(coords=GOOD[0][:, :1]), ValueError, "number of entries"),
+        (tensor(shape=(2, 2)), ValueError, "expected \\(2, number of entries\\)"),
+        (tensor(shape=(2, 2, 0)), ValueError, "lengths from 1"),
+        (tensor(shape=(2, 2, 2**31)), ValueError, "lengths from 1"),
+        (tensor(shape=(2.0, 2, 3)), ValueError, "shape of two or more integers"),
+        (tensor(shape=(2,)), ValueError, "shape of two or more integers"),
+    ],
+)
+def test_data_that_are_no_tensor(X, error, message):
+    with pytest.raises(error, match=message):
+        sf.factorize_tensor(X, n_components=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"loss": "itakura-saito"}, ValueError, "loss must be one of 'frobenius'"),
+        ({"solver": "fast"}, ValueError, "solver must be one of"),
+        ({"init": "nndsvda"}, ValueError, "init must be one of"),
+        ({"init": [np.ones((2, 2))]}, ValueError, "init has 1 factors; expected 3"),
+        ({"init": [np.ones((3, 2))] * 3}, ValueError, r"init\[0\] has shape \(3, 2\)"),
+        ({"weights": [None]}, ValueError, "weights has 1 vectors, and X has 3 modes"),
+        ({"weights": [np.ones(3), None, None]}, ValueError, r"weights\[0\]"),
+        ({"weights": np.ones((2, 2))}, ValueError, r"weights has shape \(2, 2\)"),
+        ({"weights": np.full((2, 2, 3), np.nan)}, ValueError, "NaN"),
+        ({"weights": GOOD}, TypeError, "can be read in two ways"),
+        ({"weights": sf.weights.observed(np.ones((2, 2)))}, ValueError, "that of X"),
+        ({"labels": np.ones((2, 1))}, TypeError, "labels must be a mapping"),
+        ({"labels": {3: np.ones((2, 1))}}, ValueError, "a mode of labels must be at most 2"),
+        ({"labels": {0: np.ones((3, 1))}}, ValueError, "expected 2 rows"),
+        ({"labels": {0: -np.ones((2, 1))}}, ValueError, r"Negative values .* labels\[0\]"),
+        ({"labels": {0: np.ones((2, 1))}, "supervision_weight": -1}, ValueError, "at least 0"),
+    ],
+)
+def test_options_that_are_refused(options, error, message):
+    for X in (GOOD, np.ones((2, 2, 3))):
+        if options.get("weights") is GOOD and not isinstance(X, tuple):
+            continue
+        with pytest.raises(error, match=message):
+            sf.factorize_tensor(X, **{"n_components": 2, **options})
+
+
+def test_places_out_of_range_are_refused():
+    fit = sf.factorize_tensor(np.ones((2, 2, 3)), n_components=1)
+    for coords, message in (
+        (np.array([[0], [0]]), "a row of integers for each"),
+        (np.array([[0.5], [0], [0]]), "a row of integers"),
+        (np.array([[0], [2], [0]]), "indices from 2 to 2 in mode 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit.at(coords)
