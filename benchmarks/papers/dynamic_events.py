@@ -1,10 +1,10 @@
 """Which events do topics over time find in dated news, and how well are they dated?
 
-Two collections, each by the nonnegative CP decomposition of the tensor (squared error of TF-IDF, and
-Kullback-Leibler of counts), by NMF with the same losses, and by LDA:
+Two collections, each by the nonnegative CP decomposition of the tensor (squared error of TF-IDF,
+and Kullback-Leibler of counts), by NMF with the same losses, and by LDA:
 
-- headlines: ABC headlines of February 2003 to December 2015, at most 500 a month (the thesis has 700
-  a month to 2019, of the whole collection), 7000 terms, 25 topics (the thesis' chapter 4).
+- headlines: ABC headlines of February 2003 to December 2015, at most 500 a month (the thesis has
+  700 a month to 2019, of the whole collection), 7000 terms, 25 topics (the thesis' chapter 4).
 - reuters: Reuters-21578, February to October 1987, by week, 5000 terms, 25 topics.
 
 For each event: the topic among whose ten first terms are most of its words, the peak of this topic,
