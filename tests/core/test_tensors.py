@@ -195,17 +195,19 @@ def test_objectives_never_rise(problem):
 def test_sparse_equals_dense_for_any_threads(loss, dtype, shape):
     X = sparse_counts(shape, dtype=dtype)
     options = {"n_components": 3, "loss": loss, "random_state": 0, "max_iter": 5, "tol": 0}
-    fits = [
-        sf.factorize_tensor(data, n_threads=threads, **options)
-        for data in (coordinates(X), X)
-        for threads in (1, 3)
-    ]
     tolerance = 1e-3 if dtype == np.float32 else 1e-8
-    for one, other in ((0, 1), (2, 3)):
-        for F, G in zip(fits[one].factors, fits[other].factors, strict=True):
-            assert np.array_equal(F, G)
-            assert F.dtype == dtype
-    np.testing.assert_allclose(fits[0].to_dense(), fits[2].to_dense(), atol=tolerance)
+    for solver in ("auto", "mm"):
+        fits = [
+            sf.factorize_tensor(data, solver=solver, n_threads=threads, **options)
+            for data in (coordinates(X), X)
+            for threads in (1, 3)
+        ]
+        for one, other in ((0, 1), (2, 3)):
+            for F, G in zip(fits[one].factors, fits[other].factors, strict=True):
+                assert np.array_equal(F, G)
+                assert F.dtype == dtype
+        if solver == "mm" or loss == "kullback-leibler":  # else dense data take further steps
+            np.testing.assert_allclose(fits[0].to_dense(), fits[2].to_dense(), atol=tolerance)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -324,7 +326,7 @@ def test_data_of_any_scale():
         plain = sf.factorize_tensor(X, **options)
         for scale in (2.0**-200, 2.0**150):
             fit = sf.factorize_tensor(scale * X, **options)
-            np.testing.assert_allclose(fit.weights, scale * plain.weights, rtol=1e-9)
+            np.testing.assert_allclose(fit.weights, scale * plain.weights, rtol=1e-6)
             np.testing.assert_allclose(
                 fit.objective[-1][1], scale**degree * plain.objective[-1][1], rtol=1e-7
             )

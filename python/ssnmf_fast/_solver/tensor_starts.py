@@ -89,7 +89,8 @@ def _least_squares(
     level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
     names = mode_names(len(factors))
     stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}
-    problem = Problem(stored, [Relation(names, of_roots)])
+    # Sparse and dense tensors have the same start.
+    problem = Problem(stored, [Relation(names, of_roots)], most_face_steps=0)
     steps = steps_of(problem, "auto")
     for iteration in range(_LEAST_SQUARES_STEPS):
         steps.iterate(iteration + 1)
