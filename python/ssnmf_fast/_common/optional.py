@@ -1,4 +1,4 @@
-"""What is raised when a package of the extra `plot` is not installed."""
+"""What is raised when a package that is needed for some things only is not installed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
+TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 
 class MissingPackageError(Exception):
@@ -13,9 +14,9 @@ class MissingPackageError(Exception):
 
 
 @contextmanager
-def needed(package: str) -> Iterator[None]:
+def needed(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
     """Raise MissingPackageError, which says how to install it, where an import fails."""
     try:
         yield
     except ImportError as error:
-        raise MissingPackageError(f"{package} is missing: {PLOT_HINT}") from error
+        raise MissingPackageError(f"{package} is missing: {hint}") from error

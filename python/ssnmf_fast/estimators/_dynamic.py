@@ -1,0 +1,372 @@
+"""Estimator :class:`DynamicTopics`: topics and their prevalence over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.random import generator
+from .._common.saved import PLAIN, Saved
+from .._data.checks import check_integer, check_option
+from .._data.csr_file import CsrFile
+from .._data.times import PER_YEAR, Slices, cut, read_times
+from .._models.factorize import factorize
+from .._models.factorize_tensor import LOSSES, factorize_tensor
+from .._models.folding import folded
+from .._models.represent import represent
+from ._base import FactorizationBase
+from ._parameters import set_parameters
+from ._prevalence import Peak, column_names, over_time, peaks_of
+
+METHODS = ("tensor", "nmf")
+_POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
+
+
+class DynamicTopics(FactorizationBase):
+    """Topics of dated documents, and how prevalent each is over time.
+
+    The time from the first to the last document is cut into slices.  With ``method="tensor"`` the
+    documents are folded to a tensor, terms x documents in a slice x slices, whose nonnegative CP
+    decomposition has a factor of time beside that of terms: unlike a factorisation of the matrix,
+    it finds topics that last for a short time [1]_.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics r, at least 1.
+    freq : {"day", "week", "month", "quarter", "year"} or int
+        Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
+        the time from the first to the last document.
+    method : {"tensor", "nmf"} or estimator
+        "nmf" factorises the matrix of all documents, without regard to time; the prevalence of a
+        topic is its mean in the documents of a slice.  An estimator, such as ``BayesianNMF()``,
+        takes its place: a copy of it is fitted, with this `n_components` and otherwise its own
+        parameters.
+    documents_per_slice : int, optional
+        Of the tensor: number of documents of every slice.  Of a slice with more documents so many
+        are drawn at random; one with fewer is padded with empty documents.  None takes the median
+        number of documents of the slices that have any; no more than the largest slice has are
+        taken.
+    loss : {"frobenius", "kullback-leibler"}
+        Squared error (of the paper), or the I-divergence, for counts.
+    solver, init, max_iter, tol, callback, verbose
+        As in :func:`ssnmf_fast.factorize_tensor` or, with "nmf", in :func:`ssnmf_fast.factorize`.
+    random_state : None, int, Generator or RandomState
+        Seed of the documents that are drawn and of the start.
+    n_threads : int, optional
+        Number of threads; it does not change the result.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Terms of every topic, with sum 1.
+    prevalence_ : ndarray, shape (slices, r)
+        How much of a mean document of every slice each topic explains, in the unit of X.  Of the
+        tensor: the factor of time, times the weights of the topics, per document that was taken.  A
+        slice without documents has zeros.
+    slices_ : ndarray of datetime64, shape (slices,)
+        When the slices begin, in years, months, days or seconds.
+    slice_sizes_ : ndarray of int, shape (slices,)
+        Numbers of documents.
+    representation_ : ndarray, shape (n, r)
+        Coefficients of all documents over the topics, also of those that were not drawn.
+    objective_ : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    ssnmf_fast.factorize_tensor : The decomposition.
+    ssnmf_fast.plotting.topics_over_time : Heat map and curves.
+
+    Notes
+    -----
+    The order of the documents within a slice is arbitrary, and so is the factor of documents;
+    documents are represented over the factor of terms instead, as :meth:`transform` does.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
+       chapter 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
+    >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+    >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
+    >>> sorted(str(peak.slice) for peak in model.peaks())
+    ['2020-01', '2020-07']
+    """
+
+    _saved: ClassVar = {
+        **FactorizationBase._saved,
+        "prevalence_": Saved("tr"),
+        "slices_": Saved("t"),
+        "slice_sizes_": Saved("t"),
+        "loss_": PLAIN,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        freq: str | int = "month",
+        method: Any = "tensor",
+        documents_per_slice: int | None = None,
+        loss: str = "frobenius",
+        solver: str = "auto",
+        init: Any = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: nonnegative X, sparse allowed, times required."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, times: Any) -> DynamicTopics:  # type: ignore[override]
+        """Find topics and their prevalence.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative documents x terms: counts or TF-IDF.
+        times : array_like, shape (n,)
+            When each document is from: NumPy or pandas datetimes, dates, ISO texts such as
+            "2004-12-26", or YYYYMMDD as texts or integers.  pandas reads other texts, which must
+            all have one form; of "03/04/2004" the month is taken to be the first number.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, times or parameters; the first time that is no date is named.
+        MissingPackageError
+            For texts that only pandas can read, if it is not installed.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn(self._checked(X, reset=True), times)
+        return self
+
+    def fit_transform(self, X: Any, times: Any) -> Array:  # type: ignore[override]
+        """Fit, and return the coefficients of the documents over the topics.
+
+        Parameters
+        ----------
+        X, times
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+            `representation_`: the same as ``fit(X, times).transform(X)``.
+        """
+        return self.fit(X, times).representation_
+
+    def transform(self, X: Any) -> Array:  # type: ignore[override]
+        """Return the coefficients of documents over the topics.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative documents x terms.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+            Nonnegative, of the dtype of X (float32 or float64).
+        """
+        return super().transform(X)
+
+    def _learn(self, X: Any, times: Any) -> None:
+        if isinstance(X, CsrFile):
+            raise ValueError(
+                "X is on disk, and DynamicTopics needs it in memory: it puts documents into slices."
+            )
+        rank = check_integer(self.n_components, "n_components", 1)
+        read = read_times(times)
+        if len(read) != X.shape[0]:
+            raise ValueError(
+                f"times has {len(read)} entries and X has {X.shape[0]} documents; expected one "
+                "time for each document."
+            )
+        slices = cut(read, self.freq)
+        fit = self._fit_tensor if self._is_tensor() else self._fit_matrix
+        found = fit(X, slices, rank)
+        self.components_ = found.components
+        self.loss_ = found.loss
+        self.representation_ = S = self._represent(X, None)
+        self.prevalence_ = _means(S, slices) if found.prevalence is None else found.prevalence
+        self.slices_ = slices.starts
+        self.slice_sizes_ = slices.sizes
+        self.objective_ = found.objective
+        self.n_iter_ = found.n_iter
+        if found.converged is not None:
+            self._warn_unless_converged(found)
+
+    def _is_tensor(self) -> bool:
+        if isinstance(self.method, FactorizationBase) and not isinstance(self.method, type(self)):
+            tensor = False
+        else:
+            tensor = check_option(self.method, "method", METHODS) == "tensor"
+        if self.documents_per_slice is not None:
+            check_integer(self.documents_per_slice, "documents_per_slice", 1)
+            if not tensor:
+                raise ValueError(
+                    "documents_per_slice belongs to method='tensor'; other methods take all "
+                    "documents. Leave it out."
+                )
+        return tensor
+
+    def _fit_tensor(self, X: Any, slices: Slices, rank: int) -> _Fit:
+        check_option(self.loss, "loss", LOSSES)
+        rng = generator(self.random_state)
+        per_slice, largest = self.documents_per_slice, int(slices.sizes.max())
+        if per_slice is None:
+            per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
+        per_slice = min(int(per_slice), largest)
+        tensor = folded(sp.csr_array(X), slices, per_slice, rng)
+        result = factorize_tensor(
+            tensor,
+            n_components=rank,
+            loss=self.loss,
+            random_state=rng,
+            **self._arguments((*self._loop_parameters, "init", "n_threads")),
+        )
+        terms, documents, time = result.factors
+        components, sums = _unit_sums(terms.T)
+        taken = np.minimum(slices.sizes, per_slice)
+        prevalence = time * (result.weights * sums * documents.sum(axis=0))
+        prevalence = (prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)
+        return _Fit(components, prevalence, self.loss, *_run(result))
+
+    def _fit_matrix(self, X: Any, slices: Slices, rank: int) -> _Fit:
+        del slices
+        if not isinstance(self.method, str):
+            return _fit_estimator(clone(self.method).set_params(n_components=rank), X)
+        result = factorize(
+            X,
+            n_components=rank,
+            reconstruction=self.loss,
+            **self._arguments((*self._loop_parameters, "init", "random_state", "n_threads")),
+        )
+        return _Fit(_unit_sums(result.A)[0], None, self.loss, *_run(result))
+
+    def _represent(self, X: Any, X_weights: Any) -> Array:
+        return represent(X, self.components_, loss=self.loss_, n_threads=self.n_threads)
+
+    def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:
+        """Return the prevalence of the topics as a table.
+
+        Parameters
+        ----------
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features, as in :meth:`topics`.
+        n_terms : int
+            Number of terms in the name of a column, at least 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each slice, indexed by its beginning, and a column for each topic, called by
+            its number and largest terms, as "3: tsunami, aceh, quake".  Without pandas: a
+            structured array with the same columns behind one called "slice".
+        """
+        topics = self.topics(feature_names, n_terms)
+        return over_time(self.prevalence_, self.slices_, column_names(topics))
+
+    def peaks(self, window: int = 1, period: int | None = None) -> list[Peak]:
+        """Return when every topic is most prevalent, and how much it is bound to that time.
+
+        Parameters
+        ----------
+        window : int
+            Number of slices before and after the peak whose share in the prevalence is its
+            `concentration`, at least 0.
+        period : int, optional
+            Period in slices, at least 2, for the `periodicity`.  None stands for a year, which
+            slices of a quarter or shorter have.
+
+        Returns
+        -------
+        list of Peak
+            Named tuples (topic, slice, prevalence, concentration, periodicity), in the order of the
+            topics; ``pandas.DataFrame(model.peaks())`` is a table of them.
+
+        Notes
+        -----
+        The periodicity is the autocovariance of the prevalence at one period, divided by the
+        variance, after the moving mean over one period is taken away: near 1 for a topic that
+        comes each November alone, near 0 for one that comes once, or grows.
+        """
+        check_is_fitted(self)
+        check_integer(window, "window", 0)
+        if period is not None:
+            period = check_integer(period, "period", 2)
+        elif isinstance(self.freq, str):
+            period = PER_YEAR.get(self.freq)
+        return peaks_of(self.prevalence_, self.slices_, window, period)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What was fitted; the prevalence is None where it is the mean of the representation."""
+
+    components: Array
+    prevalence: Array | None
+    loss: Any
+    objective: list[tuple[int, float]]
+    n_iter: int
+    converged: bool | None  # None where a warning has been given already
+
+
+def _run(result: Any) -> tuple[list[tuple[int, float]], int, bool]:
+    return result.objective, result.n_iter, result.converged
+
+
+def _fit_estimator(model: Any, X: Any) -> _Fit:
+    model.fit(X)
+    loss = getattr(model, "reconstruction", _POISSON)
+    components = _unit_sums(model.components_)[0]
+    return _Fit(components, None, loss, model.objective_, model.n_iter_, None)
+
+
+def _unit_sums(components: Array) -> tuple[Array, Array]:
+    """Return components with sum 1, and their sums; zeros stay."""
+    sums = components.sum(axis=1)
+    scaled = components / np.where(sums > 0, sums, 1)[:, None]
+    return np.ascontiguousarray(scaled).astype(components.dtype, copy=False), sums
+
+
+def _means(S: Array, slices: Slices) -> Array:
+    """Return the mean representation of the documents of every slice."""
+    n = len(slices.of)
+    members = sp.csr_array((np.ones(n), (slices.of, np.arange(n))), (len(slices.starts), n))
+    return np.asarray(members @ S / np.maximum(slices.sizes, 1)[:, None]).astype(S.dtype)
