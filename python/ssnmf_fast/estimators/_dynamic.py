@@ -19,13 +19,14 @@ from .._data.csr_file import CsrFile
 from .._data.times import PER_YEAR, Slices, cut, read_times
 from .._models.factorize import factorize
 from .._models.factorize_tensor import LOSSES, factorize_tensor
-from .._models.folding import folded
+from .._models.folding import folded, start_from_slices
 from .._models.represent import represent
 from ._base import FactorizationBase
 from ._parameters import set_parameters
 from ._prevalence import Peak, column_names, over_time, peaks_of
 
 METHODS = ("tensor", "nmf")
+_FROM_SLICES = ("auto", "slices")
 _POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
 
 
@@ -56,8 +57,12 @@ class DynamicTopics(FactorizationBase):
         taken.
     loss : {"frobenius", "kullback-leibler"}
         Squared error (of the paper), or the I-divergence, for counts.
-    solver, init, max_iter, tol, callback, verbose
-        As in :func:`ssnmf_fast.factorize_tensor` or, with "nmf", in :func:`ssnmf_fast.factorize`.
+    init : {"auto", "slices", ...} or sequence of arrays
+        Start.  "auto" is "slices" for the tensor: the best of ten short fits of NMF to the sums of
+        the documents of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` or, with
+        "nmf", in :func:`ssnmf_fast.factorize`.
+    solver, max_iter, tol, callback, verbose
+        As in these functions.
     random_state : None, int, Generator or RandomState
         Seed of the documents that are drawn and of the start.
     n_threads : int, optional
@@ -253,12 +258,16 @@ class DynamicTopics(FactorizationBase):
             per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
         per_slice = min(int(per_slice), largest)
         tensor = folded(sp.csr_array(X), slices, per_slice, rng)
+        init = self.init
+        if isinstance(init, str) and init in _FROM_SLICES:
+            init = start_from_slices(tensor, rank, rng, self.n_threads)
         result = factorize_tensor(
             tensor,
             n_components=rank,
             loss=self.loss,
+            init=init,
             random_state=rng,
-            **self._arguments((*self._loop_parameters, "init", "n_threads")),
+            **self._arguments((*self._loop_parameters, "n_threads")),
         )
         terms, documents, time = result.factors
         components, sums = _unit_sums(terms.T)
