@@ -21,9 +21,10 @@ from .._models.factorize import factorize
 from .._models.factorize_tensor import LOSSES, factorize_tensor
 from .._models.folding import folded, start_from_slices
 from .._models.represent import represent
+from .._topics import numbered_names
 from ._base import FactorizationBase
 from ._parameters import set_parameters
-from ._prevalence import Peak, column_names, over_time, peaks_of
+from ._prevalence import Peak, over_time, peaks_of
 
 METHODS = ("tensor", "nmf")
 _FROM_SLICES = ("auto", "slices")
@@ -308,8 +309,8 @@ class DynamicTopics(FactorizationBase):
             its number and largest terms, as "3: tsunami, aceh, quake".  Without pandas: a
             structured array with the same columns behind one called "slice".
         """
-        topics = self.topics(feature_names, n_terms)
-        return over_time(self.prevalence_, self.slices_, column_names(topics))
+        names = numbered_names(self.topics(feature_names, n_terms))
+        return over_time(self.prevalence_, self.slices_, names)
 
     def peaks(self, window: int = 1, period: int | None = None) -> list[Peak]:
         """Return when every topic is most prevalent, and how much it is bound to that time.

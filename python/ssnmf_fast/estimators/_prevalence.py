@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
-from .._topics import Topics, real_terms
 
 
 class Peak(NamedTuple):
@@ -70,15 +69,6 @@ def periodicity(values: Array, period: int | None) -> float:
     if not variance > 0:
         return 0.0
     return float(np.clip((rest[:-period] * rest[period:]).mean() / variance, 0.0, 1.0))
-
-
-def column_names(topics: Topics) -> list[str]:
-    """Return the number of every topic with its largest terms."""
-    listed = [", ".join(term for term, _ in real_terms(topic)) for topic in topics]
-    return [
-        f"{topic.topic}: {terms}" if terms else str(topic.topic)
-        for topic, terms in zip(topics, listed, strict=True)
-    ]
 
 
 def over_time(prevalence: Array, starts: Array, names: list[str]) -> Any:
