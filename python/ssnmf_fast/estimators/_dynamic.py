@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.random import generator
 from .._common.saved import PLAIN, Saved
 from .._data.checks import check_integer, check_option
 from .._data.csr_file import CsrFile
-from .._data.times import PER_YEAR, Slices, cut, read_times
-from .._models.factorize import factorize
-from .._models.factorize_tensor import LOSSES, factorize_tensor
-from .._models.folding import folded, start_from_slices
+from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
+from ._dynamic_fits import fit_matrix, fit_tensor, means
 from ._parameters import set_parameters
 from ._prevalence import Peak, over_time, peaks_of
 
 METHODS = ("tensor", "nmf")
-_FROM_SLICES = ("auto", "slices")
-_POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
 
 
 class DynamicTopics(FactorizationBase):
@@ -107,8 +98,7 @@ class DynamicTopics(FactorizationBase):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import ssnmf_fast as sf
+    >>>     >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
@@ -224,12 +214,13 @@ class DynamicTopics(FactorizationBase):
                 "time for each document."
             )
         slices = cut(read, self.freq)
-        fit = self._fit_tensor if self._is_tensor() else self._fit_matrix
-        found = fit(X, slices, rank)
+        found = (
+            fit_tensor(self, X, slices, rank) if self._is_tensor() else fit_matrix(self, X, rank)
+        )
         self.components_ = found.components
         self.loss_ = found.loss
         self.representation_ = S = self._represent(X, None)
-        self.prevalence_ = _means(S, slices) if found.prevalence is None else found.prevalence
+        self.prevalence_ = means(S, slices) if found.prevalence is None else found.prevalence
         self.slices_ = slices.starts
         self.slice_sizes_ = slices.sizes
         self.objective_ = found.objective
@@ -250,44 +241,6 @@ class DynamicTopics(FactorizationBase):
                     "documents. Leave it out."
                 )
         return tensor
-
-    def _fit_tensor(self, X: Any, slices: Slices, rank: int) -> _Fit:
-        check_option(self.loss, "loss", LOSSES)
-        rng = generator(self.random_state)
-        per_slice, largest = self.documents_per_slice, int(slices.sizes.max())
-        if per_slice is None:
-            per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
-        per_slice = min(int(per_slice), largest)
-        tensor = folded(sp.csr_array(X), slices, per_slice, rng)
-        init = self.init
-        if isinstance(init, str) and init in _FROM_SLICES:
-            init = start_from_slices(tensor, rank, rng, self.n_threads)
-        result = factorize_tensor(
-            tensor,
-            n_components=rank,
-            loss=self.loss,
-            init=init,
-            random_state=rng,
-            **self._arguments((*self._loop_parameters, "n_threads")),
-        )
-        terms, documents, time = result.factors
-        components, sums = _unit_sums(terms.T)
-        taken = np.minimum(slices.sizes, per_slice)
-        prevalence = time * (result.weights * sums * documents.sum(axis=0))
-        prevalence = (prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)
-        return _Fit(components, prevalence, self.loss, *_run(result))
-
-    def _fit_matrix(self, X: Any, slices: Slices, rank: int) -> _Fit:
-        del slices
-        if not isinstance(self.method, str):
-            return _fit_estimator(clone(self.method).set_params(n_components=rank), X)
-        result = factorize(
-            X,
-            n_components=rank,
-            reconstruction=self.loss,
-            **self._arguments((*self._loop_parameters, "init", "random_state", "n_threads")),
-        )
-        return _Fit(_unit_sums(result.A)[0], None, self.loss, *_run(result))
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         return represent(X, self.components_, loss=self.loss_, n_threads=self.n_threads)
@@ -343,40 +296,3 @@ class DynamicTopics(FactorizationBase):
         elif isinstance(self.freq, str):
             period = PER_YEAR.get(self.freq)
         return peaks_of(self.prevalence_, self.slices_, window, period)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """What was fitted; the prevalence is None where it is the mean of the representation."""
-
-    components: Array
-    prevalence: Array | None
-    loss: Any
-    objective: list[tuple[int, float]]
-    n_iter: int
-    converged: bool | None  # None where a warning has been given already
-
-
-def _run(result: Any) -> tuple[list[tuple[int, float]], int, bool]:
-    return result.objective, result.n_iter, result.converged
-
-
-def _fit_estimator(model: Any, X: Any) -> _Fit:
-    model.fit(X)
-    loss = getattr(model, "reconstruction", _POISSON)
-    components = _unit_sums(model.components_)[0]
-    return _Fit(components, None, loss, model.objective_, model.n_iter_, None)
-
-
-def _unit_sums(components: Array) -> tuple[Array, Array]:
-    """Return components with sum 1, and their sums; zeros stay."""
-    sums = components.sum(axis=1)
-    scaled = components / np.where(sums > 0, sums, 1)[:, None]
-    return np.ascontiguousarray(scaled).astype(components.dtype, copy=False), sums
-
-
-def _means(S: Array, slices: Slices) -> Array:
-    """Return the mean representation of the documents of every slice."""
-    n = len(slices.of)
-    members = sp.csr_array((np.ones(n), (slices.of, np.arange(n))), (len(slices.starts), n))
-    return np.asarray(members @ S / np.maximum(slices.sizes, 1)[:, None]).astype(S.dtype)
