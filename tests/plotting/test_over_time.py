@@ -39,9 +39,9 @@ def names(drawn: Any) -> list[str]:
 def test_heat_map(model: Any) -> None:
     drawn = plotting.topics_over_time(model, list("abcdef"))
     axes, bar = drawn.axes
-    assert names(drawn) == [EARLY, EVEN, LATE]  # by their peaks
+    assert names(drawn) == [EVEN, EARLY, LATE]  # by their peaks
     grid = cells(drawn)
-    np.testing.assert_allclose(grid[0].filled(-1), [0.5, 1, -1, 0.25])
+    np.testing.assert_allclose(grid[1].filled(-1), [0.5, 1, -1, 0.25])
     np.testing.assert_allclose(grid[2].filled(-1), [0, 0, -1, 1])
     assert bar.get_ylabel() == "prevalence, relative\nto the topic's peak"
     assert axes.get_ylim() == (2.5, -0.5)  # the first row is on top
@@ -57,7 +57,7 @@ def test_heat_map(model: Any) -> None:
 )
 def test_shares(model: Any, share: Any, wanted: list[float]) -> None:
     drawn = plotting.topics_over_time(model, share=share)
-    np.testing.assert_allclose(cells(drawn)[0].compressed(), wanted)
+    np.testing.assert_allclose(cells(drawn)[1].compressed(), wanted)
 
 
 def test_order_and_choice(model: Any) -> None:
@@ -70,8 +70,8 @@ def test_order_and_choice(model: Any) -> None:
 def test_lines(model: Any) -> None:
     drawn = plotting.topics_over_time(model, list("abcdef"), kind="lines", title="Months")
     (axes,) = drawn.axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [EARLY, EVEN, LATE]
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2, 4, np.nan, 1])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [EVEN, EARLY, LATE]
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), [2, 4, np.nan, 1])
     assert axes.get_ylabel() == "prevalence in a mean document"
     assert axes.get_title() == "Months"
     assert axes.get_ylim()[0] == 0

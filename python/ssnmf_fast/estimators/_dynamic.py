@@ -109,7 +109,7 @@ class DynamicTopics(FactorizationBase):
     _saved: ClassVar = {
         **FactorizationBase._saved,
         "prevalence_": Saved("tr"),
-        "slices_": Saved("t"),
+        "slices_": Saved("t", "times"),
         "slice_sizes_": Saved("t"),
         "loss_": PLAIN,
     }
