@@ -98,7 +98,8 @@ class DynamicTopics(FactorizationBase):
 
     Examples
     --------
-    >>>     >>> import ssnmf_fast as sf
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
     >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
