@@ -14,9 +14,9 @@ class MissingPackageError(Exception):
 
 
 @contextmanager
-def needed(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
+def needed(package: str) -> Iterator[None]:
     """Raise MissingPackageError, which says how to install it, where an import fails."""
     try:
         yield
     except ImportError as error:
-        raise MissingPackageError(f"{package} is missing: {hint}") from error
+        raise MissingPackageError(f"{package} is missing: {PLOT_HINT}") from error

@@ -74,6 +74,8 @@ class DynamicTopics(FactorizationBase):
         Numbers of documents.
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics, also of those that were not drawn.
+    loss_ : str or float
+        Loss of the representation: `loss`, or that of the given estimator.
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.
     n_iter_ : int
