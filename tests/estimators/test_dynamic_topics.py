@@ -169,8 +169,8 @@ class TestTables:
         np.testing.assert_array_equal(table.to_numpy(), model.prevalence_)
 
     def test_without_pandas(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "pandas", None)
         model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
+        monkeypatch.setitem(sys.modules, "pandas", None)
         table = model.topics_over_time(n_terms=1)
         assert table.dtype.names[0] == "slice"
         assert np.array_equal(table["slice"], model.slices_)

@@ -29,7 +29,7 @@ def model() -> sf.DynamicTopics:
 
 
 def cells(drawn: Any) -> Any:
-    return drawn.axes[0].collections[0].get_array()
+    return drawn.axes[0].collections[0].get_array().reshape(len(names(drawn)), -1)
 
 
 def names(drawn: Any) -> list[str]:
