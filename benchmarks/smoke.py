@@ -73,7 +73,12 @@ def tensors() -> None:
 
 
 def papers() -> None:
-    for name in ("ssnmf_newsgroups", "ssnmf_synthetic", "ssnmf_newsgroups_ours"):
+    for name in (
+        "ssnmf_newsgroups",
+        "ssnmf_synthetic",
+        "ssnmf_newsgroups_ours",
+        "dynamic_newsgroups",
+    ):
         importlib.import_module(name).main(["--quick"])
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "CompletionState",
     "ConstrainedNMF",
     "CsrFile",
+    "DynamicTopics",
     "Factorization",
     "LowRankImputer",
     "LowRankPlusSparse",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -12,7 +12,15 @@ import scipy.sparse as sp
 from ._common.arrays import Array
 from ._data.checks import check_integer
 
-__all__ = ["Topic", "Topics", "amounts", "class_means", "make_topics", "real_terms"]
+__all__ = [
+    "Topic",
+    "Topics",
+    "amounts",
+    "class_means",
+    "make_topics",
+    "numbered_names",
+    "real_terms",
+]
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)
@@ -74,6 +82,12 @@ def real_terms(topic: Topic) -> list[tuple[str, float]]:
     least = _NEGLIGIBLE * max(topic.weights, default=0.0)
     pairs = zip(topic.terms, topic.weights, strict=True)
     return [(term, weight) for term, weight in pairs if weight > least]
+
+
+def numbered_names(topics: Iterable[Topic]) -> list[str]:
+    """Return names of topics that differ: the number of each and its terms."""
+    terms = [(topic.topic, ", ".join(term for term, _ in real_terms(topic))) for topic in topics]
+    return [f"{number}: {listed or '(no terms)'}" for number, listed in terms]
 
 
 class Topics(Sequence[Topic]):

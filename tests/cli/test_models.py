@@ -97,7 +97,7 @@ class TestEveryModel:
         assert main(["fit", "--help"]) == 0
         printed = capsys.readouterr().out
         listed = re.findall(r"(?m)^  ([a-z-]+) +\S", printed.partition("\nmodels:")[2])
-        assert set(listed) == set(ESTIMATORS)
+        assert set(listed) == {*ESTIMATORS, "dynamic"}
 
     def test_parameters(self, digits: tuple[Path, Path], tmp_path: Path) -> None:
         given = {

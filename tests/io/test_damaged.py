@@ -133,6 +133,29 @@ def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
         sf.load(path)
 
 
+def _no_times(header, arrays):
+    header["attributes"]["slices_"]["values"][1] = "soon"
+
+
+def _another_unit(header, arrays):
+    header["attributes"]["slices_"]["kind"] = "ns"
+
+
+def _fewer_slices(header, arrays):
+    header["attributes"]["slices_"]["values"].pop()
+
+
+@pytest.mark.parametrize("spoil", [_no_times, _another_unit, _fewer_slices])
+def test_spoiled_slices_are_refused(spoil, data, path):
+    times = np.datetime64("2001-01-01") + np.arange(len(data[0]))
+    sf.save(sf.DynamicTopics(**parameters()).fit(data[0], times), path)
+    header, arrays = _contents(path)
+    spoil(header, arrays)
+    _rewrite(path, header, arrays)
+    with pytest.raises(ValueError, match="is damaged, or is no model"):
+        sf.load(path)
+
+
 def test_newer_files_are_named(data, path):
     sf.save(sf.NMF(**parameters()).fit(data[0]), path)
     header, arrays = _contents(path)

@@ -27,12 +27,21 @@ FITS = {
     "margin": lambda X, y: sf.MarginNMF(**parameters()).fit(X, y),
     "constrained": lambda X, y: sf.ConstrainedNMF(**parameters()).fit(X, NAMES_OF_CLASSES[y]),
     "real": lambda X, y: sf.SSNMFRegressor(**parameters(max_iter=np.int64(10))).fit(X, y),
+    "dynamic": lambda X, y: sf.DynamicTopics(**parameters(freq="week")).fit(X, _days(X)),
+    "dynamic parts": lambda X, y: sf.DynamicTopics(**parameters(freq=4)).fit(X, _days(X)),
+    "dynamic months": lambda X, y: sf.DynamicTopics(**parameters(), loss="kullback-leibler").fit(
+        X, _days(X)
+    ),
     "bayesian": lambda X, y: sf.BayesianNMF(**parameters(a_S="auto")).fit(X),
     "bayesian text": lambda X, y: sf.SupervisedBayesianNMF(**parameters(a_lambda=2)).fit(
         X, NAMES_OF_CLASSES[y]
     ),
     "bayesian some": lambda X, y: sf.SupervisedBayesianNMF(**parameters()).fit(X, y - 1.0),
 }
+
+
+def _days(X):
+    return np.datetime64("2001-12-30") + np.arange(len(X))
 
 
 def _intervals(model):
@@ -52,6 +61,10 @@ def test_estimators_come_back(name, data, path):
     assert set(vars(loaded)) == set(vars(model))
     assert loaded.objective_ == model.objective_
     assert np.array_equal(loaded.transform(X), model.transform(X))
+    if hasattr(model, "slices_"):
+        assert loaded.slices_.dtype == model.slices_.dtype
+        assert np.array_equal(loaded.slices_, model.slices_)
+        assert repr(loaded.peaks()) == repr(model.peaks())
     for low, high in zip(_intervals(loaded), _intervals(model), strict=True):
         assert np.array_equal(low, high)
     if hasattr(model, "predict"):

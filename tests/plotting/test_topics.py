@@ -44,7 +44,15 @@ CALLS: dict[str, Callable[..., Figure]] = {
     "score_curves": lambda **more: plotting.score_curves(
         [1, 2], SCORES, xlabel="rank", ylabel="accuracy", **more
     ),
+    "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
 }
+
+
+def dated_model() -> sf.DynamicTopics:
+    X = np.kron(np.eye(2), np.ones((6, 3)))
+    return sf.DynamicTopics(2, random_state=0).fit(
+        X, np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+    )
 
 
 # What has no title, or no axes to be given.

@@ -1,4 +1,4 @@
-"""What is raised when a package of the extra `plot` is not installed."""
+"""What is raised when a package that is needed for some things only is not installed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
+TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 
 class MissingPackageError(Exception):

@@ -22,7 +22,7 @@ class Saved:
         nonnegative unless `values` is "finite".  "" stands for a count or a flag, None for
         anything else.
     values : str
-        What holds besides: "number", "finite", or "positive" (and finite).
+        What holds besides: "number", "finite", "positive" (and finite), or "times" (datetime64).
     optional : bool
         Whether a fitted model may lack it: after ``partial_fit``, without a readout, in files of
         earlier versions.
@@ -56,6 +56,8 @@ class Saved:
         self._check_entries(name, value)
 
     def _check_entries(self, name: str, value: Any) -> None:
+        if self.values == "times" and (value.dtype.kind != "M" or np.isnat(value).any()):
+            raise ValueError(f"{name} holds other than times")
         matrix = self.axes is not None and len(self.axes) == 2
         if not matrix and self.values not in ("finite", "positive"):
             return

@@ -13,6 +13,7 @@ from ..completion import CompletionState
 
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
+_UNITS_OF_TIME = ("Y", "M", "D", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -33,6 +34,8 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def _packed(value: Any, key: str) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "M":
+        return {"kind": np.datetime_data(value.dtype)[0], "values": value.astype(str).tolist()}
     if isinstance(value, np.ndarray):
         labels = [_packed(entry, key) for entry in value.tolist()]
         return {"kind": "O" if value.dtype.kind == "O" else "U", "values": labels}
@@ -75,4 +78,6 @@ def _unpacked(value: Any) -> Any:
         return dict(entries)
     if not isinstance(entries, list) or not all(isinstance(one, SCALARS) for one in entries):
         raise ValueError("labels are neither text nor numbers")
+    if value["kind"] in _UNITS_OF_TIME:
+        return np.array(entries, dtype=f"datetime64[{value['kind']}]")
     return np.array(entries, dtype=object if value["kind"] == "O" else str)

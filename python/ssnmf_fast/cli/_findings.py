@@ -56,4 +56,6 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
         ]
         if fitted.held_out.any():
             pairs.append(("held out", str(int(fitted.held_out.sum()))))
+    if fitted.dated:
+        pairs.append(("slices of time", str(len(model.slices_))))
     return [*pairs, ("iterations", str(model.n_iter_)), ("fit", f"{fitted.seconds:.2f} s")]

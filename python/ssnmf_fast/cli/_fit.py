@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._common.arrays import Array
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._folder import results_folder
@@ -24,6 +25,7 @@ from ._read import read_lines, read_matrix, read_table
 from ._sample_labels import SampleLabels, read_labels
 from ._source import Source, source
 from ._text import Vectorizer, fit_vectorizer, ids_of, text_column, texts_of
+from ._times import times_of_file, times_of_table
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class _Data:
     vectorizer: Vectorizer | None = None
     texts: list[str] | None = None
     ids: Ids | None = None
+    times: Array | None = None
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def run(options: Any) -> dict[str, Any]:
 def _inputs(options: Any) -> list[str | None]:
     """Return all that may be a file to read."""
     words = options.stop_words.removeprefix("english,")
-    return [options.data, options.labels, options.features, words]
+    return [options.data, options.labels, options.features, options.time, words]
 
 
 def _summary(folder: Path) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def _warn_of_few_topics(model: Model, labels: SampleLabels, options: Any) -> Non
 
 def _read_text(given: Source, options: Any) -> _Data:
     table = read_table(given)
-    column = text_column(table, options.text, options.labels)
+    column = text_column(table, options.text, options.labels, options.time)
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
     labels = None
@@ -88,10 +91,11 @@ def _read_text(given: Source, options: Any) -> _Data:
         labels = _labels_file(options, len(table.rows))
     elif options.labels is not None:
         table.column(options.labels)
+    times = times_of_table(table, options)
     texts = texts_of(table, column)
     vectorizer, X = fit_vectorizer(texts, column, options)
-    ids = ids_of(table, options.id, column, options.labels)
-    return _Data(X, labels, vectorizer.terms, vectorizer, texts, ids)
+    ids = ids_of(table, options.id, column, options.labels, options.time)
+    return _Data(X, labels, vectorizer.terms, vectorizer, texts, ids, times)
 
 
 def _read_numbers(given: Source, options: Any) -> _Data:
@@ -100,15 +104,16 @@ def _read_numbers(given: Source, options: Any) -> _Data:
     X = read_matrix(given)
     labels = _labels_file(options, X.shape[0]) if options.labels else None
     _check_image_shape(options.image_shape, X.shape[1])
+    times = times_of_file(options, X.shape[0])
     if options.features is None:
-        return _Data(X, labels, None)
+        return _Data(X, labels, None, times=times)
     terms = read_lines(Path(options.features), options.encoding)
     if len(terms) != X.shape[1]:
         raise UsageError(
             f"{options.features} has {len(terms)} lines; expected one for each of the "
             f"{X.shape[1]} features of {given}"
         )
-    return _Data(X, labels, terms)
+    return _Data(X, labels, terms, times=times)
 
 
 def _check_image_shape(shape: Any, n_features: int) -> None:
@@ -144,7 +149,9 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
     with progress_bar(options.max_iter, label) as bar, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="By validation the accuracy")  # said later
         estimator = model.build(options, visible, bar)
-        if model.targets is None or visible is None:
+        if model.dated:
+            estimator.fit(data.X, data.times)
+        elif model.targets is None or visible is None:
             estimator.fit(data.X)
         else:
             estimator.fit(data.X, model.targets(visible))

@@ -38,6 +38,11 @@ class Fitted:
     ids: tuple[str, Sequence[Any]] | None = None  # name of the column and id of every sample
 
     @property
+    def dated(self) -> bool:
+        """Whether the topics have a prevalence over time."""
+        return hasattr(self.model, "prevalence_")
+
+    @property
     def training(self) -> npt.NDArray[np.bool_]:
         """Which samples have a label that is not hidden."""
         if self.labels is None:

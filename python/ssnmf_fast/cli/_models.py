@@ -26,8 +26,11 @@ _PARAMETERS = {
     "svm_c": "C",
     "a_s": "a_S",
     "a_lambda": "a_lambda",
+    "freq": "freq",
+    "method": "method",
+    "documents_per_slice": "documents_per_slice",
 }
-_OPTIONS = (*_PARAMETERS, "free_topics", "label_separator", "test_size")
+_OPTIONS = (*_PARAMETERS, "free_topics", "label_separator", "test_size", "time")
 _TEST_SIZE = 0.2
 _CHOSEN = "auto"  # what the estimator chooses by validation
 _BAYESIAN_LOOP = (200, 1e-5)  # a bound rises by smaller shares of its first value
@@ -50,19 +53,29 @@ class Model:
     chooses: bool = False  # does it choose by validation what is not given?
     loop: tuple[int, float] = (100, 1e-4)  # max_iter and tol
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = field(default=())
+    parameters: Mapping[str, str] = field(default_factory=dict)  # where not those of _PARAMETERS
 
     @property
     def several(self) -> bool:
         """Whether a sample may have several labels."""
         return "label_separator" in self.options
 
+    @property
+    def dated(self) -> bool:
+        """Whether samples have times."""
+        return "time" in self.options
+
     def settle(self, options: Any) -> None:
         """Check the options, and set those that are not given."""
         if self.targets is not None and not options.labels:
             raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
+        if self.dated and options.time is None:
+            raise UsageError(f"--model {self.name} needs --time, the column of the dates")
         for name in _OPTIONS:
             if name not in self.options and getattr(options, name) is not None:
                 raise UsageError(_no_use(name, self))
+        if options.method == "nmf" and options.documents_per_slice is not None:
+            raise UsageError("--documents-per-slice belongs to --method tensor; nmf takes them all")
         for name, default in self.options.items():
             if getattr(options, name) is None:
                 setattr(options, name, default)
@@ -96,7 +109,7 @@ class Model:
         import ssnmf_fast
 
         given = {
-            _PARAMETERS[name]: getattr(options, name)
+            self.parameters.get(name, _PARAMETERS[name]): getattr(options, name)
             for name in self.options
             if name in _PARAMETERS and getattr(options, name) is not None
         }
@@ -190,6 +203,20 @@ _ALL = (
         "labelled samples of a class share their topics exactly",
         options={"reconstruction": FROBENIUS, "test_size": None},
         targets=SampleLabels.single,
+    ),
+    Model(
+        "dynamic",
+        "DynamicTopics",
+        "topics of dated texts and how prevalent each is over time",
+        options={
+            "time": None,
+            "freq": "month",
+            "method": "tensor",
+            "documents_per_slice": None,
+            "reconstruction": FROBENIUS,
+        },
+        loop=(200, 1e-4),
+        parameters={"reconstruction": "loss"},
     ),
     Model(
         "vbnmf",

@@ -6,6 +6,8 @@ import argparse
 import re
 from collections.abc import Callable
 
+from .._data.times import FREQUENCIES
+
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -75,6 +77,18 @@ def weight(*words: str, infinite: bool = False) -> Callable[[str], float | str]:
 def rounds(text: str) -> int | str:
     """Read a whole number of at least 0, or the word auto."""
     return text if text == "auto" else natural(text)
+
+
+def frequency(text: str) -> str | int:
+    """Read the length of slices of time, or their number."""
+    if text in FREQUENCIES:
+        return text
+    try:
+        return _integer(text, 2)
+    except argparse.ArgumentTypeError:
+        names = ", ".join(FREQUENCIES)
+        message = f"expected one of {names}, or a number of slices from 2: {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def separator(text: str) -> str:

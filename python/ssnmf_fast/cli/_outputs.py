@@ -19,6 +19,9 @@ from ._measures import as_json
 from ._models import Model
 from ._predictions import write_predictions
 from ._text import FILE_NAME, Vectorizer
+from ._times import PICTURE as HEAT_MAP
+from ._times import TABLE as OVER_TIME
+from ._times import draw_over_time, peaks, print_peaks, write_over_time
 from ._topic_tables import print_topics, write_examples, write_shares, write_topics
 
 MODEL_NAME = "model.npz"
@@ -36,6 +39,8 @@ FILES = {
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     PICTURE: "the topics as images",
+    OVER_TIME: "prevalence of every topic in every slice of time",
+    HEAT_MAP: "the same as a picture",
     _REPORT: "all of it on one page: open this first",
 }
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
@@ -62,6 +67,8 @@ def write_all(
     np.save(out.path(_REPRESENTATION), fitted.model.representation_)
     write_metrics(out.path(METRICS_NAME), model, fitted, results, separator)
     pictures = draw_components(out, fitted, results)
+    if fitted.dated:
+        pictures += draw_over_time(out, fitted.model, fitted.terms)
     if not write_fit_report(out.path(_REPORT), fitted, results, pictures):
         out.leave_out(_REPORT)
     out.finish()
@@ -74,6 +81,8 @@ def _write_tables(out: Results, fitted: Fitted, results: Findings, safe: bool) -
     write_topics(out.path(_TOPICS), results.topics, safe=safe)
     if results.topics[0].shares:
         write_shares(out.path(_CLASSES), results.topics, safe=safe)
+    if fitted.dated:
+        write_over_time(out.path(OVER_TIME), fitted.model, fitted.terms, safe=safe)
     write_examples(
         out.path(_EXAMPLES),
         results.topics,
@@ -108,6 +117,9 @@ def write_metrics(
         "warnings": results.warnings,
         "remarks": results.remarks,
     }
+    if fitted.dated:
+        content["slices"] = len(fitted.model.slices_)
+        content["peaks"] = peaks(fitted.model)
     if results.curve is not None:
         content["learning_curve"] = results.curve.summary()
     if fitted.labels is not None and fitted.labels.several:
@@ -143,3 +155,5 @@ def _print_summary(fitted: Fitted, results: Findings) -> None:
         for line in results.curve.lines():
             print(f"  {line}")
     print_topics(results.topics, terms=fitted.image_shape is None)
+    if fitted.dated:
+        print_peaks(fitted.model, fitted.terms)

@@ -23,6 +23,7 @@ from ._arguments import (
 from ._models import MODELS
 from ._option_types import (
     fraction,
+    frequency,
     image_shape,
     loss,
     natural,
@@ -222,6 +223,32 @@ def _add_model(group: Any) -> None:
 
 def _add_special(group: Any) -> None:
     """Add the options of single models."""
+    group.add_argument(
+        "--time",
+        metavar="COLUMN",
+        help="column of the table with the dates (2004-12-26, 20041226, ...), or a text file with "
+        f"one date per line ({_users('time')})",
+    )
+    group.add_argument(
+        "--freq",
+        type=frequency,
+        metavar="LENGTH",
+        help="slices of time: day, week, month, quarter, year, or their number "
+        f"(default: month; {_users('freq')})",
+    )
+    group.add_argument(
+        "--method",
+        choices=("tensor", "nmf"),
+        help="how topics are found: from terms and time together, or from the texts alone "
+        f"(default: tensor; {_users('method')})",
+    )
+    group.add_argument(
+        "--documents-per-slice",
+        type=positive,
+        metavar="NUMBER",
+        help="texts that are drawn from every slice of time for the tensor "
+        f"(default: the median; {_users('documents_per_slice')})",
+    )
     for option, (kind, text) in _SPECIAL.items():
         users = _users(option[2:].replace("-", "_"))
         group.add_argument(option, type=kind, metavar="NUMBER", help=text.format(users=users))

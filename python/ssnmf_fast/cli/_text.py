@@ -151,11 +151,11 @@ def load_vectorizer(path: Path) -> Vectorizer:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
 
-def text_column(table: Table, given: str | None, labels: str | None = None) -> str:
-    """Return the name of the column with the text."""
+def text_column(table: Table, given: str | None, *taken: str | None) -> str:
+    """Return the name of the column with the text, which is none of those that are taken."""
     if given is not None:
         return given
-    others = [name for name in table.columns if name != labels]
+    others = [name for name in table.columns if name not in taken]
     if _DEFAULT_COLUMN in others:
         return _DEFAULT_COLUMN
     if len(others) == 2 and _ID_COLUMN in others:

@@ -6,6 +6,7 @@ from ._bayesian import BayesianNMF
 from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF
+from ._dynamic import DynamicTopics
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
@@ -17,6 +18,7 @@ __all__ = [
     "NMF",
     "BayesianNMF",
     "ConstrainedNMF",
+    "DynamicTopics",
     "LowRankImputer",
     "MarginNMF",
     "RankChoice",

@@ -176,7 +176,7 @@ class FactorizationBase(
     def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
 
-    def _warn_unless_converged(self, result: Factorization) -> None:
+    def _warn_unless_converged(self, result: Any) -> None:
         if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
             warn_user(
                 f"The stopping rule was not met within max_iter={self.max_iter} iterations. "

@@ -11,6 +11,7 @@ from ._completion import convergence, recovery_grid, singular_values
 from ._curves import score_curves
 from ._images import image_grid
 from ._objective import objective_curve
+from ._over_time import topics_over_time
 from ._samples import representation_map
 from ._term_bars import term_bars
 from ._topics import class_map, label_map
@@ -26,4 +27,5 @@ __all__ = [
     "score_curves",
     "singular_values",
     "term_bars",
+    "topics_over_time",
 ]

@@ -107,6 +107,8 @@ def draw_table(axes: Any, room: Room, values: Array, meaning: str, darkest: floa
 
 def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
     """Add the key to the colours: at the top, not longer than it needs to be."""
+    from matplotlib.ticker import StrMethodFormatter
+
     bar = axes.figure.colorbar(
         cells,
         ax=axes,
@@ -114,7 +116,7 @@ def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
         anchor=(0.0, 1.0),
         aspect=12,
         ticks=np.linspace(0, cells.norm.vmax, 5),
-        format="{x:.0%}",
+        format=StrMethodFormatter("{x:.0%}"),
     )
     bar.outline.set_edgecolor(FRAME)
     bar.set_label(meaning, color=INK, fontsize=9)

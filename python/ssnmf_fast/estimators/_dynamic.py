@@ -1,0 +1,301 @@
+"""Estimator :class:`DynamicTopics`: topics and their prevalence over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.saved import PLAIN, Saved
+from .._data.checks import check_integer, check_option
+from .._data.csr_file import CsrFile
+from .._data.times import PER_YEAR, cut, read_times
+from .._models.represent import represent
+from .._topics import numbered_names
+from ._base import FactorizationBase
+from ._dynamic_fits import fit_matrix, fit_tensor, means
+from ._parameters import set_parameters
+from ._prevalence import Peak, over_time, peaks_of
+
+METHODS = ("tensor", "nmf")
+
+
+class DynamicTopics(FactorizationBase):
+    """Topics of dated documents, and how prevalent each is over time.
+
+    The time from the first to the last document is cut into slices.  With ``method="tensor"`` the
+    documents are folded to a tensor, terms x documents in a slice x slices, whose nonnegative CP
+    decomposition has a factor of time beside that of terms: unlike a factorisation of the matrix,
+    it finds topics that last for a short time [1]_.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics r, at least 1.
+    freq : {"day", "week", "month", "quarter", "year"} or int
+        Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
+        the time from the first to the last document.
+    method : {"tensor", "nmf"} or estimator
+        "nmf" factorises the matrix of all documents, without regard to time; the prevalence of a
+        topic is its mean in the documents of a slice.  An estimator, such as ``BayesianNMF()``,
+        takes its place: a copy of it is fitted, with this `n_components` and otherwise its own
+        parameters.
+    documents_per_slice : int, optional
+        Of the tensor: number of documents of every slice.  Of a slice with more documents so many
+        are drawn at random; one with fewer is padded with empty documents.  None takes the median
+        number of documents of the slices that have any; no more than the largest slice has are
+        taken.
+    loss : {"frobenius", "kullback-leibler"}
+        Squared error (of the paper), or the I-divergence, for counts.
+    init : {"auto", "slices", ...} or sequence of arrays
+        Start.  "auto" is "slices" for the tensor: the best of ten short fits of NMF to the sums of
+        the documents of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` or, with
+        "nmf", in :func:`ssnmf_fast.factorize`.
+    solver, max_iter, tol, callback, verbose
+        As in these functions.
+    random_state : None, int, Generator or RandomState
+        Seed of the documents that are drawn and of the start.
+    n_threads : int, optional
+        Number of threads; it does not change the result.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Terms of every topic, with sum 1.
+    prevalence_ : ndarray, shape (slices, r)
+        How much of a mean document of every slice each topic explains, in the unit of X.  Of the
+        tensor: the factor of time, times the weights of the topics, per document that was taken.  A
+        slice without documents has zeros.
+    slices_ : ndarray of datetime64, shape (slices,)
+        When the slices begin, in years, months, days or seconds.
+    slice_sizes_ : ndarray of int, shape (slices,)
+        Numbers of documents.
+    representation_ : ndarray, shape (n, r)
+        Coefficients of all documents over the topics, also of those that were not drawn.
+    loss_ : str or float
+        Loss of the representation: `loss`, or that of the given estimator.
+    objective_ : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_, feature_names_in_
+        As in :class:`NMF`.
+
+    See Also
+    --------
+    ssnmf_fast.factorize_tensor : The decomposition.
+    ssnmf_fast.plotting.topics_over_time : Heat map and curves.
+
+    Notes
+    -----
+    The order of the documents within a slice is arbitrary, and so is the factor of documents;
+    documents are represented over the factor of terms instead, as :meth:`transform` does.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
+       chapter 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(2), np.ones((6, 3)))  # two topics: the second one comes later
+    >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+    >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
+    >>> sorted(str(peak.slice) for peak in model.peaks())
+    ['2020-01', '2020-07']
+    """
+
+    _saved: ClassVar = {
+        **FactorizationBase._saved,
+        "prevalence_": Saved("tr"),
+        "slices_": Saved("t", "times"),
+        "slice_sizes_": Saved("t"),
+        "loss_": PLAIN,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        freq: str | int = "month",
+        method: Any = "tensor",
+        documents_per_slice: int | None = None,
+        loss: str = "frobenius",
+        solver: str = "auto",
+        init: Any = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: nonnegative X, sparse allowed, times required."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, times: Any) -> DynamicTopics:  # type: ignore[override]
+        """Find topics and their prevalence.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative documents x terms: counts or TF-IDF.
+        times : array_like, shape (n,)
+            When each document is from: NumPy or pandas datetimes, dates, ISO texts such as
+            "2004-12-26", or YYYYMMDD as texts or integers.  pandas reads other texts, which must
+            all have one form; of "03/04/2004" the month is taken to be the first number.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, times or parameters; the first time that is no date is named.
+        MissingPackageError
+            For texts that only pandas can read, if it is not installed.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        self._learn(self._checked(X, reset=True), times)
+        return self
+
+    def fit_transform(self, X: Any, times: Any) -> Array:  # type: ignore[override]
+        """Fit, and return the coefficients of the documents over the topics.
+
+        Parameters
+        ----------
+        X, times
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+            `representation_`: the same as ``fit(X, times).transform(X)``.
+        """
+        return self.fit(X, times).representation_
+
+    def transform(self, X: Any) -> Array:  # type: ignore[override]
+        """Return the coefficients of documents over the topics.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative documents x terms.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+            Nonnegative, of the dtype of X (float32 or float64).
+        """
+        return super().transform(X)
+
+    def _learn(self, X: Any, times: Any) -> None:
+        if isinstance(X, CsrFile):
+            raise ValueError(
+                "X is on disk, and DynamicTopics needs it in memory: it puts documents into slices."
+            )
+        rank = check_integer(self.n_components, "n_components", 1)
+        read = read_times(times)
+        if len(read) != X.shape[0]:
+            raise ValueError(
+                f"times has {len(read)} entries and X has {X.shape[0]} documents; expected one "
+                "time for each document."
+            )
+        slices = cut(read, self.freq)
+        found = (
+            fit_tensor(self, X, slices, rank) if self._is_tensor() else fit_matrix(self, X, rank)
+        )
+        self.components_ = found.components
+        self.loss_ = found.loss
+        self.representation_ = S = self._represent(X, None)
+        self.prevalence_ = means(S, slices) if found.prevalence is None else found.prevalence
+        self.slices_ = slices.starts
+        self.slice_sizes_ = slices.sizes
+        self.objective_ = found.objective
+        self.n_iter_ = found.n_iter
+        if found.converged is not None:
+            self._warn_unless_converged(found)
+
+    def _is_tensor(self) -> bool:
+        if isinstance(self.method, FactorizationBase) and not isinstance(self.method, type(self)):
+            tensor = False
+        else:
+            tensor = check_option(self.method, "method", METHODS) == "tensor"
+        if self.documents_per_slice is not None:
+            check_integer(self.documents_per_slice, "documents_per_slice", 1)
+            if not tensor:
+                raise ValueError(
+                    "documents_per_slice belongs to method='tensor'; other methods take all "
+                    "documents. Leave it out."
+                )
+        return tensor
+
+    def _represent(self, X: Any, X_weights: Any) -> Array:
+        return represent(X, self.components_, loss=self.loss_, n_threads=self.n_threads)
+
+    def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:
+        """Return the prevalence of the topics as a table.
+
+        Parameters
+        ----------
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features, as in :meth:`topics`.
+        n_terms : int
+            Number of terms in the name of a column, at least 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each slice, indexed by its beginning, and a column for each topic, called by
+            its number and largest terms, as "3: tsunami, aceh, quake".  Without pandas: a
+            structured array with the same columns behind one called "slice".
+        """
+        names = numbered_names(self.topics(feature_names, n_terms))
+        return over_time(self.prevalence_, self.slices_, names)
+
+    def peaks(self, window: int = 1, period: int | None = None) -> list[Peak]:
+        """Return when every topic is most prevalent, and how much it is bound to that time.
+
+        Parameters
+        ----------
+        window : int
+            Number of slices before and after the peak whose share in the prevalence is its
+            `concentration`, at least 0.
+        period : int, optional
+            Period in slices, at least 2, for the `periodicity`.  None stands for a year, which
+            slices of a quarter or shorter have.
+
+        Returns
+        -------
+        list of Peak
+            Named tuples (topic, slice, prevalence, concentration, periodicity), in the order of the
+            topics; ``pandas.DataFrame(model.peaks())`` is a table of them.
+
+        Notes
+        -----
+        The periodicity is the autocovariance of the prevalence at one period, divided by the
+        variance, after the moving mean over one period is taken away: near 1 for a topic that
+        comes each November alone, near 0 for one that comes once, or grows.
+        """
+        check_is_fitted(self)
+        check_integer(window, "window", 0)
+        if period is not None:
+            period = check_integer(period, "period", 2)
+        elif isinstance(self.freq, str):
+            period = PER_YEAR.get(self.freq)
+        return peaks_of(self.prevalence_, self.slices_, window, period)

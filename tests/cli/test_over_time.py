@@ -1,0 +1,143 @@
+"""``ssnmf-fast fit --model dynamic``: tables, picture and report of topics over time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from outputs import error_line, rows_of
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+
+MONTHS = [f"2004-{month:02d}-15" for month in range(1, 13)]
+KINDS = ["cat dog pet vet", "bank stock price market"]  # one for each half of the year
+ROWS = [(date, f"{KINDS[k // 6]} word{k % 3}") for k, date in enumerate(MONTHS) for _ in range(3)]
+
+
+def written(path: Path, rows: list[tuple[str, str]] = ROWS) -> Path:
+    if path.suffix == ".jsonl":
+        lines = [json.dumps({"date": date, "body": body}) for date, body in rows]
+    else:
+        lines = ["date,body", *(f"{date},{body}" for date, body in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def fit(data: Path, out: Path, *more: str, time: str | None = "date") -> int:
+    given = ["--model", "dynamic", "--rank", "2", "--min-df", "1", "--out", str(out)]
+    return main(["fit", str(data), *given, *(["--time", time] if time else []), *more])
+
+
+@pytest.mark.parametrize("name", ["news.csv", "news.jsonl"])
+def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    # The only column beside the dates is the text.
+    assert fit(written(tmp_path / name), out) == 0
+    table = rows_of(out / "topics_over_time.csv")
+    assert [row["slice"] for row in table] == [date[:7] for date in MONTHS]
+    assert {row["documents"] for row in table} == {"3"}
+    columns = list(table[0])[2:]
+    pets = next(column for column in columns if "cat" in column or "dog" in column)
+    early = [float(row[pets]) for row in table[:6]]
+    assert min(early) > 0
+    assert max(float(row[pets]) for row in table[6:]) < 0.1 * min(early)
+    content = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    assert content["slices"] == 12
+    assert sorted(peak["slice"] < "2004-07" for peak in content["peaks"]) == [False, True]
+    assert content["peaks"][0]["periodicity"] is None
+    printed = capsys.readouterr().out
+    assert "slices of time 12" in printed
+    assert "\nPeaks" in printed
+    assert len(rows_of(out / "topics.csv")) >= 8
+    model = sf.load(out / "model.npz")
+    assert isinstance(model, sf.DynamicTopics)
+    assert model.freq == "month"
+
+
+def test_report(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "out"
+    assert fit(written(tmp_path / "news.csv"), out) == 0
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Topics over time</h2>" in page
+    assert (out / "topics_over_time.png").read_bytes().startswith(b"\x89PNG")
+    # Another model in the same folder has none of it.
+    given = ["--text", "body", "--rank", "2", "--min-df", "1", "--out", str(out)]
+    assert main(["fit", str(tmp_path / "news.csv"), *given]) == 0
+    assert not list(out.glob("topics_over_time.*"))
+
+
+def test_options(tmp_path: Path) -> None:
+    data = written(tmp_path / "news.csv")
+    given = ["--freq", "quarter", "--documents-per-slice", "4"]
+    assert fit(data, tmp_path / "a", *given, "--reconstruction", "kullback-leibler") == 0
+    model = sf.load(tmp_path / "a" / "model.npz")
+    assert (model.freq, model.documents_per_slice, model.loss) == ("quarter", 4, "kullback-leibler")
+    assert len(rows_of(tmp_path / "a" / "topics_over_time.csv")) == 4
+    assert fit(data, tmp_path / "b", "--freq", "3", "--method", "nmf") == 0
+    assert len(rows_of(tmp_path / "b" / "topics_over_time.csv")) == 3
+    assert sf.load(tmp_path / "b" / "model.npz").method == "nmf"
+
+
+def test_predict(tmp_path: Path) -> None:
+    data = written(tmp_path / "news.csv")
+    assert fit(data, tmp_path / "out") == 0
+    new = tmp_path / "new.csv"
+    assert main(["predict", str(tmp_path / "out"), str(data), "--out", str(new)]) == 0
+    topics = [row["topic"] for row in rows_of(new)]
+    assert len(set(topics[:18])) == len(set(topics[18:])) == 1
+    assert topics[0] != topics[-1]
+
+
+def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", np.kron(np.eye(2), np.ones((6, 3))))
+    dates = tmp_path / "dates.txt"
+    dates.write_text("\n".join(date.replace("-", "") for date in MONTHS) + "\n", encoding="utf-8")
+    assert fit(tmp_path / "X.npy", tmp_path / "out", time=str(dates)) == 0
+    assert len(rows_of(tmp_path / "out" / "topics_over_time.csv")) == 12
+    table = written(tmp_path / "one.csv", ROWS[::3])
+    assert fit(table, tmp_path / "b", "--text", "body", time=str(dates)) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "time", "message"),
+    [
+        ([], None, "--model dynamic needs --time, the column of the dates"),
+        ([], "day", "has no column 'day'; its columns are: date, body"),
+        ([], "body", "body[0] is 'cat dog pet vet word0', which is no date; expected dates"),
+        (["--freq", "eon"], "date", "argument --freq: expected one of day, week, month"),
+        (["--freq", "1"], "date", "argument --freq: expected one of"),
+        (["--freq", "year"], "date", "all times lie in one slice"),
+        (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: expected"),
+        (["--documents-per-slice", "2", "--method", "nmf"], "date", "belongs to --method tensor"),
+        (["--svm-c", "1"], "date", "--model dynamic has no use for --svm-c"),
+        (["--learning-curve"], "date", "--model dynamic uses none"),
+        (["--model", "nmf"], "date", "--model nmf has no use for --time; it is for dynamic"),
+        (["--model", "nmf", "--freq", "day"], None, "has no use for --freq; it is for dynamic"),
+    ],
+)
+def test_errors(
+    more: list[str],
+    time: str | None,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    data = written(tmp_path / "news.csv")
+    assert fit(data, tmp_path / "out", "--text", "body", *more, time=time) == 2
+    assert message in error_line(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_row_without_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = written(tmp_path / "news.csv", [*ROWS[:4], ("", "cat dog"), *ROWS[4:]])
+    assert fit(data, tmp_path / "out") == 2
+    assert "date[4] is missing; leave out documents without a time" in error_line(capsys)
+    (tmp_path / "dates.txt").write_text("2004-01-01\n", encoding="utf-8")
+    np.save(tmp_path / "X.npy", np.ones((3, 2)))
+    assert fit(tmp_path / "X.npy", tmp_path / "out", time=str(tmp_path / "dates.txt")) == 2
+    assert "has 1 lines; expected one date for each of the 3" in error_line(capsys)

@@ -1,0 +1,262 @@
+"""DynamicTopics: topics are found in the slices of time in which they live."""
+
+from __future__ import annotations
+
+import sys
+
+import dated_documents as dated
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import ssnmf_fast as sf
+from ssnmf_fast._data.times import cut, read_times
+from ssnmf_fast._models.folding import drawn_places, folded
+
+X, TIMES, TOPICS = dated.documents()
+SMALL = np.kron(np.eye(2), np.ones((6, 3)))
+MONTHLY = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+
+
+def component_of(model, topic):
+    """The component that has most of the terms of a topic."""
+    return int(model.components_[:, 10 * topic : 10 * topic + 10].sum(axis=1).argmax())
+
+
+@pytest.fixture(scope="module", params=["frobenius", "kullback-leibler"])
+def fitted(request):
+    return sf.DynamicTopics(4, loss=request.param, random_state=0).fit(X, TIMES)
+
+
+class TestTopicsInTime:
+    def test_every_topic_has_a_component(self, fitted):
+        assert len({component_of(fitted, topic) for topic in range(4)}) == 4
+
+    def test_an_event_peaks_when_it_happens(self, fitted):
+        peak = fitted.peaks()[component_of(fitted, dated.EVENT)]
+        assert peak.slice - dated.FIRST in dated.EVENT_AT
+        assert peak.concentration > 0.6
+        assert peak.periodicity < 0.1
+
+    def test_a_persistent_topic_is_always_there(self, fitted):
+        topic = component_of(fitted, dated.PERSISTENT)
+        values = fitted.prevalence_[:, topic]
+        assert (values > 0.1 * values.max()).all()
+        assert fitted.peaks()[topic].concentration < 0.25
+
+    def test_a_yearly_topic_has_a_period(self, fitted):
+        topic = component_of(fitted, dated.YEARLY)
+        assert set(np.argsort(fitted.prevalence_[:, topic])[-3:]) == set(dated.YEARLY_AT)
+        assert fitted.peaks()[topic].periodicity > 0.7
+        others = [fitted.peaks()[component_of(fitted, k)] for k in (0, 1, 3)]
+        assert all(other.periodicity < 0.3 for other in others)
+
+    def test_prevalence_follows_the_truth(self, fitted):
+        truth = dated.shares()
+        for topic in range(4):
+            found = fitted.prevalence_[:, component_of(fitted, topic)]
+            if topic != dated.PERSISTENT:
+                assert np.corrcoef(found, truth[:, topic])[0, 1] > 0.9
+
+    def test_every_document_is_represented(self, fitted):
+        largest = fitted.representation_.argmax(axis=1)
+        wanted = np.array([component_of(fitted, topic) for topic in range(4)])[TOPICS]
+        assert (largest == wanted).mean() > 0.95
+
+    def test_the_matrix_misses_what_lasts_shortly(self, fitted):
+        model = sf.DynamicTopics(4, method="nmf", loss=fitted.loss, random_state=0).fit(X, TIMES)
+        assert model.prevalence_.shape == (36, 4)
+        means = [
+            model.representation_[cut(TIMES.astype("M8[s]"), "month").of == t].mean(axis=0)
+            for t in range(36)
+        ]
+        np.testing.assert_allclose(model.prevalence_, means)
+        assert max(peak.concentration for peak in model.peaks()) < 0.5
+
+
+class TestFit:
+    def test_shapes_and_units(self, fitted):
+        assert fitted.components_.shape == (4, 40)
+        np.testing.assert_allclose(fitted.components_.sum(axis=1), 1)
+        assert fitted.prevalence_.shape == (36, 4)
+        assert str(fitted.slices_[0]) == "2001-01"
+        assert fitted.slice_sizes_.sum() == len(X)
+        # In the unit of X: a mean document has so many words.
+        assert fitted.prevalence_.sum(axis=1).mean() == pytest.approx(X.sum(axis=1).mean(), rel=0.3)
+
+    def test_transform(self, fitted):
+        assert np.array_equal(fitted.transform(X), fitted.representation_)
+        assert np.array_equal(clone(fitted).fit_transform(X, TIMES), fitted.representation_)
+        assert list(fitted.get_feature_names_out()[:1]) == ["dynamictopics0"]
+        with pytest.raises(ValueError, match="40 features"):
+            fitted.transform(X[:, 1:])
+
+    def test_sparse_is_dense_and_seeds_repeat(self, fitted):
+        again = clone(fitted).fit(sp.coo_array(X), TIMES.tolist())
+        np.testing.assert_allclose(again.prevalence_, fitted.prevalence_, rtol=1e-6, atol=1e-9)
+        assert again.n_iter_ == fitted.n_iter_
+        assert again.objective_[-1][1] == pytest.approx(fitted.objective_[-1][1])
+
+    def test_single_precision(self):
+        model = sf.DynamicTopics(4, random_state=0).fit(X.astype(np.float32), TIMES)
+        arrays = model.components_, model.prevalence_, model.representation_
+        assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
+
+    def test_slices_of_few_documents_count_like_others(self):
+        """Prevalence is that in a mean document, whatever is drawn or padded."""
+        thin = np.concatenate([np.arange(0, 12, 2), np.repeat(np.arange(1, 12, 2), 4)])
+        data = np.concatenate([SMALL[::2], np.repeat(SMALL[1::2], 4, axis=0)])
+        model = sf.DynamicTopics(2, documents_per_slice=4, random_state=0, tol=1e-8, max_iter=999)
+        model.fit(data, MONTHLY[thin])
+        early = model.prevalence_[:6].max(axis=1)
+        np.testing.assert_allclose(early, 3, rtol=0.3)
+
+    def test_documents_per_slice(self):
+        for number in (5, 10_000):
+            model = sf.DynamicTopics(4, documents_per_slice=number, random_state=0).fit(X, TIMES)
+            assert model.representation_.shape == (len(X), 4)
+            assert np.isfinite(model.prevalence_).all()
+        every = sf.DynamicTopics(4, documents_per_slice=60, random_state=0, init="random")
+        assert np.isfinite(every.fit(X, TIMES).prevalence_).all()
+
+    def test_slices_without_documents(self):
+        month = (TIMES.astype("datetime64[M]") - dated.FIRST).astype(int)
+        gap = (month < 12) | (month >= 15)
+        model = sf.DynamicTopics(4, random_state=0).fit(X[gap], TIMES[gap])
+        assert len(model.slices_) == 36
+        assert not model.slice_sizes_[12:15].any()
+        assert not model.prevalence_[12:15].any()
+
+    def test_documents_without_words(self):
+        model = sf.DynamicTopics(2, random_state=0).fit(np.zeros((12, 6)), MONTHLY)
+        assert not model.prevalence_.any()
+        assert not model.representation_.any()
+        half = SMALL * (np.arange(12) < 6)[:, None]
+        model = sf.DynamicTopics(2, random_state=0).fit(half, MONTHLY)
+        assert not model.prevalence_[6:].any()
+
+    def test_an_estimator_as_method(self):
+        given = sf.BayesianNMF(n_components=9, random_state=0, max_iter=20, tol=0)
+        model = sf.DynamicTopics(3, method=given).fit(X, TIMES)
+        assert (model.components_.shape, model.loss_) == ((3, 40), "kullback-leibler")
+        assert given.n_components == 9
+        assert not hasattr(given, "components_")
+        model = sf.DynamicTopics(3, method=sf.NMF(random_state=0, tol=0, max_iter=9)).fit(X, TIMES)
+        assert (model.loss_, model.n_iter_) == ("frobenius", 9)
+
+    @pytest.mark.parametrize("freq", ["day", "week", "quarter", "year", 7])
+    def test_frequencies(self, freq):
+        model = sf.DynamicTopics(2, freq=freq, random_state=0).fit(X, TIMES)
+        assert len(model.slices_) == len(model.prevalence_) == len(model.slice_sizes_)
+        assert np.isnan(model.peaks()[0].periodicity) == (freq in ("year", 7))
+
+    def test_input_is_not_changed(self):
+        kept, days = X.copy(), TIMES.copy()
+        sf.DynamicTopics(2, random_state=0, max_iter=3, tol=0).fit(X, TIMES)
+        assert np.array_equal(X, kept)
+        assert np.array_equal(TIMES, days)
+
+
+class TestTables:
+    def test_with_pandas(self):
+        pytest.importorskip("pandas")
+        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
+        table = model.topics_over_time(list("abcdef"), n_terms=2)
+        assert sorted(name[3:] for name in table.columns) == ["a, b", "d, e"]
+        assert [name[:3] for name in table.columns] == ["0: ", "1: "]
+        assert [f"{day:%Y-%m-%d}" for day in table.index[:2]] == ["2020-01-01", "2020-04-01"]
+        np.testing.assert_array_equal(table.to_numpy(), model.prevalence_)
+
+    def test_without_pandas(self, monkeypatch):
+        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        table = model.topics_over_time(n_terms=1)
+        assert table.dtype.names[0] == "slice"
+        assert np.array_equal(table["slice"], model.slices_)
+        assert np.array_equal(table[table.dtype.names[1]], model.prevalence_[:, 0])
+
+    def test_peaks(self):
+        model = sf.DynamicTopics(2, random_state=0).fit(SMALL, MONTHLY)
+        assert [peak.topic for peak in model.peaks()] == [0, 1]
+        assert all(np.isnan(peak.periodicity) for peak in model.peaks())  # one year only
+        assert all(peak.concentration == pytest.approx(1) for peak in model.peaks(window=6))
+        assert not np.isnan(model.peaks(period=4)[0].periodicity)
+        with pytest.raises(ValueError, match="window must be at least 0"):
+            model.peaks(window=-1)
+        with pytest.raises(ValueError, match="period must be at least 2"):
+            model.peaks(period=1)
+
+    def test_periodicity_is_not_that_of_a_trend(self):
+        model = sf.DynamicTopics(4, random_state=0).fit(X, TIMES)
+        t = np.arange(36)
+        series = np.stack([t, np.exp(-(((t - 18) / 8) ** 2)), t % 12 == 3, t == 9], axis=1)
+        model.prevalence_ = series.astype(float)
+        found = [peak.periodicity for peak in model.peaks()]
+        assert found[2] > 0.9
+        assert max(found[0], found[1], found[3]) < 0.1
+
+
+class TestFolding:
+    def test_every_document_is_in_its_slice(self):
+        slices = cut(read_times(TIMES), "month")
+        per_slice = int(slices.sizes.max())
+        coords, values, shape = folded(sp.csr_array(X), slices, per_slice, np.random.default_rng(0))
+        assert shape == (40, per_slice, 36)
+        dense = np.zeros(shape)
+        np.add.at(dense, tuple(coords), values)
+        for t in range(36):
+            np.testing.assert_array_equal(dense[:, :, t].sum(axis=1), X[slices.of == t].sum(axis=0))
+
+    def test_so_many_are_drawn(self):
+        slices = cut(read_times(TIMES), "month")
+        documents, places = drawn_places(slices, 30, np.random.default_rng(0))
+        assert len(set(documents.tolist())) == len(documents)
+        counts = np.bincount(slices.of[documents])
+        np.testing.assert_array_equal(counts, np.minimum(slices.sizes, 30))
+        pairs = set(zip(slices.of[documents].tolist(), places.tolist(), strict=True))
+        assert len(pairs) == len(documents)
+        assert places.max() == 29
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("parameters", "times", "message"),
+        [
+            ({}, MONTHLY[:-1], "times has 11 entries and X has 12 documents"),
+            ({}, [*MONTHLY.astype(str)[:-1], "soon"], r"times\[11\] is 'soon', which is no date"),
+            ({}, [*MONTHLY.astype(str)[:-1], None], r"times\[11\] is missing"),
+            ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
+            ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
+            ({"freq": 1}, MONTHLY, "freq must be at least 2"),
+            ({"method": "lda"}, MONTHLY, "method must be one of 'tensor', 'nmf'"),
+            ({"loss": "itakura-saito"}, MONTHLY, "loss must be one of"),
+            ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
+            ({"documents_per_slice": 2, "method": "nmf"}, MONTHLY, "belongs to method='tensor'"),
+            ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
+            ({"init": "nndsvda"}, MONTHLY, "init must be one of"),
+        ],
+    )
+    def test_values(self, parameters, times, message):
+        model = sf.DynamicTopics(**{"n_components": 2} | parameters)
+        with pytest.raises(ValueError, match=message):
+            model.fit(SMALL, times)
+        assert not hasattr(model, "components_")
+
+    def test_types(self):
+        with pytest.raises(TypeError, match="freq must be one of"):
+            sf.DynamicTopics(2, freq=1.5).fit(SMALL, MONTHLY)
+        with pytest.raises(ValueError, match="Negative values"):
+            sf.DynamicTopics(2).fit(-SMALL, MONTHLY)
+        with pytest.raises(ValueError, match="NaN"):
+            sf.DynamicTopics(2).fit(SMALL * np.nan, MONTHLY)
+        broken = sp.csr_array(SMALL)
+        broken.data[5] = -1
+        with pytest.raises(ValueError, match=r"X\[1, 2\]"):
+            sf.DynamicTopics(2).fit(broken, MONTHLY)
+        broken = sp.csr_array(SMALL)
+        broken.indices[3] = 1000
+        with pytest.raises(ValueError, match="1000"):
+            sf.DynamicTopics(2).fit(broken, MONTHLY)
+        with pytest.raises(ValueError, match="requires y"):
+            sf.DynamicTopics(2, method=sf.SSNMFClassifier()).fit(SMALL, MONTHLY)
