@@ -113,8 +113,8 @@ def factorize_tensor(
 
     References
     ----------
-    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
-       eq. 4.1.
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021, eq. 4.1.
     .. [2] E. C. Chi, T. G. Kolda, "On tensors, sparsity, and nonnegative factorizations", 2012.
 
     Examples

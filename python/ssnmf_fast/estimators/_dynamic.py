@@ -95,8 +95,8 @@ class DynamicTopics(FactorizationBase):
 
     References
     ----------
-    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
-       chapter 4.
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021, chapter 4.
 
     Examples
     --------
