@@ -39,6 +39,7 @@ __all__ = [
     "LowRankImputer",
     "LowRankPlusSparse",
     "MarginNMF",
+    "NonnegativeCP",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",

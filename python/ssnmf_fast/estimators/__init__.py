@@ -6,6 +6,7 @@ from ._bayesian import BayesianNMF
 from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF
+from ._cp import NonnegativeCP
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
@@ -19,6 +20,7 @@ __all__ = [
     "ConstrainedNMF",
     "LowRankImputer",
     "MarginNMF",
+    "NonnegativeCP",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",

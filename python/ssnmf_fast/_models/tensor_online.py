@@ -1,0 +1,195 @@
+"""Learning the factors of a tensor from slices that arrive along one mode.
+
+What slices said of the other modes is kept as a few sums: for each mode a matrix of the size of its
+factor and, for squares, one of the size of a Gram matrix.  No slice is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._backend.layout import padded, padded_zeros
+from .._common.arrays import Array
+from .._data.tensor_entries import RowProducts
+from .._data.tensors import SparseTensor
+from .._solver.beta_divergences import loss_named
+from .._solver.problem import Problem
+from .._solver.relations import Relation
+from .._solver.tensor_result import sizes_of
+from .._solver.tensor_starts import mode_names, start_tensor
+from .._solver.tensor_terms import Tensor, tensor_term
+from .._solver.units import Units, exponent_of
+from .online import Evidence, evidence_of, follow
+
+_ROUNDS = 5
+_FIRST_ROUNDS = 30  # while nothing else is known
+# The n-th slice leaves to those before it the share (1 - 1/n)^2 at most: what the first ones say is
+# said of factors that are far from good ones.
+_EARLY = 2
+_TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Factors of all modes but that of the slices, and what the slices so far said of them.
+
+    Attributes
+    ----------
+    factors : tuple of ndarray, shapes (n_k, r)
+        Columns have size 1 as in :class:`TensorFactorization`: the rows of the slices have the
+        scale of the data.
+    evidence : tuple of Evidence
+        One for each factor, or none.
+    n_slices : int
+        Number of slices.
+    seen : float
+        The same, each with the weight that it still has.
+    mean_loss : float
+        Loss per slice, averaged with these weights.
+    """
+
+    factors: tuple[Array, ...]
+    evidence: tuple[Evidence, ...] = ()
+    n_slices: int = 0
+    seen: float = 0.0
+    mean_loss: float = 0.0
+
+    @classmethod
+    def resumed(
+        cls, factors: Sequence[Array], rows: Array, loss: str, keep: float, total: float
+    ) -> Stream:
+        """Set out from a fit, whose optimality conditions tell what the slices have said.
+
+        ``P = N`` where a factor is positive, and N follows from the factors and `rows`, those of
+        the slices.  `total` is the loss of the fit.
+        """
+        weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
+        sides = [(F, None) for F in factors] + [(rows, weights)]
+        by_sums = loss == "kullback-leibler"
+        evidence = []
+        for k, F in enumerate(factors):
+            far = [side for j, side in enumerate(sides) if j != k]
+            if by_sums:
+                sums = [(F.sum(0) if w is None else w @ F) for F, w in far]
+                a = np.broadcast_to(np.prod(sums, axis=0), F.shape).astype(F.dtype)
+                evidence.append(Evidence(F * a, a=a))
+            else:
+                grams = [F.T @ (F if w is None else w[:, None] * F) for F, w in far]
+                K = np.prod(grams, axis=0)
+                evidence.append(Evidence(F @ K, K=K))
+        mean = total / len(rows)
+        return cls(tuple(factors), tuple(evidence), len(rows), float(weights.sum()), mean)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what slices said of the factors, as arrays by name."""
+        arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
+        for k, one in enumerate(self.evidence):
+            parts = {"b": one.b, "a": one.a, "K": one.K}
+            arrays |= {f"{name}{k}": part for name, part in parts.items() if part is not None}
+        return arrays
+
+    @classmethod
+    def of_arrays(cls, factors: Sequence[Array], arrays: Mapping[str, Array]) -> Stream:
+        """Return what :meth:`arrays` took apart; raise ValueError if it does not fit."""
+        n_slices, seen, mean_loss = arrays["counts"][0].tolist()
+        evidence = []
+        for k, F in enumerate(factors):
+            one = Evidence(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
+            sides = one.b.shape, F.shape if one.a is None else one.a.shape
+            square = F.shape[1:] * 2 if one.K is None else one.K.shape
+            if sides != (F.shape, F.shape) or square != F.shape[1:] * 2:
+                raise ValueError("what the slices said of the factors has other shapes than these")
+            evidence.append(one)
+        return cls(tuple(factors), tuple(evidence), int(n_slices), seen, mean_loss)
+
+    def learn(self, X: Tensor, *, loss: str, keep: float, threads: int) -> tuple[Stream, Array]:
+        """Learn from slices, which are the first mode of X, and return their rows of it.
+
+        `keep` is the share of the weight of earlier slices that remains per slice.
+        """
+        term = tensor_term(X, None, loss_named(loss, "loss"), threads)
+        rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
+        names = mode_names(len(X.shape))
+        rows = padded_zeros(X.shape[0], rank, dtype)
+        stored = [rows, *(padded(F, dtype) for F in self.factors)]
+        problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
+        far = RowProducts(tuple(stored[1:]))
+        n_slices = self.n_slices + X.shape[0]
+        left = min(keep ** X.shape[0], (self.n_slices / n_slices) ** _EARLY)
+        past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
+        evidence: list[Evidence] = []
+        solve_rows = term.loss.solve_rows
+        for _ in range(_ROUNDS if past else _FIRST_ROUNDS):
+            solve_rows(term, rows, far, _TOL, _MOST)
+            evidence = []
+            for k, name in enumerate(names[1:]):
+                (side,) = problem.sides(name)
+                curved = side.term.gram and side.term.form.equal_rows
+                F = problem.factors[name]
+                new = evidence_of(F, problem.statistics(name, curved).copied())
+                evidence.append(past[k].plus(new, left) if past else new)
+                follow(F, evidence[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
+        solve_rows(term, rows, far, _TOL, _MOST)
+        value = term.value(rows, far)
+        seen = left * self.seen + X.shape[0]
+        mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
+        return self._normalised(stored, evidence, loss, n_slices, seen, mean)
+
+    def _normalised(
+        self,
+        stored: list[Array],
+        evidence: list[Evidence],
+        loss: str,
+        n_slices: int,
+        seen: float,
+        mean: float,
+    ) -> tuple[Stream, Array]:
+        """Bring columns to size 1, and say the evidence of them as they are now."""
+        rank = self.factors[0].shape[1]
+        by_sums = loss == "kullback-leibler"
+        p, q = loss_named(loss, "loss").exponents
+        rows, *others = (F[:, :rank] for F in stored)
+        scale = np.ones(rank, dtype=rows.dtype)
+        factors, said = [], []
+        for F, one in zip(others, evidence, strict=True):
+            size = sizes_of(F, by_sums)
+            size = np.where(size > 0, size, 1).astype(F.dtype)
+            scale *= size
+            factors.append(F / size)
+            b, a = one.b[:, :rank] * size ** (q + 1), one.a
+            K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
+            said.append(Evidence(b, None if a is None else a[:, :rank] * size ** (p + 1), K))
+        return Stream(tuple(factors), tuple(said), n_slices, seen, mean), rows * scale
+
+
+def started(
+    X: Tensor, *, rank: int, loss: str, init: Any, rng: np.random.Generator, threads: int
+) -> Stream:
+    """Return a stream that has seen nothing, with a start made for slices, the first mode of X."""
+    term = tensor_term(X, None, loss_named(loss, "loss"), threads)
+    return Stream(tuple(start_tensor(init, X, None, term, rank, rng)[1:]))
+
+
+def check_size(X: Tensor) -> None:
+    """Raise ValueError for data whose size is known from some slices alone."""
+    values = X.values if isinstance(X, SparseTensor) else X
+    Units(exponent_of(values, "X"), 0).require_trivial()
+
+
+def _padded(one: Evidence, columns: int) -> Evidence:
+    """Return evidence for factors with columns of zeros up to a number."""
+
+    def wide(x: Array | None, axes: int) -> Array | None:
+        if x is None:
+            return None
+        more = (0, columns - x.shape[1])
+        return np.pad(x, (more if axes == 2 else (0, 0), more))
+
+    return Evidence(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
+
+
+__all__ = ["Stream", "check_size", "started"]
