@@ -139,7 +139,7 @@ class MissingPlaces(WeightForm):
     def part(self, rows: slice) -> WeightForm:
         raise NotImplementedError("a tensor is not cut into blocks")
 
-    def quadratic(self, G: RowProducts) -> Quadratic:
+    def quadratic(self, G: Any) -> Quadratic:
         """Whole - missing; rows for which that would cancel list what is present instead."""
         indptr, others, values = self.missing.parts()
         squares = RowProducts(tuple(np.square(factor) for factor in G.factors))
@@ -147,7 +147,7 @@ class MissingPlaces(WeightForm):
         self._whole.power(0, there, squares, Target(there))
         least = _CANCELS[there.dtype] * there
         self.missing.power(0, None, squares, Target(there, -1.0, accumulate=True))
-        doubtful = (there < least).any(axis=1)
+        doubtful: Array = np.any(there < least, axis=1)
         sure = ~doubtful[rows := np.repeat(np.arange(len(there)), np.diff(indptr))]
         lengths = tuple(len(factor) for factor in G.factors)
         places = [np.vstack([rows, others])[:, sure]]

@@ -61,7 +61,7 @@ def represent_tensor(
     # Components of one size: one residual of the optimality conditions stands for all of them.
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in others]
     scaled = [np.ldexp(F, -shift) for F, shift in zip(others, exponents, strict=True)]
-    G = RowProducts(tuple(padded(F, dtype) for F in scaled))
+    G: Any = RowProducts(tuple(padded(F, dtype) for F in scaled))
     rank = others[0].shape[1]
     F = padded_zeros(X.shape[mode], rank, dtype)
     tol = max(tol, FINEST_TOL[dtype])

@@ -20,13 +20,12 @@ from .._solver.beta_divergences import loss_named
 from .._solver.problem import Problem
 from .._solver.relations import Relation
 from .._solver.tensor_result import sizes_of
-from .._solver.tensor_starts import mode_names, start_tensor
+from .._solver.tensor_starts import mode_names
 from .._solver.tensor_terms import Tensor, tensor_term
 from .._solver.units import Units, exponent_of
 from .online import Evidence, evidence_of, follow
 
 _ROUNDS = 5
-_FIRST_ROUNDS = 30  # while nothing else is known
 # The n-th slice leaves to those before it the share (1 - 1/n)^2 at most: what the first ones say is
 # said of factors that are far from good ones.
 _EARLY = 2
@@ -43,7 +42,7 @@ class Stream:
         Columns have size 1 as in :class:`TensorFactorization`: the rows of the slices have the
         scale of the data.
     evidence : tuple of Evidence
-        One for each factor, or none.
+        One for each factor.
     n_slices : int
         Number of slices.
     seen : float
@@ -53,10 +52,10 @@ class Stream:
     """
 
     factors: tuple[Array, ...]
-    evidence: tuple[Evidence, ...] = ()
-    n_slices: int = 0
-    seen: float = 0.0
-    mean_loss: float = 0.0
+    evidence: tuple[Evidence, ...]
+    n_slices: int
+    seen: float
+    mean_loss: float
 
     @classmethod
     def resumed(
@@ -111,19 +110,20 @@ class Stream:
 
         `keep` is the share of the weight of earlier slices that remains per slice.
         """
+        _check_size(X)
         term = tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)
         stored = [rows, *(padded(F, dtype) for F in self.factors)]
         problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
-        far = RowProducts(tuple(stored[1:]))
+        far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
         left = min(keep ** X.shape[0], (self.n_slices / n_slices) ** _EARLY)
         past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
         evidence: list[Evidence] = []
         solve_rows = term.loss.solve_rows
-        for _ in range(_ROUNDS if past else _FIRST_ROUNDS):
+        for _ in range(_ROUNDS):
             solve_rows(term, rows, far, _TOL, _MOST)
             evidence = []
             for k, name in enumerate(names[1:]):
@@ -131,7 +131,7 @@ class Stream:
                 curved = side.term.gram and side.term.form.equal_rows
                 F = problem.factors[name]
                 new = evidence_of(F, problem.statistics(name, curved).copied())
-                evidence.append(past[k].plus(new, left) if past else new)
+                evidence.append(past[k].plus(new, left))
                 follow(F, evidence[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
         solve_rows(term, rows, far, _TOL, _MOST)
         value = term.value(rows, far)
@@ -166,15 +166,7 @@ class Stream:
         return Stream(tuple(factors), tuple(said), n_slices, seen, mean), rows * scale
 
 
-def started(
-    X: Tensor, *, rank: int, loss: str, init: Any, rng: np.random.Generator, threads: int
-) -> Stream:
-    """Return a stream that has seen nothing, with a start made for slices, the first mode of X."""
-    term = tensor_term(X, None, loss_named(loss, "loss"), threads)
-    return Stream(tuple(start_tensor(init, X, None, term, rank, rng)[1:]))
-
-
-def check_size(X: Tensor) -> None:
+def _check_size(X: Tensor) -> None:
     """Raise ValueError for data whose size is known from some slices alone."""
     values = X.values if isinstance(X, SparseTensor) else X
     Units(exponent_of(values, "X"), 0).require_trivial()
@@ -192,4 +184,4 @@ def _padded(one: Evidence, columns: int) -> Evidence:
     return Evidence(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
 
 
-__all__ = ["Stream", "check_size", "started"]
+__all__ = ["Stream"]

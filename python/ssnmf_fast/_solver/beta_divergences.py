@@ -85,7 +85,10 @@ class Frobenius(Loss):
         return unsolved
 
 
-def _listed(entries: Entries | None, F: Array, G: Any) -> Iterator[tuple[slice, Any, Array]]:
+_Listed = tuple[Array | None, Array | None, Array | None]
+
+
+def _listed(entries: Entries | None, F: Array, G: Any) -> Iterator[tuple[slice, _Listed, Array]]:
     """Give rows by blocks with what is listed of them, which may be nothing, and their G."""
     if entries is not None:
         yield from entries.listed(len(F), G)

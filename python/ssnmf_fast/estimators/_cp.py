@@ -10,14 +10,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.random import generator
 from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
-from .._data.checks import check_integer, check_option, check_real
+from .._data.checks import check_real
 from .._data.tensors import SparseTensor, as_type, check_tensor
 from .._data.threads import resolve_threads
-from .._models.factorize_tensor import LOSSES, factorize_tensor
+from .._models.factorize_tensor import TensorFactorization, factorize_tensor
 from .._models.represent_tensor import represent_tensor
-from .._models.tensor_online import Stream, check_size, started
+from .._models.tensor_online import Stream
 from .._solver.tensor_result import sizes_of
 from .._solver.tensor_terms import Tensor
 from .._topics import Topics, make_topics
@@ -180,7 +179,7 @@ class NonnegativeCP(
 
     @property
     def stream_representation_(self) -> Array:
-        mode = getattr(self, "stream_mode_", self.stream_mode)
+        mode: Any = getattr(self, "stream_mode_", self.stream_mode)
         F: Array = self.factors_[mode]
         return F * self.weights_
 
@@ -228,10 +227,7 @@ class NonnegativeCP(
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         del y
-        names = ("n_components", "loss", "supervision", "supervision_weight", "solver", "init")
-        names += ("max_iter", "tol", "random_state", "n_threads", "callback", "verbose")
-        parameters = {name: getattr(self, name) for name in names}
-        result = factorize_tensor(X, weights=weights, labels=labels, **parameters)
+        result = factorize_tensor(X, weights=weights, labels=labels, **self._fit_parameters())
         counted(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
@@ -315,9 +311,9 @@ class NonnegativeCP(
         ----------
         X : array_like, or sparse
             Nonnegative tensor whose length in `stream_mode` is the number of new slices; all other
-            lengths must stay the same.  Or a single slice, with a mode less.  Give several slices
-            in the first call, if possible: the components start from them, and one slice alone
-            does not determine any.
+            lengths must stay the same.  Or a single slice, with a mode less.  The first call fits
+            its slices as :meth:`fit` does: give it some tens, if possible, as all components start
+            there, and one slice alone does not determine them.
         y : ignored
             Present for the conventions of scikit-learn.
         one_slice : bool, optional
@@ -346,45 +342,44 @@ class NonnegativeCP(
         (Mairal et al. 2010).  Rows of earlier slices stay as they were found; :meth:`transform`
         with ``mode=stream_mode`` gives them over the present factors.
 
-        After :meth:`fit`, learning continues from its factors as if they had been learned from
-        slices.  `solver`, `max_iter`, `tol`, `callback`, `verbose` and labels are not used.
+        After :meth:`fit`, learning continues from its factors: what its slices said follows from
+        them.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
+        `verbose`.
         """
         del y
-        known = self.shape_ if hasattr(self, "factors_") else None
-        X, mode = slices_first(check_tensor(X, "X"), self.stream_mode, known, one_slice)
         keep = check_real(self.forget_factor, "forget_factor")
         if keep > 1:
             raise ValueError(f"forget_factor must be at most 1; got {self.forget_factor!r}.")
-        first = not hasattr(self, "stream_statistics_")
-        threads = resolve_threads(self.n_threads)
-        stream, X, before = self._stream(X, mode, keep, threads)
-        stream, rows = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
-        rows = np.concatenate([before, rows])
-        size = sizes_of(rows, self.loss == "kullback-leibler")
-        factors = list(stream.factors)
-        factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
-        earlier = [] if first else self.objective_
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
-        self.objective_ = [*earlier, (self.n_iter_, stream.mean_loss)]
-        self.factors_, self.weights_ = factors, size.astype(rows.dtype)
-        self.loss_, self.stream_mode_ = self.loss, mode
-        self.stream_statistics_ = stream.arrays()
-        self.__dict__.pop("label_components_", None)
+        known = self.shape_ if hasattr(self, "factors_") else None
+        X, mode = slices_first(check_tensor(X, "X"), self.stream_mode, known, one_slice)
+        if known is None:
+            result = self._decomposed(X, mode)
+            _, *others = result.factors
+            rows = result.factors[0] * result.weights
+            total = result.objective[-1][1]
+            stream = Stream.resumed(others, rows, self.loss, keep, total)
+        else:
+            stream = self._stream(mode, keep)
+            X = as_type(X, self.weights_.dtype)
+            threads = resolve_threads(self.n_threads)
+            stream, new = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
+            rows = np.concatenate([self.stream_representation_, new])
+        self._keep_stream(stream, rows, mode)
         return self
 
-    def _stream(
-        self, X: Tensor, mode: int, keep: float, threads: int
-    ) -> tuple[Stream, Tensor, Array]:
-        """Return what earlier slices said, X in the dtype of the factors, and earlier rows."""
-        rank = check_integer(self.n_components, "n_components", 1)
-        check_option(self.loss, "loss", LOSSES)
-        if not hasattr(self, "factors_"):
-            check_size(X)
-            rng = generator(self.random_state)
-            stream = started(X, rank=rank, loss=self.loss, init=self.init, rng=rng, threads=threads)
-            return stream, X, np.empty((0, rank), dtype=stream.factors[0].dtype)
+    def _decomposed(self, X: Tensor, mode: int) -> TensorFactorization:
+        """Decompose the first slices, which are the first mode of X."""
+        parameters = self._fit_parameters()
+        if isinstance(self.init, (list, tuple)) and len(self.init) == len(X.shape):
+            given = list(self.init)
+            parameters["init"] = [given.pop(mode), *given]
+        parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+        return factorize_tensor(parts, **parameters)
+
+    def _stream(self, mode: int, keep: float) -> Stream:
+        """Return what earlier slices said; raise ValueError if settings have changed since."""
         learned = {
-            "n_components": (rank, len(self.weights_)),
+            "n_components": (self.n_components, len(self.weights_)),
             "loss": (self.loss, self.loss_),
             "stream_mode": (mode, getattr(self, "stream_mode_", mode)),
         }
@@ -395,14 +390,31 @@ class NonnegativeCP(
                     "learned so far; what it has learned does not hold for another setting. Set "
                     "it back, or make a new estimator, for example by sklearn.base.clone."
                 )
-        X = as_type(X, self.weights_.dtype)
-        check_size(X)
         others = [F for k, F in enumerate(self.factors_) if k != mode]
-        before = self.stream_representation_
         if hasattr(self, "stream_statistics_"):
-            return Stream.of_arrays(others, self.stream_statistics_), X, before
+            return Stream.of_arrays(others, self.stream_statistics_)
         total = self.objective_[-1][1]
-        return Stream.resumed(others, before, self.loss, keep, total), X, before
+        return Stream.resumed(others, self.stream_representation_, self.loss, keep, total)
+
+    def _keep_stream(self, stream: Stream, rows: Array, mode: int) -> None:
+        """Set the attributes after a call; `rows` are those of all slices."""
+        size = sizes_of(rows, self.loss == "kullback-leibler").astype(rows.dtype)
+        factors = list(stream.factors)
+        factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
+        first = not hasattr(self, "stream_statistics_")
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        earlier = [] if first else self.objective_
+        self.objective_ = [*earlier, (self.n_iter_, stream.mean_loss)]
+        self.factors_, self.weights_ = factors, size
+        self.loss_, self.stream_mode_ = self.loss, mode
+        self.stream_statistics_ = stream.arrays()
+        self.__dict__.pop("label_components_", None)
+
+    def _fit_parameters(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        for name in ("stream_mode", "forget_factor"):
+            del parameters[name]
+        return parameters
 
     def topics(self, feature_names: Any = None, mode: int = 1, n_terms: int = 10) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
