@@ -27,7 +27,8 @@ from text_sets import _lines
 
 import ssnmf_fast as sf
 
-FIRST = 12  # slices of the first call
+D = "kullback-leibler"
+FIRST = 24  # slices of the first call, but at most a quarter of all
 PER_MONTH = 500
 
 
@@ -79,25 +80,22 @@ def pairs(seed: int) -> Case:
         together.setdiag(0)
         together.eliminate_zeros()
         slices.append(together)
-    return Case(slices, "kullback-leibler", 25)
+    return Case(slices, D, 25)
 
 
 def reuters(seed: int) -> Case:
-    """Topics of the agency x words x weeks: counts of words."""
+    """Topics of the agency x words x days: counts of words."""
     del seed
     stories = [s for s in _lines("reuters21578.jsonl.gz") if s["topics"]]
     days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
-    weeks = ((days - days.min()) // np.timedelta64(7, "D")).astype(int)
     topics = sorted({t for s in stories for t in s["topics"]})
     X = vectors([f"{s['title']} {s['body']}" for s in stories], 3000, "counts").astype(float)
     members = sp.csr_array(
         np.array([[t in s["topics"] for t in topics] for s in stories], dtype=float)
     )
-    slices = []
-    for week in np.unique(weeks):
-        rows = weeks == week
-        slices.append(sp.csr_array(members[rows].T @ X[rows]))
-    return Case(slices, "kullback-leibler", 25)
+    every, counts = np.unique(days, return_counts=True)
+    parts = [np.flatnonzero(days == day) for day in every[counts >= 50]]
+    return Case([sp.csr_array(members[rows].T @ X[rows]) for rows in parts], D, 25)
 
 
 def _day(story: dict[str, Any]) -> str:
@@ -136,7 +134,8 @@ def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, l
         case.rank, loss=case.loss, random_state=seed, forget_factor=factor, n_threads=1
     )
     peaks = []
-    batches = [case.slices[:FIRST], *([one] for one in case.slices[FIRST:])]
+    first = min(FIRST, len(case.slices) // 4)
+    batches = [case.slices[:first], *([one] for one in case.slices[first:])]
     for batch in batches:
         X = tensor(batch)
         if traced:

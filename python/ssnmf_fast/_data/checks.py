@@ -194,13 +194,13 @@ def check_entries(
 
 
 def _position(matrix: Any, test: Any) -> str:
-    """Name the first entry, in row order, that meets the test, as "[i, j]"."""
+    """Name the first entry, in row order, that meets the test, as "[i, j] = value"."""
     if sp.issparse(matrix):
         k = int(np.flatnonzero(test(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
         return f"[{row}, {int(matrix.indices[k])}] = {matrix.data[k]:g}"
-    row, column = np.argwhere(test(matrix))[0]
-    return f"[{row}, {column}] = {matrix[row, column]:g}"
+    place = tuple(np.argwhere(test(matrix))[0].tolist())
+    return f"{list(place)} = {matrix[place]:g}"
 
 
 def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:

@@ -29,6 +29,7 @@ _ROUNDS = 5
 # The n-th slice leaves to those before it the share (1 - 1/n)^2 at most: what the first ones say is
 # said of factors that are far from good ones.
 _EARLY = 2
+_AWAKE = 1e-3  # of the mean of a column
 _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
 
@@ -119,8 +120,11 @@ class Stream:
         problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
         far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
+        curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], (self.n_slices / n_slices) ** _EARLY)
         past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
+        if not curved:
+            _wake(stored[1:])
         evidence: list[Evidence] = []
         solve_rows = term.loss.solve_rows
         for _ in range(_ROUNDS):
@@ -128,7 +132,6 @@ class Stream:
             evidence = []
             for k, name in enumerate(names[1:]):
                 (side,) = problem.sides(name)
-                curved = side.term.gram and side.term.form.equal_rows
                 F = problem.factors[name]
                 new = evidence_of(F, problem.statistics(name, curved).copied())
                 evidence.append(past[k].plus(new, left))
@@ -164,6 +167,15 @@ class Stream:
             K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
             said.append(Evidence(b, None if a is None else a[:, :rank] * size ** (p + 1), K))
         return Stream(tuple(factors), tuple(said), n_slices, seen, mean), rows * scale
+
+
+def _wake(factors: Sequence[Array]) -> None:
+    """Raise small entries, in place: multiplicative steps would hardly ever bring them back.
+
+    What new slices do not hold returns to what the evidence says.
+    """
+    for F in factors:
+        np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
 
 
 def _check_size(X: Tensor) -> None:
