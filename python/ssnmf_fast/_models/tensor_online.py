@@ -14,7 +14,9 @@ import numpy as np
 
 from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
+from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
+from .._data.tensor_weights import ModeWeights
 from .._data.tensors import SparseTensor
 from .._solver.beta_divergences import loss_named
 from .._solver.problem import Problem
@@ -26,9 +28,6 @@ from .._solver.units import Units, exponent_of
 from .online import Evidence, evidence_of, follow
 
 _ROUNDS = 5
-# The n-th slice leaves to those before it the share (1 - 1/n)^2 at most: what the first ones say is
-# said of factors that are far from good ones.
-_EARLY = 2
 _AWAKE = 1e-3  # of the mean of a column
 _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
@@ -60,7 +59,14 @@ class Stream:
 
     @classmethod
     def resumed(
-        cls, factors: Sequence[Array], rows: Array, loss: str, keep: float, total: float
+        cls,
+        factors: Sequence[Array],
+        rows: Array,
+        *,
+        loss: str,
+        keep: float,
+        total: float,
+        threads: int,
     ) -> Stream:
         """Set out from a fit, whose optimality conditions tell what the slices have said.
 
@@ -68,19 +74,20 @@ class Stream:
         the slices.  `total` is the loss of the fit.
         """
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
-        sides = [(F, None) for F in factors] + [(rows, weights)]
-        by_sums = loss == "kullback-leibler"
+        rank, dtype = rows.shape[1], rows.dtype
+        stored = [padded(F, dtype) for F in (*factors, rows)]
         evidence = []
-        for k, F in enumerate(factors):
-            far = [side for j, side in enumerate(sides) if j != k]
-            if by_sums:
-                sums = [(F.sum(0) if w is None else w @ F) for F, w in far]
-                a = np.broadcast_to(np.prod(sums, axis=0), F.shape).astype(F.dtype)
-                evidence.append(Evidence(F * a, a=a))
+        for k, F in enumerate(stored[:-1]):
+            G = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
+            form = ModeWeights((*[None] * len(factors), weights), threads)
+            N = np.empty_like(F)
+            form.power(loss_named(loss, "loss").exponents[0], F, G, Target(N))
+            N = np.ascontiguousarray(N[:, :rank])
+            if loss == "frobenius":
+                K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
+                evidence.append(Evidence(N, K=K))
             else:
-                grams = [F.T @ (F if w is None else w[:, None] * F) for F, w in far]
-                K = np.prod(grams, axis=0)
-                evidence.append(Evidence(F @ K, K=K))
+                evidence.append(Evidence(factors[k] * N, a=N))
         mean = total / len(rows)
         return cls(tuple(factors), tuple(evidence), len(rows), float(weights.sum()), mean)
 
@@ -109,7 +116,8 @@ class Stream:
     def learn(self, X: Tensor, *, loss: str, keep: float, threads: int) -> tuple[Stream, Array]:
         """Learn from slices, which are the first mode of X, and return their rows of it.
 
-        `keep` is the share of the weight of earlier slices that remains per slice.
+        `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
+        leaves them 1 - 1/n at most: the first ones spoke of factors far from good ones.
         """
         _check_size(X)
         term = tensor_term(X, None, loss_named(loss, "loss"), threads)
@@ -121,7 +129,7 @@ class Stream:
         far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
-        left = min(keep ** X.shape[0], (self.n_slices / n_slices) ** _EARLY)
+        left = min(keep ** X.shape[0], self.n_slices / n_slices)
         past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
         if not curved:
             _wake(stored[1:])

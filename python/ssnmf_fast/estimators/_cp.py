@@ -71,8 +71,8 @@ class NonnegativeCP(
         from the last.
     forget_factor : float
         In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
-        between 0 and 1.  The first slices lose weight faster.  1 is for streams whose components
-        stay the same; a smaller value follows changes.
+        between 0 and 1; the n-th slice leaves them 1 - 1/n at most.  1 is for streams whose
+        components stay the same; a smaller value follows changes.
 
     Attributes
     ----------
@@ -356,8 +356,7 @@ class NonnegativeCP(
             result = self._decomposed(X, mode)
             _, *others = result.factors
             rows = result.factors[0] * result.weights
-            total = result.objective[-1][1]
-            stream = Stream.resumed(others, rows, self.loss, keep, total)
+            stream = self._resumed(others, rows, keep, result.objective[-1][1])
         else:
             stream = self._stream(mode, keep)
             X = as_type(X, self.weights_.dtype)
@@ -393,8 +392,11 @@ class NonnegativeCP(
         others = [F for k, F in enumerate(self.factors_) if k != mode]
         if hasattr(self, "stream_statistics_"):
             return Stream.of_arrays(others, self.stream_statistics_)
-        total = self.objective_[-1][1]
-        return Stream.resumed(others, self.stream_representation_, self.loss, keep, total)
+        return self._resumed(others, self.stream_representation_, keep, self.objective_[-1][1])
+
+    def _resumed(self, others: list[Array], rows: Array, keep: float, total: float) -> Stream:
+        threads = resolve_threads(self.n_threads)
+        return Stream.resumed(others, rows, loss=self.loss, keep=keep, total=total, threads=threads)
 
     def _keep_stream(self, stream: Stream, rows: Array, mode: int) -> None:
         """Set the attributes after a call; `rows` are those of all slices."""
