@@ -379,6 +379,17 @@ class TestSlices:
         assert not model.stream_representation_[4].any()
         assert all(np.isfinite(factor).all() for factor in model.factors_)
 
+    @pytest.mark.parametrize("loss", LOSSES)
+    def test_components_without_use_so_far_are_used_later(self, stream, loss):
+        model = sf.NonnegativeCP(4, loss=loss, random_state=0)
+        model.partial_fit(np.zeros((*stream.shape[:2], 2)))
+        for begin in range(0, 36, 12):
+            model.partial_fit(stream[..., begin : begin + 12])
+        settings = {"n_components": 4, "loss": loss, "random_state": 0}
+        whole = sf.factorize_tensor(stream, **settings).objective[-1][1]
+        single = sf.factorize_tensor(stream, **settings | {"n_components": 1}).objective[-1][1]
+        assert single - final_objective(model, stream) > 0.6 * (single - whole)
+
     def test_a_matrix_must_say_what_it_is(self, stream):
         slice_ = stream[..., 0]
         model = sf.NonnegativeCP(2, random_state=0)

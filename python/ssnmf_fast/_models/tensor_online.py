@@ -124,7 +124,7 @@ class Stream:
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)
-        stored = [rows, *(padded(F, dtype) for F in self.factors)]
+        stored = [rows, *(padded(F, dtype) for F in self._begun())]
         problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
         far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
@@ -149,6 +149,19 @@ class Stream:
         seen = left * self.seen + X.shape[0]
         mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
         return self._normalised(stored, evidence, loss, n_slices, seen, mean)
+
+    def _begun(self) -> list[Array]:
+        """Return the factors; components that some factor has no entry of are drawn anew.
+
+        The slices so far had no use for them, but later ones may.
+        """
+        unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
+        if not unused.any():
+            return list(self.factors)
+        rng = np.random.default_rng(self.n_slices)
+        return [
+            np.where(unused, rng.random(F.shape) / len(F), F).astype(F.dtype) for F in self.factors
+        ]
 
     def _normalised(
         self,
