@@ -209,8 +209,12 @@ class TestTransform:
             found = represent_tensor(check_tensor(given, "X"), factors[1:], 0, loss=loss)
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
-    def test_names_of_the_output(self, model):
-        assert list(model.get_feature_names_out()) == [f"nonnegativecp{k}" for k in range(3)]
+    def test_names_of_the_output(self, model, counts):
+        names = [f"nonnegativecp{k}" for k in range(3)]
+        assert list(model.get_feature_names_out()) == names
+        pytest.importorskip("pandas")
+        framed = pickle.loads(pickle.dumps(model)).set_output(transform="pandas")
+        assert list(framed.transform(counts).columns) == names
 
     def test_what_does_not_fit_is_refused(self, model, counts):
         with pytest.raises(ValueError, match=r"shape \(14, 8, 12\); expected lengths \(any, 9, 12"):

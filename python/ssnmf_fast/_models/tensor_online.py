@@ -102,6 +102,9 @@ class Stream:
     @classmethod
     def of_arrays(cls, factors: Sequence[Array], arrays: Mapping[str, Array]) -> Stream:
         """Return what :meth:`arrays` took apart; raise ValueError if it does not fit."""
+        wanted = {"counts", *(f"b{k}" for k in range(len(factors)))}
+        if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
+            raise ValueError("what the slices said of the factors is not complete")
         n_slices, seen, mean_loss = arrays["counts"][0].tolist()
         evidence = []
         for k, F in enumerate(factors):

@@ -116,6 +116,9 @@ class NonnegativeCP(
     [(5, 2), (4, 2)]
     >>> model.transform(X[:3]).shape
     (3, 2)
+    >>> stream = sf.NonnegativeCP(2, random_state=0).partial_fit(X[..., :3])
+    >>> stream.partial_fit(X[..., 3]).stream_representation_.shape
+    (4, 2)
     """
 
     _saved: ClassVar[dict[str, Saved]] = {
