@@ -118,6 +118,12 @@ def few_labels() -> None:
         assert (Path(folder) / "few_labels.png").exists()
 
 
+def tensor_stream() -> None:
+    import tensor_stream as script
+
+    script.main(["--quick", "--forget-factors", "0.98"])
+
+
 def completion() -> None:
     import completion as papers
     import completion_speed as speed
@@ -164,6 +170,7 @@ def main() -> None:
         thread_simulation,
         contention,
         few_labels,
+        tensor_stream,
         completion,
         suite,
     ):

@@ -40,6 +40,7 @@ __all__ = [
     "LowRankImputer",
     "LowRankPlusSparse",
     "MarginNMF",
+    "NonnegativeCP",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",

@@ -71,11 +71,42 @@ class Saved:
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
 
 
+@dataclass(frozen=True)
+class SavedArrays(Saved):
+    """A list of nonnegative matrices, or a mapping of them.
+
+    Attributes
+    ----------
+    rows, columns : str
+        A letter for the rows, or the columns, of all of them; "" stands for any number.
+    mapping : bool
+        Whether it is a mapping.
+    """
+
+    rows: str = ""
+    columns: str = ""
+    mapping: bool = False
+
+    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
+        if not isinstance(value, dict if self.mapping else list):
+            raise ValueError(f"{name} is no {'mapping' if self.mapping else 'list'} of matrices")
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for part, array in parts:
+            here = f"{name}[{part!r}]"
+            Saved("ij").check(here, array, {})
+            for letter, size in zip((self.rows, self.columns), array.shape, strict=True):
+                if letter and sizes.setdefault(letter, size) != size:
+                    raise ValueError(
+                        f"{here} has shape {array.shape}, which other arrays contradict"
+                    )
+
+
 Table = Mapping[str, Saved]
 
 COUNT, PLAIN = Saved(""), Saved()
 NUMBER, POSITIVE = Saved(values="number"), Saved(values="positive")
-_DICTIONARIES = ("A", "right", "components_")
+_DICTIONARIES = ("A", "right", "components_", "factors", "factors_")
 
 
 def check_parts(values: dict[str, Any], table: Table) -> None:
@@ -87,7 +118,9 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
         if values.get(name) is not None:
             saved.check(name, values[name], sizes)
     dictionary = next(name for name in _DICTIONARIES if name in table)
-    if not math.prod(values[dictionary].shape):
+    found = values[dictionary]
+    matrices = found if isinstance(found, list) else [found]
+    if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):
         raise ValueError("the dictionary is empty")
     if "components_rate_" in values:
         groups, rates = values["representation_groups_"], values["representation_rates_"]

@@ -194,7 +194,7 @@ def check_entries(
 
 
 def _position(matrix: Any, test: Any) -> str:
-    """Name the first entry, in row order, that meets the test, as "[i, j]"."""
+    """Name the first entry, in row order, that meets the test, as "[i, j] = value"."""
     if sp.issparse(matrix):
         k = int(np.flatnonzero(test(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1

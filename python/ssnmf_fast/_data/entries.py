@@ -101,6 +101,11 @@ class Entries(ABC):
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""
 
+    def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
+        """Give all rows by blocks: as :meth:`csr_rows`, with the G that its columns count."""
+        for rows in row_slices(n_rows):
+            yield rows, self.csr_rows(rows), G
+
     @abstractmethod
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""

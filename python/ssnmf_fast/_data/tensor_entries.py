@@ -17,10 +17,11 @@ import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .entries import Csr, Entries, Target
+from .entries import Csr, Entries, Target, row_slices
 from .tensors import SparseTensor
 
 _ROWS_OF_G = 8192  # made at a time for dense tensors
+_LISTED = 1 << 16  # entries whose rows of G are made at a time, where rows are solved one by one
 _SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
 
 
@@ -107,6 +108,15 @@ class SparseTensorEntries(TensorEntries):
         indptr, others, _ = self.parts()
         return G.at(others[:, indptr[rows.start] : indptr[rows.stop]])
 
+    def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
+        indptr = self.parts()[0]
+        begin = 0
+        while begin < n_rows:
+            end = int(np.searchsorted(indptr, indptr[begin] + _LISTED, side="right")) - 1
+            rows = slice(begin, min(max(end, begin + 1), n_rows))
+            yield rows, self.csr_rows(rows), self.rows_of_G(rows, G)
+            begin = rows.stop
+
     def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
         kernels.tensor_pass(exponent, *self.parts(), F, list(G.factors), *to, self.threads)
 
@@ -148,6 +158,14 @@ class DenseTensorEntries(TensorEntries):
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
         return indptr, np.nonzero(present)[1].astype(np.int32), values
+
+    def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
+        n_columns = self.array.size // self.array.shape[self.mode]
+        for rows in row_slices(n_rows, max(1, _LISTED // n_columns)):
+            indptr, indices, values = self.csr_rows(rows)
+            present, columns = np.unique(indices, return_inverse=True)
+            places = np.unravel_index(present, tuple(len(F) for F in G.factors))
+            yield rows, (indptr, columns.astype(np.int32).reshape(-1), values), G.at(places)
 
     def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
         accumulate = to.accumulate

@@ -13,6 +13,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .entries import DenseEntries, Target
 from .tensor_entries import RowProducts, SparseTensorEntries, TensorEntries
+from .tensors import Coordinates, SparseTensor
 from .weight_forms import Quadratic, WeightForm
 
 # A difference below this share of the minuend is not trusted.
@@ -102,8 +103,9 @@ class ListedTensor(WeightForm):
     def part(self, rows: slice) -> WeightForm:
         raise NotImplementedError("a tensor is not cut into blocks")
 
-    def quadratic(self, G: Array) -> Quadratic:
-        raise NotImplementedError("listed weights of a tensor have no common curvature")
+    def quadratic(self, G: Any) -> Quadratic:
+        del G
+        return Quadratic(entries=self.entries)
 
     def total(self, shape: tuple[int, ...]) -> float:
         del shape
@@ -137,8 +139,30 @@ class MissingPlaces(WeightForm):
     def part(self, rows: slice) -> WeightForm:
         raise NotImplementedError("a tensor is not cut into blocks")
 
-    def quadratic(self, G: Array) -> Quadratic:
-        raise NotImplementedError("missing entries of a tensor have no common curvature")
+    def quadratic(self, G: Any) -> Quadratic:
+        """Whole - missing; rows for which that would cancel list what is present instead."""
+        indptr, others, values = self.missing.parts()
+        squares = RowProducts(tuple(np.square(factor) for factor in G.factors))
+        there = np.empty((len(indptr) - 1, G.columns), dtype=G.dtype)
+        self._whole.power(0, there, squares, Target(there))
+        least = _CANCELS[there.dtype] * there
+        self.missing.power(0, None, squares, Target(there, -1.0, accumulate=True))
+        doubtful: Array = np.any(there < least, axis=1)
+        sure = ~doubtful[rows := np.repeat(np.arange(len(there)), np.diff(indptr))]
+        lengths = tuple(len(factor) for factor in G.factors)
+        places = [np.vstack([rows, others])[:, sure]]
+        for row in np.flatnonzero(doubtful):
+            absent = np.ravel_multi_index(tuple(others[:, indptr[row] : indptr[row + 1]]), lengths)
+            present = np.setdiff1d(np.arange(prod(lengths)), absent, assume_unique=True)
+            tuples = np.unravel_index(present, lengths)
+            places.append(np.vstack([np.full(len(present), row), *tuples]))
+        every = np.concatenate(places, axis=1).astype(np.int32)
+        every = every[:, np.argsort(every[0], kind="stable")]
+        signs = np.where(doubtful[every[0]], 1, -1).astype(values.dtype)
+        listed = SparseTensor(Coordinates(every, (len(there), *lengths)), signs)
+        scale = np.where(doubtful, 0, 1).astype(G.dtype) if doubtful.any() else None
+        entries = SparseTensorEntries(listed, self.threads)
+        return Quadratic(self._whole.gram(G), scale, entries)
 
     def total(self, shape: tuple[int, ...]) -> float:
         return self._whole.total(shape) - self.missing.total()

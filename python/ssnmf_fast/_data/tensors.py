@@ -93,6 +93,20 @@ class SparseTensor:
         keep = ~np.isin(self.at.keys(), at.keys(), assume_unique=True)
         return SparseTensor(Coordinates(self.at.places[:, keep], self.shape), self.values[keep])
 
+    def leading(self, mode: int) -> SparseTensor:
+        """Return the tensor with a mode before all others."""
+        if mode == 0:
+            return self
+        indptr, others, values = self.unfolded(mode)
+        rows = np.repeat(np.arange(len(indptr) - 1, dtype=others.dtype), np.diff(indptr))
+        shape = self.shape[mode], *self.shape[:mode], *self.shape[mode + 1 :]
+        return SparseTensor(Coordinates(np.vstack([rows, others]), shape), values)
+
+    def with_leading_mode(self) -> SparseTensor:
+        """Return the tensor as the only slice of one that has a mode more, before all others."""
+        places = np.vstack([np.zeros_like(self.at.places[:1]), self.at.places])
+        return SparseTensor(Coordinates(places, (1, *self.shape)), self.values)
+
     def matrix(self, mode: int) -> sp.csr_array:
         """Return the unfolding by a mode as a matrix; a column for each tuple that occurs."""
         indptr, others, values = self.unfolded(mode)
@@ -156,6 +170,13 @@ def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
     array = np.ascontiguousarray(native(array).astype(target, copy=False))
     check_entries(array, name, allow_nan=True)
     return array
+
+
+def as_type(X: Array | SparseTensor, dtype: Any) -> Array | SparseTensor:
+    """Return a tensor of a dtype."""
+    if isinstance(X, SparseTensor):
+        return X.with_values(X.values.astype(dtype, copy=False))
+    return X.astype(dtype, copy=False)
 
 
 def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:

@@ -135,7 +135,7 @@ def factorize_tensor(
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    X, exponent = _in_units(check_tensor(X, "X"))
+    X, exponent = in_units(check_tensor(X, "X"))
     term = tensor_term(X, weights, loss_named(loss, "loss"), threads)
     names = mode_names(len(X.shape))
     dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
@@ -173,7 +173,7 @@ def factorize_tensor(
     return TensorFactorization(columns, total, components, run.objective, run.n_iter, run.converged)
 
 
-def _in_units(X: Tensor) -> tuple[Tensor, int]:
+def in_units(X: Tensor) -> tuple[Tensor, int]:
     """Return a tensor divided by a power of two, so that it has entries of ordinary size."""
     values = X.values if isinstance(X, SparseTensor) else X
     exponent = exponent_of(values, "X")

@@ -27,7 +27,7 @@ _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
 
 @dataclass
-class _Evidence:
+class Evidence:
     """What batches say of a factor F with rows f: a sum of functions of f.
 
     f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
@@ -39,7 +39,7 @@ class _Evidence:
     a: Array | None = None
     K: Array | None = None
 
-    def plus(self, new: _Evidence, keep: float) -> _Evidence:
+    def plus(self, new: Evidence, keep: float) -> Evidence:
         """Return what is left of this evidence, and the new."""
 
         def total(before: Array | None, now: Array | None) -> Array | None:
@@ -48,7 +48,7 @@ class _Evidence:
             left: Array = before.dtype.type(keep) * before
             return left if now is None else left + now
 
-        return _Evidence(
+        return Evidence(
             self.b.dtype.type(keep) * self.b + new.b,
             total(self.a, new.a),
             total(self.K, new.K),
@@ -71,7 +71,7 @@ class Online:
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
     _seen: float = 0.0
-    _evidence: dict[str, _Evidence] = field(default_factory=dict)
+    _evidence: dict[str, Evidence] = field(default_factory=dict)
 
     @classmethod
     def resumed(cls, A: Array, B: Array | None) -> Online:
@@ -114,17 +114,18 @@ class Online:
         # Squares whose weights are those of columns have one curvature for all rows of a factor.
         curvature = {name: problem.sides(name)[0].term for name in self.factors}
         asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
-        evidence: dict[str, _Evidence] = {}
+        evidence: dict[str, Evidence] = {}
         for _ in range(_ROUNDS):
             for _ in range(_UPDATES_OF_S - 1):
                 problem.update_rows("auto")
             says = problem.step("auto", asked)
             value = problem.objective()
             for name, statistics in says.items():
-                new = _evidence(self.factors[name], statistics)
+                new = evidence_of(self.factors[name], statistics)
                 past = self._evidence.get(name)
                 evidence[name] = new if past is None else past.plus(new, keep)
-                self._follow(problem, name, evidence[name])
+                ((term, far, *_),) = problem.sides(name)
+                follow(self.factors[name], evidence[name], term, problem.factors[far[0]])
             problem.forget()
         self._evidence = evidence
         n = data.shape[0]
@@ -133,32 +134,33 @@ class Online:
         self.n_steps += 1
         return self.mean_loss
 
-    def _follow(self, problem: Problem, name: str, evidence: _Evidence) -> None:
-        """Go to the minimiser of what the evidence says, or towards it."""
-        F, threads = self.factors[name], problem.threads
-        ((term, far, *_),) = problem.sides(name)
-        p, q = term.loss.exponents
-        b, a, K = evidence.b, evidence.a, evidence.K
-        alive = F > 0
-        if a is None:
-            parts = [Part(Quadratic(K), 1.0, problem.factors[far[0]])]
-            descend(F, b, parts, None, _SWEEPS, 0, threads)
-        else:
-            N = _times(a, F, p)
-            if K is not None:
-                kernels.multiply(F, K, None, N, 1.0, True, threads)
-            multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, threads)
-        # What no batch has held so far must be able to come back from a later one.
-        F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+
+def follow(F: Array, evidence: Evidence, term: Term, G: Any) -> None:
+    """Move a factor to the minimiser of what the evidence says, or towards it.
+
+    `term` is one whose evidence it is, and G the far side of it.
+    """
+    alive = F > 0
+    p, q = term.loss.exponents
+    b, a, K = evidence.b, evidence.a, evidence.K
+    if a is None:
+        descend(F, b, [Part(Quadratic(K), 1.0, G)], None, _SWEEPS, 0, term.threads)
+    else:
+        N = _times(a, F, p)
+        if K is not None:
+            kernels.multiply(F, K, None, N, 1.0, True, term.threads)
+        multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, term.threads)
+    # What no batch has held so far must be able to come back from a later one.
+    F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
 
 
-def _evidence(F: Array, statistics: Statistics) -> _Evidence:
+def evidence_of(F: Array, statistics: Statistics) -> Evidence:
     """What the statistics of a batch say of F, in a form that also holds when F has moved on."""
     if statistics.parts:
-        return _Evidence(statistics.P, K=statistics.parts[0].quadratic.gram)
+        return Evidence(statistics.P, K=statistics.parts[0].quadratic.gram)
     ((loss, (P, N)),) = statistics.sums.items()
     p, q = loss.exponents
-    return _Evidence(_times(P, F, -q), a=_times(N, F, -p))
+    return Evidence(_times(P, F, -q), a=_times(N, F, -p))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:

@@ -16,8 +16,8 @@ from .._solver.beta_divergences import loss_named
 from .._solver.units import exponent_of, scaled
 from .._solver.weights import build_term
 
-_MAX_SWEEPS = 1000
-_FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+MAX_SWEEPS = 1000
+FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 def represent(
@@ -91,8 +91,8 @@ def represent(
     exponents = exponents - size
     F = _start(init, (X.shape[0], rank), X.dtype)
     F[:, :rank] = np.ldexp(F[:, :rank], exponents)
-    tol = max(tol, _FINEST_TOL[X.dtype])
-    unsolved = divergence.solve_rows(term, F, G, tol, _MAX_SWEEPS)
+    tol = max(tol, FINEST_TOL[X.dtype])
+    unsolved = divergence.solve_rows(term, F, G, tol, MAX_SWEEPS)
     if unsolved:
         warn_user(
             f"{unsolved} of {len(F)} samples do not meet the optimality conditions to "

@@ -18,8 +18,9 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, check_parts
+from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, check_parts
 from .._models.factorize import Factorization
+from .._models.factorize_tensor import TensorFactorization
 from .._version import __version__
 from ..completion import Completion
 from ..completion._result import state_of
@@ -52,7 +53,20 @@ _COMPLETION = {
     "converged": COUNT,
     "lower": NUMBER,
 }
-_RESULTS: dict[Any, Table] = {Factorization: _FACTORIZATION, Completion: _COMPLETION}
+_TENSOR_FACTORIZATION = {
+    "factors": SavedArrays(columns="r"),
+    "weights": Saved("r", "finite"),
+    "label_components": SavedArrays(rows="r", mapping=True),
+    "objective": PLAIN,
+    "n_iter": COUNT,
+    "converged": COUNT,
+}
+_RESULTS: dict[Any, Table] = {
+    Factorization: _FACTORIZATION,
+    TensorFactorization: _TENSOR_FACTORIZATION,
+    Completion: _COMPLETION,
+}
+_FITTED = ("components_", "factors_")
 _UNSAVED = ("callback",)
 _MISFITS = (TypeError, ValueError, RecursionError)
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
@@ -63,7 +77,7 @@ def save(model: Any, path: Names) -> None:
 
     Parameters
     ----------
-    model : Factorization, Completion or fitted estimator
+    model : Factorization, TensorFactorization, Completion or fitted estimator
         What to save; the observed entries of a completion are not saved.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
@@ -93,7 +107,7 @@ def save(model: Any, path: Names) -> None:
     if kind not in _RESULTS and kind is not _estimators().get(name):
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
     values = {key: getattr(model, key) for key in _table(kind) if hasattr(model, key)}
-    if kind not in _RESULTS and "components_" not in values:
+    if kind not in _RESULTS and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
     header = {
@@ -118,7 +132,7 @@ def load(path: Names) -> Any:
 
     Returns
     -------
-    Factorization, Completion or estimator
+    Factorization, TensorFactorization, Completion or estimator
         Of the class that was saved, ready for use.
 
     Raises
@@ -227,8 +241,8 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
         return Completion(history=[state_of(one) for one in values.pop("history")], **values)
     for name in {"objective", "objective_"} & set(table):
         values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
-    if kind is Factorization:
-        return Factorization(**values)
+    if kind in _RESULTS:
+        return kind(**values)
     if not all(isinstance(value, SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
     missing = {key for key, one in table.items() if not one.optional} - set(values)

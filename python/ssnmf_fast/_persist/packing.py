@@ -19,7 +19,8 @@ _UNITS_OF_TIME = ("Y", "M", "D", "s")
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     """Return numeric arrays, and all else in a form for JSON.
 
-    A sparse matrix, in CSR, is three arrays and its shape.
+    A sparse matrix, in CSR, is three arrays and its shape; several arrays are a list or a mapping
+    by names or by numbers.
     """
     arrays, plain = {}, {}
     for key, value in values.items():
@@ -28,9 +29,24 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
         elif sp.issparse(value):
             arrays |= {f"{key}/{part}": getattr(value, part) for part in _PARTS}
             plain[key] = {"kind": "csr", "values": list(value.shape)}
+        elif _several(value):
+            parts = dict(enumerate(value)) if isinstance(value, list) else value
+            arrays |= {f"{key}/{part}": array for part, array in parts.items()}
+            kind = "list of arrays" if isinstance(value, list) else "arrays"
+            plain[key] = {"kind": kind, "values": list(parts)}
         else:
             plain[key] = _packed(value, key)
     return arrays, plain
+
+
+def _several(value: Any) -> bool:
+    """Whether a value is a list or a mapping of numeric arrays."""
+    parts = value.values() if isinstance(value, dict) else value
+    return (
+        isinstance(value, (list, dict))
+        and len(value) > 0
+        and all(isinstance(part, np.ndarray) and part.dtype.kind == "f" for part in parts)
+    )
 
 
 def _packed(value: Any, key: str) -> Any:
@@ -63,6 +79,10 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
         if isinstance(value, dict) and value["kind"] == "csr":
             parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
             values[key] = sound_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
+        elif isinstance(value, dict) and value["kind"] in ("arrays", "list of arrays"):
+            several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
+            listed = value["kind"] == "list of arrays"
+            values[key] = list(several.values()) if listed else several
         else:
             values[key] = _unpacked(value)
     return values | arrays

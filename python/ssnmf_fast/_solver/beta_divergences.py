@@ -77,15 +77,24 @@ class Frobenius(Loss):
         self.P(term.entries, F, G, Target(P))
         part = term.form.quadratic(G)
         unsolved = 0
-        for rows in row_slices(len(F)):
-            w: tuple[Array | None, Array | None, Array | None] = (None, None, None)
-            if part.entries is not None:
-                w = part.entries.csr_rows(rows)
+        for rows, w, here in _listed(part.entries, F, G):
             scale = None if part.rows is None else part.rows[rows]
             unsolved += kernels.nnls(
-                part.gram, scale, *w, G, P[rows], F[rows], tol, most, term.threads
+                part.gram, scale, *w, here, P[rows], F[rows], tol, most, term.threads
             )
         return unsolved
+
+
+_Listed = tuple[Array | None, Array | None, Array | None]
+
+
+def _listed(entries: Entries | None, F: Array, G: Any) -> Iterator[tuple[slice, _Listed, Array]]:
+    """Give rows by blocks with what is listed of them, which may be nothing, and their G."""
+    if entries is not None:
+        yield from entries.listed(len(F), G)
+        return
+    for rows in row_slices(len(F)):
+        yield rows, (None, None, None), np.empty((0, F.shape[1]), dtype=F.dtype)
 
 
 class KullbackLeibler(Loss):
@@ -150,9 +159,8 @@ class KullbackLeibler(Loss):
         N = np.empty_like(F)
         self.N(term.form, F, G, Target(N))
         unsolved = 0
-        for rows in row_slices(len(F)):
-            csr = term.entries.csr_rows(rows)
-            unsolved += kernels.kl_rows(*csr, G, N[rows], F[rows], tol, most, term.threads)
+        for rows, csr, here in term.entries.listed(len(F), G):
+            unsolved += kernels.kl_rows(*csr, here, N[rows], F[rows], tol, most, term.threads)
         return unsolved
 
 

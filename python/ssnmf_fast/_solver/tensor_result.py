@@ -112,6 +112,11 @@ class TensorFactorization:
         return np.asarray((made @ self.factors[-1].T).reshape(lengths))
 
 
+def sizes_of(F: Array, by_sums: bool) -> Array:
+    """Return the sums or the Euclidean norms of columns."""
+    return np.asarray(F.sum(axis=0) if by_sums else np.linalg.norm(F, axis=0))
+
+
 def normalised(
     factors: Sequence[Array], by_sums: bool
 ) -> tuple[list[Array], Array, list[Array], Array]:
@@ -119,7 +124,7 @@ def normalised(
 
     The components are sorted by weight.
     """
-    sizes = [F.sum(axis=0) if by_sums else np.linalg.norm(F, axis=0) for F in factors]
+    sizes = [sizes_of(F, by_sums) for F in factors]
     weights = np.prod(np.array(sizes, dtype=np.float64), axis=0)
     order = np.argsort(-weights, kind="stable")
     scaled = [

@@ -6,6 +6,7 @@ from ._bayesian import BayesianNMF
 from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF
+from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
@@ -21,6 +22,7 @@ __all__ = [
     "DynamicTopics",
     "LowRankImputer",
     "MarginNMF",
+    "NonnegativeCP",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -18,13 +17,13 @@ from sklearn.utils.validation import (
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
-from .._common.warn import warn_user
 from .._data.checks import readable
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
 from .._topics import Topics, make_topics
 from ._all_or_nothing import AllOrNothing
+from ._convergence import warn_unless_converged
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -171,19 +170,10 @@ class FactorizationBase(
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
-        self._warn_unless_converged(result)
+        warn_unless_converged(self, result)
 
     def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
-
-    def _warn_unless_converged(self, result: Any) -> None:
-        if not result.converged and self.tol > 0 and 0 < self.max_iter <= result.n_iter:
-            warn_user(
-                f"The stopping rule was not met within max_iter={self.max_iter} iterations. "
-                "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
-                "warning.",
-                ConvergenceWarning,
-            )
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         """Represent checked data."""

@@ -18,6 +18,7 @@ from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import Groups, fit_variational, infer
 from ._base import FactorizationBase, Self
+from ._convergence import warn_unless_converged
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most
@@ -125,7 +126,7 @@ class BayesianBase(FactorizationBase):
             setattr(self, f"{name}_", value)
         if labels is not None:
             self._keep_labels(labels, result.label_rates)
-        self._warn_unless_converged(result)
+        warn_unless_converged(self, result)
         self._warn_of_idle_components()
 
     @property

@@ -15,6 +15,7 @@ from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
+from ._convergence import warn_unless_converged
 from ._dynamic_fits import fit_matrix, fit_tensor, means
 from ._parameters import set_parameters
 from ._prevalence import Peak, over_time, peaks_of
@@ -229,7 +230,7 @@ class DynamicTopics(FactorizationBase):
         self.objective_ = found.objective
         self.n_iter_ = found.n_iter
         if found.converged is not None:
-            self._warn_unless_converged(found)
+            warn_unless_converged(self, found)
 
     def _is_tensor(self) -> bool:
         if isinstance(self.method, FactorizationBase) and not isinstance(self.method, type(self)):

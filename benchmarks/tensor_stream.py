@@ -1,0 +1,207 @@
+"""How near does one pass over a stream of slices come to a fit of the whole tensor?
+
+The objective of the stream is that of the whole tensor: final factors, every slice coded with them.
+"Gain" is what a model lowers the objective of the best single component by, as a share of what the
+fit lowers it by: in sparse texts all objectives are alike.  Memory is what Python allocates above
+its slices and factors in a call, early and late in the stream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tracemalloc
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import load_average, markdown, say
+from text_sets import _lines
+
+import ssnmf_fast as sf
+
+D = "kullback-leibler"
+FIRST = 24  # slices of the first call, but at most a quarter of all
+PER_MONTH = 500
+
+
+class Case(NamedTuple):
+    """Slices along the last mode, each a sparse matrix."""
+
+    slices: list[Any]
+    loss: str
+    rank: int
+
+
+def vectors(texts: list[str], n_words: int, form: str) -> Any:
+    """Return TF-IDF or counts of the most frequent words that are no stop words."""
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+    make = TfidfVectorizer if form == "tfidf" else CountVectorizer
+    return make(stop_words="english", max_features=n_words).fit_transform(texts)
+
+
+def by_month(rng: np.random.Generator) -> dict[str, list[str]]:
+    """Return equally many headlines of every month that has as many, in random order."""
+    months: dict[str, list[str]] = defaultdict(list)
+    for line in _lines("abc_headlines.jsonl.gz"):
+        months[line["publish_date"][:6]].append(line["headline_text"])
+    return {
+        month: [texts[i] for i in rng.permutation(len(texts))[:PER_MONTH]]
+        for month, texts in sorted(months.items())
+        if len(texts) >= PER_MONTH
+    }
+
+
+def headlines(seed: int) -> Case:
+    """Words x headlines of a month, in random order x months, TF-IDF."""
+    months = by_month(np.random.default_rng(seed))
+    X = vectors([text for texts in months.values() for text in texts], 5000, "tfidf")
+    parts = [X[k * PER_MONTH : (k + 1) * PER_MONTH].T for k in range(len(months))]
+    return Case(parts, "frobenius", 25)
+
+
+def pairs(seed: int) -> Case:
+    """Words x words x months: how many headlines of the month have both."""
+    months = by_month(np.random.default_rng(seed))
+    X = vectors([text for texts in months.values() for text in texts], 2000, "counts")
+    X.data[:] = 1
+    slices = []
+    for k in range(len(months)):
+        part = X[k * PER_MONTH : (k + 1) * PER_MONTH].astype(np.float64)
+        together = sp.csr_array(part.T @ part)
+        together.setdiag(0)
+        together.eliminate_zeros()
+        slices.append(together)
+    return Case(slices, D, 25)
+
+
+def reuters(seed: int) -> Case:
+    """Topics of the agency x words x days: counts of words."""
+    del seed
+    stories = [s for s in _lines("reuters21578.jsonl.gz") if s["topics"]]
+    days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
+    topics = sorted({t for s in stories for t in s["topics"]})
+    X = vectors([f"{s['title']} {s['body']}" for s in stories], 3000, "counts").astype(float)
+    members = sp.csr_array(
+        np.array([[t in s["topics"] for t in topics] for s in stories], dtype=float)
+    )
+    every, counts = np.unique(days, return_counts=True)
+    parts = [np.flatnonzero(days == day) for day in every[counts >= 50]]
+    return Case([sp.csr_array(members[rows].T @ X[rows]) for rows in parts], D, 25)
+
+
+def _day(story: dict[str, Any]) -> str:
+    return str(story["date"]).split()[0]
+
+
+def synthetic(seed: int, loss: str, shape: tuple[int, int, int] = (400, 60, 200)) -> Case:
+    """Poisson counts of a model of rank 10."""
+    rng = np.random.default_rng(seed)
+    F, G, H = (rng.gamma(0.3, size=(n, 10)) for n in shape)
+    scale = 0.5 / ((F.mean(0) * G.mean(0)) @ H.mean(0))
+    slices = [sp.csr_array(rng.poisson(scale * (F * h) @ G.T).astype(float)) for h in H]
+    return Case(slices, loss, 10)
+
+
+CASES = {
+    "headlines": headlines,
+    "pairs": pairs,
+    "reuters": reuters,
+    "synthetic, frobenius": lambda seed: synthetic(seed, "frobenius"),
+    "synthetic, kullback-leibler": lambda seed: synthetic(seed, "kullback-leibler"),
+}
+
+
+def tensor(slices: list[Any]) -> Any:
+    """Return coordinates, values and shape of a tensor of some slices."""
+    parts = [sp.coo_array(one) for one in slices]
+    coords = [np.vstack([*part.coords, np.full(part.nnz, k)]) for k, part in enumerate(parts)]
+    values = np.concatenate([part.data for part in parts])
+    return np.concatenate(coords, axis=1), values, (*slices[0].shape, len(slices))
+
+
+def streamed(case: Case, seed: int, factor: float, traced: bool) -> tuple[Any, list[int]]:
+    """Learn in one pass: some slices in the first call, one in every other."""
+    model = sf.NonnegativeCP(
+        case.rank, loss=case.loss, random_state=seed, forget_factor=factor, n_threads=1
+    )
+    peaks = []
+    first = min(FIRST, len(case.slices) // 4)
+    batches = [case.slices[:first], *([one] for one in case.slices[first:])]
+    for batch in batches:
+        X = tensor(batch)
+        if traced:
+            tracemalloc.start()
+        model.partial_fit(X)
+        if traced:
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    return model, peaks
+
+
+def objective(X: Any, model: Any) -> float:
+    """Return the objective of all slices, coded with the factors of the model."""
+    factors = [*model.factors_[:2], model.transform(X, mode=2)]
+    fixed = sf.factorize_tensor(
+        X, n_components=len(model.weights_), loss=model.loss_, init=factors, max_iter=0
+    )
+    return float(fixed.objective[0][1])
+
+
+def row(name: str, case: Case, seed: int, factor: float) -> list[str]:
+    X = tensor(case.slices)
+    settings: dict[str, Any] = {"loss": case.loss, "random_state": seed, "n_threads": 1}
+    begin = perf_counter()
+    batch = sf.factorize_tensor(X, n_components=case.rank, **settings)
+    of_batch = perf_counter() - begin
+    single = sf.factorize_tensor(X, n_components=1, **settings).objective[-1][1]
+    begin = perf_counter()
+    model, _ = streamed(case, seed, factor, traced=False)
+    of_stream = perf_counter() - begin
+    _, peaks = streamed(case, seed, factor, traced=True)
+    fitted, found = batch.objective[-1][1], objective(X, model)
+    early, late = max(peaks[1:11]), max(peaks[-10:])
+    return [
+        name,
+        " x ".join(map(str, X[2])),
+        f"{len(X[1]):,}",
+        str(case.rank),
+        f"{factor:g}",
+        f"{fitted:.5g}",
+        f"{found:.5g}",
+        f"{found / fitted - 1:+.2%}",
+        f"{(single - found) / (single - fitted):.0%}",
+        f"{of_batch:.1f} s",
+        f"{of_stream:.1f} s",
+        f"{early / 1e6:.1f} / {late / 1e6:.1f} MB",
+    ]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--forget-factors", nargs="+", type=float, default=[0.9, 0.98, 1.0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a small synthetic tensor")
+    options = parser.parse_args(arguments)
+    say(load_average())
+    rows = []
+    for name in ["quick"] if options.quick else options.cases:
+        case = synthetic(0, D, (30, 20, 24)) if options.quick else CASES[name](options.seed)
+        for factor in options.forget_factors:
+            rows.append(row(name, case, options.seed, factor))
+            say(" | ".join(rows[-1]))
+    header = ["tensor", "shape", "nonzeros", "rank", "forget factor", "fit", "stream", "above"]
+    header += ["gain", "time of the fit", "of the stream", "memory of a call, early / late"]
+    print(markdown(header, rows))
+
+
+if __name__ == "__main__":
+    main()

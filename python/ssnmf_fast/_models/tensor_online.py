@@ -1,0 +1,223 @@
+"""Learning the factors of a tensor from slices that arrive along one mode.
+
+What slices said of the other modes is kept as a few sums: for each mode a matrix of the size of its
+factor and, for squares, one of the size of a Gram matrix.  No slice is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._backend.layout import padded, padded_zeros
+from .._common.arrays import Array
+from .._data.entries import Target
+from .._data.tensor_entries import RowProducts
+from .._data.tensor_weights import ModeWeights
+from .._data.tensors import SparseTensor
+from .._solver.beta_divergences import loss_named
+from .._solver.problem import Problem
+from .._solver.relations import Relation
+from .._solver.tensor_result import sizes_of
+from .._solver.tensor_starts import mode_names
+from .._solver.tensor_terms import Tensor, tensor_term
+from .._solver.units import Units, exponent_of
+from .online import Evidence, evidence_of, follow
+
+_ROUNDS = 5
+_AWAKE = 1e-3  # of the mean of a column
+_TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Factors of all modes but that of the slices, and what the slices so far said of them.
+
+    Attributes
+    ----------
+    factors : tuple of ndarray, shapes (n_k, r)
+        Columns have size 1 as in :class:`TensorFactorization`: the rows of the slices have the
+        scale of the data.
+    evidence : tuple of Evidence
+        One for each factor.
+    n_slices : int
+        Number of slices.
+    seen : float
+        The same, each with the weight that it still has.
+    mean_loss : float
+        Loss per slice, averaged with these weights.
+    """
+
+    factors: tuple[Array, ...]
+    evidence: tuple[Evidence, ...]
+    n_slices: int
+    seen: float
+    mean_loss: float
+
+    @classmethod
+    def resumed(
+        cls,
+        factors: Sequence[Array],
+        rows: Array,
+        *,
+        loss: str,
+        keep: float,
+        total: float,
+        threads: int,
+    ) -> Stream:
+        """Set out from a fit, whose optimality conditions tell what the slices have said.
+
+        ``P = N`` where a factor is positive, and N follows from the factors and `rows`, those of
+        the slices.  `total` is the loss of the fit.
+        """
+        weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
+        rank, dtype = rows.shape[1], rows.dtype
+        stored = [padded(F, dtype) for F in (*factors, rows)]
+        evidence = []
+        for k, F in enumerate(stored[:-1]):
+            G = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
+            form = ModeWeights((*[None] * len(factors), weights), threads)
+            N = np.empty_like(F)
+            form.power(loss_named(loss, "loss").exponents[0], F, G, Target(N))
+            N = np.ascontiguousarray(N[:, :rank])
+            if loss == "frobenius":
+                K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
+                evidence.append(Evidence(N, K=K))
+            else:
+                evidence.append(Evidence(factors[k] * N, a=N))
+        mean = total / len(rows)
+        return cls(tuple(factors), tuple(evidence), len(rows), float(weights.sum()), mean)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what slices said of the factors, as arrays by name."""
+        arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
+        for k, one in enumerate(self.evidence):
+            parts = {"b": one.b, "a": one.a, "K": one.K}
+            arrays |= {f"{name}{k}": part for name, part in parts.items() if part is not None}
+        return arrays
+
+    @classmethod
+    def of_arrays(cls, factors: Sequence[Array], arrays: Mapping[str, Array]) -> Stream:
+        """Return what :meth:`arrays` took apart; raise ValueError if it does not fit."""
+        wanted = {"counts", *(f"b{k}" for k in range(len(factors)))}
+        if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
+            raise ValueError("what the slices said of the factors is not complete")
+        n_slices, seen, mean_loss = arrays["counts"][0].tolist()
+        evidence = []
+        for k, F in enumerate(factors):
+            one = Evidence(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
+            sides = one.b.shape, F.shape if one.a is None else one.a.shape
+            square = F.shape[1:] * 2 if one.K is None else one.K.shape
+            if sides != (F.shape, F.shape) or square != F.shape[1:] * 2:
+                raise ValueError("what the slices said of the factors has other shapes than these")
+            evidence.append(one)
+        return cls(tuple(factors), tuple(evidence), int(n_slices), seen, mean_loss)
+
+    def learn(self, X: Tensor, *, loss: str, keep: float, threads: int) -> tuple[Stream, Array]:
+        """Learn from slices, which are the first mode of X, and return their rows of it.
+
+        `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
+        leaves them 1 - 1/n at most: the first ones spoke of factors far from good ones.
+        """
+        _check_size(X)
+        term = tensor_term(X, None, loss_named(loss, "loss"), threads)
+        rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
+        names = mode_names(len(X.shape))
+        rows = padded_zeros(X.shape[0], rank, dtype)
+        stored = [rows, *(padded(F, dtype) for F in self._begun())]
+        problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
+        far: Any = RowProducts(tuple(stored[1:]))
+        n_slices = self.n_slices + X.shape[0]
+        curved = term.gram and term.form.equal_rows
+        left = min(keep ** X.shape[0], self.n_slices / n_slices)
+        past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
+        if not curved:
+            _wake(stored[1:])
+        evidence: list[Evidence] = []
+        solve_rows = term.loss.solve_rows
+        for _ in range(_ROUNDS):
+            solve_rows(term, rows, far, _TOL, _MOST)
+            evidence = []
+            for k, name in enumerate(names[1:]):
+                (side,) = problem.sides(name)
+                F = problem.factors[name]
+                new = evidence_of(F, problem.statistics(name, curved).copied())
+                evidence.append(past[k].plus(new, left))
+                follow(F, evidence[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
+        solve_rows(term, rows, far, _TOL, _MOST)
+        value = term.value(rows, far)
+        seen = left * self.seen + X.shape[0]
+        mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
+        return self._normalised(stored, evidence, loss, n_slices, seen, mean)
+
+    def _begun(self) -> list[Array]:
+        """Return the factors; components that some factor has no entry of are drawn anew.
+
+        The slices so far had no use for them, but later ones may.
+        """
+        unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
+        if not unused.any():
+            return list(self.factors)
+        rng = np.random.default_rng(self.n_slices)
+        return [
+            np.where(unused, rng.random(F.shape) / len(F), F).astype(F.dtype) for F in self.factors
+        ]
+
+    def _normalised(
+        self,
+        stored: list[Array],
+        evidence: list[Evidence],
+        loss: str,
+        n_slices: int,
+        seen: float,
+        mean: float,
+    ) -> tuple[Stream, Array]:
+        """Bring columns to size 1, and say the evidence of them as they are now."""
+        rank = self.factors[0].shape[1]
+        by_sums = loss == "kullback-leibler"
+        p, q = loss_named(loss, "loss").exponents
+        rows, *others = (F[:, :rank] for F in stored)
+        scale = np.ones(rank, dtype=rows.dtype)
+        factors, said = [], []
+        for F, one in zip(others, evidence, strict=True):
+            size = sizes_of(F, by_sums)
+            size = np.where(size > 0, size, 1).astype(F.dtype)
+            scale *= size
+            factors.append(F / size)
+            b, a = one.b[:, :rank] * size ** (q + 1), one.a
+            K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
+            said.append(Evidence(b, None if a is None else a[:, :rank] * size ** (p + 1), K))
+        return Stream(tuple(factors), tuple(said), n_slices, seen, mean), rows * scale
+
+
+def _wake(factors: Sequence[Array]) -> None:
+    """Raise small entries, in place: multiplicative steps would hardly ever bring them back.
+
+    What new slices do not hold returns to what the evidence says.
+    """
+    for F in factors:
+        np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
+
+
+def _check_size(X: Tensor) -> None:
+    """Raise ValueError for data whose size is known from some slices alone."""
+    values = X.values if isinstance(X, SparseTensor) else X
+    Units(exponent_of(values, "X"), 0).require_trivial()
+
+
+def _padded(one: Evidence, columns: int) -> Evidence:
+    """Return evidence for factors with columns of zeros up to a number."""
+
+    def wide(x: Array | None, axes: int) -> Array | None:
+        if x is None:
+            return None
+        more = (0, columns - x.shape[1])
+        return np.pad(x, (more if axes == 2 else (0, 0), more))
+
+    return Evidence(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
+
+
+__all__ = ["Stream"]

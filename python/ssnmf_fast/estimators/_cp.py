@@ -1,0 +1,316 @@
+"""Estimator :class:`NonnegativeCP`: decompositions of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
+from .._data.tensors import SparseTensor, check_tensor
+from .._models.factorize_tensor import factorize_tensor
+from .._models.represent_tensor import represent_tensor
+from .._topics import Topics, make_topics
+from ._convergence import warn_unless_converged
+from ._parameters import set_parameters
+from ._slices import SliceLearner, counted
+
+
+class NonnegativeCP(
+    SliceLearner,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
+
+    Minimises ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
+    nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.  A tensor of two
+    modes is a matrix, as for :class:`NMF`.
+
+    Parameters
+    ----------
+    n_components : int
+        Number r of components, at least 1.
+    loss : {"frobenius", "kullback-leibler"}
+        Squared error, or the I-divergence.
+    supervision : {"frobenius", "kullback-leibler"}
+        Loss of the labels, if :meth:`fit` gets any.
+    supervision_weight : float
+        Weight of the losses of labels, at least 0.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize_tensor`.
+    init : {"auto", "random", "least-squares", "svd"} or sequence of arrays
+        Start; a sequence holds a factor (n_k x r) for each mode.
+    max_iter : int
+        Largest number of iterations, at least 0.
+    tol : float
+        Stop when the objective falls by less than `tol` times its first value per iteration; 0
+        never stops early.
+    random_state : None, int, Generator or RandomState
+        Seed of the start; give an int for the same result every time.
+    n_threads : int, optional
+        Number of threads; it does not change the result.  None uses the cores that are available.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, ..) after every
+        check of the objective; returning True stops the fit.
+    verbose : int
+        1 shows progress on standard error.
+    stream_mode : int
+        The mode along which slices arrive in :meth:`partial_fit`, such as time; from 0, or negative
+        from the last.
+    forget_factor : float
+        In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
+        between 0 and 1; the n-th slice leaves them 1 - 1/n at most.  1 is for streams whose
+        components stay the same; a smaller value follows changes.
+
+    Attributes
+    ----------
+    factors_ : list of ndarray, shapes (n_k, r)
+        A factor for each mode.  Columns have sum 1 for the Kullback-Leibler loss, Euclidean norm 1
+        for the Frobenius loss, or are zero.
+    weights_ : ndarray, shape (r,)
+        Sizes of the components: the model is
+        ``sum_q weights_[q] * outer(factors_[0][:, q], factors_[1][:, q], ..)``.  After :meth:`fit`
+        the largest is the first; in :meth:`partial_fit` components keep their numbers.
+    components_ : list of ndarray, shapes (n_k, r)
+        The factors of all modes but the first.
+    stream_representation_ : ndarray, shape (number of slices, r)
+        The factor of `stream_mode` times `weights_`: how much of every component each slice has.
+    label_components_ : dict of int to ndarray, shapes (r, number of labels)
+        For each mode with labels what approximates them: ``factors_[k] @ label_components_[k]``.
+    objective_ : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.  After :meth:`partial_fit`:
+        numbers of calls, and estimates of the objective per slice.
+    n_iter_ : int
+        Number of iterations, or of calls of :meth:`partial_fit`.
+    shape_ : tuple of int
+        Lengths of the modes.
+    n_features_in_ : int
+        Length of the second mode.
+    loss_ : str
+        Loss of the fit.
+
+    See Also
+    --------
+    ssnmf_fast.factorize_tensor : The function behind :meth:`fit`.
+    NMF : For matrices.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
+       eq. 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.einsum("ir,jr,kr->ijk", rng.random((8, 2)), rng.random((5, 2)), rng.random((4, 2)))
+    >>> model = sf.NonnegativeCP(2, random_state=0).fit(X)
+    >>> [F.shape for F in model.components_]
+    [(5, 2), (4, 2)]
+    >>> model.transform(X[:3]).shape
+    (3, 2)
+    >>> stream = sf.NonnegativeCP(2, random_state=0).partial_fit(X[..., :3])
+    >>> stream.partial_fit(X[..., 3]).stream_representation_.shape
+    (4, 2)
+    """
+
+    _saved: ClassVar[dict[str, Saved]] = {
+        "factors_": SavedArrays(columns="r"),
+        "weights_": Saved("r", "finite"),
+        "label_components_": SavedArrays(rows="r", mapping=True, optional=True),
+        "objective_": PLAIN,
+        "n_iter_": COUNT,
+        "loss_": PLAIN,
+        "stream_mode_": Saved("", optional=True),
+        "stream_statistics_": SavedArrays(mapping=True, optional=True),
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        loss: str = "frobenius",
+        supervision: str = "frobenius",
+        supervision_weight: float = 1.0,
+        solver: str = "auto",
+        init: Any = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        stream_mode: int = -1,
+        forget_factor: float = 0.98,
+    ) -> None:
+        set_parameters(self, locals())
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags: nonnegative tensors, also sparse ones, NaN = missing."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def components_(self) -> list[Array]:
+        return self.factors_[1:]
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.shape_[1]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        weights: Any = None,
+        labels: Mapping[int, Any] | None = None,
+    ) -> NonnegativeCP:
+        """Decompose a tensor.
+
+        Parameters
+        ----------
+        X : array_like, or sparse
+            Nonnegative tensor of two modes or more, in the forms of
+            :func:`ssnmf_fast.factorize_tensor`: an array, in which NaN means missing, a tuple
+            ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
+        y : ignored
+            Present for the conventions of scikit-learn.
+        weights : optional
+            Nonnegative weights of the loss of every entry, as in
+            :func:`ssnmf_fast.factorize_tensor`.
+        labels : mapping of int to array_like, optional
+            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
+            mode is to approximate as well; NaN = unlabelled.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data or parameters; the message says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        """
+        del y
+        result = factorize_tensor(X, weights=weights, labels=labels, **self._fit_parameters())
+        counted(self.stream_mode, "stream_mode", len(result.factors))
+        for name in ("stream_statistics_", "stream_mode_"):
+            self.__dict__.pop(name, None)
+        self.factors_, self.weights_ = result.factors, result.weights
+        self.label_components_ = result.label_components
+        self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
+        warn_unless_converged(self, result)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
+        """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
+
+        That is the factor of the first mode, with the weights of the components folded in: the sum
+        over q of the products of column q of it and of each of `components_` is the model.  Labels
+        do not affect it; the last iterate of the fit, which they do affect, is
+        ``factors_[0] * weights_``.
+
+        Parameters
+        ----------
+        X, y, **given
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (n_0, r)
+        """
+        self.fit(X, y, **given)
+        return self._rows(X, 0, given.get("weights"))
+
+    def transform(self, X: Any, *, mode: int = 0, weights: Any = None) -> Array:
+        """Represent rows of a mode, seen or new, over the factors of the others.
+
+        The problem is convex, and every row is solved until it meets the Karush-Kuhn-Tucker
+        conditions, as by :func:`ssnmf_fast.represent`.
+
+        Parameters
+        ----------
+        X : array_like, or sparse
+            Nonnegative tensor with any length in `mode` and the fitted lengths in all others; NaN
+            in a dense one means missing.
+        mode : int
+            The mode of the rows; negative from the last.
+        weights : optional
+            Nonnegative weights of the loss of every entry, as in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray, shape (length of X in the mode, r)
+            Nonnegative, of the dtype of X (float32 or float64), with the weights of the components
+            folded in: the sum over q of the products of its column q and of those of the other
+            factors approximates X.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For data of other lengths, or bad ones.
+        """
+        check_is_fitted(self)
+        return self._rows(X, mode, weights)
+
+    def _rows(self, X: Any, mode: int, weights: Any) -> Array:
+        X = check_tensor(X, "X")
+        mode = counted(mode, "mode", len(self.factors_))
+        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
+        if X.shape != wanted:
+            lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(self.shape_))
+            raise ValueError(
+                f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all "
+                f"modes but {mode}, the mode of the rows."
+            )
+        dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
+        others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
+        return represent_tensor(
+            X, others, mode, loss=self.loss_, weights=weights, n_threads=self.n_threads
+        )
+
+    def topics(self, feature_names: Any = None, mode: int = 1, n_terms: int = 10) -> Topics:
+        """Return the entries of a mode with the largest weights in every component.
+
+        Parameters
+        ----------
+        feature_names : array_like of str, shape (n_mode,), optional
+            Names of the indices of the mode, for example of words.  None takes "x0", "x1", ...
+        mode : int
+            The mode, for example that of words; negative from the last.
+        n_terms : int
+            Number of terms per topic, at least 1.
+
+        Returns
+        -------
+        Topics
+            A sequence of topics, with weights from ``factors_[mode]``, and the share of the model
+            that each explains as its size; print it, or see its ``to_rows`` and ``to_frame``.
+        """
+        check_is_fitted(self)
+        mode = counted(mode, "mode", len(self.factors_))
+        sums = np.prod([F.sum(axis=0, dtype=np.float64) for F in self.factors_], axis=0)
+        topics = make_topics(np.ascontiguousarray(self.factors_[mode].T), feature_names, n_terms)
+        return topics.with_sizes(self.weights_ * sums)
