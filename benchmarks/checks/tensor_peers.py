@@ -57,7 +57,7 @@ def _ours(data: Any, start: list[Any], solver: str, sweeps: int) -> sf.TensorFac
 
 
 def beside_pyttb() -> None:
-    """Print the loss where cp_apr ends, by its model and by ours, and where ours goes from there."""
+    """Print the loss where cp_apr ends, by its model and ours, and where ours goes from there."""
     import pyttb as ttb
 
     rng = np.random.default_rng(0)
