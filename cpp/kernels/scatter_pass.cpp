@@ -5,6 +5,7 @@
 // a column is added in the order of the rows, wherever the cuts are.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "entry_rows.hpp"
@@ -17,6 +18,11 @@ namespace {
 
 // Of a million coefficients, so that the caches are seldom filled anew.
 constexpr Size kBlocksPerStretch = 256;
+
+// Ranks are known to the compiler for the pass of Kullback-Leibler fits alone: others come seldom
+// from a file, and every rank takes time to compile.
+template <class Op>
+constexpr bool known_ranks = std::is_same_v<Op, Ratio>;
 
 // out[e] = coefficient of entry first + e, of a row with the vector g.  R is 0 where the compiler
 // does not know the rank.
@@ -44,8 +50,9 @@ SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnR
     if constexpr (R > 0) {
       model = RowMap<T, R>(g).dot(gather.template row<R, R>(entry));
     } else {
-      const T* f = gather.template row<0, kRankBlock>(entry).data();
-      model = long_dot<kRankBlock>(f, g, gather.rank());
+      constexpr int width = known_ranks<Op> ? kRankBlock : kNarrowestRank;
+      const T* f = gather.template row<0, width>(entry).data();
+      model = long_dot<width>(f, g, gather.rank());
     }
     out[entry - first] = op.coefficient(Z.value(entry), model);
   }
@@ -142,36 +149,43 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
       scatter_rows<decltype(fixed)::value>(Z, rows, coefficients, G, low, high, scale, out);
     });
   };
-  visit_operation(operation, [&](const auto& op) {
-    using Op = std::decay_t<decltype(op)>;
-    visit_rank<T>(out.columns, [&](auto fixed) {
-      if constexpr (!Op::needs_model) {
-        scatter(fixed, {0, Z.rows}, Z.values);
-      } else {
-        const ColumnRows<T> gather(Z, F);
-        const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-        std::vector<T> coefficients;
-        for (Size first = 0; first < blocks.count(); first += kBlocksPerStretch) {
-          const Size count = std::min(kBlocksPerStretch, blocks.count() - first);
-          const Range rows{blocks[first].begin, blocks[first + count - 1].end};
-          const Size before = Z.indptr[rows.begin];
-          const std::size_t size = static_cast<std::size_t>(Z.indptr[rows.end] - before);
-          coefficients.resize(std::max(coefficients.size(), size));
-          parallel_for(count, team, [&](Size block) {
-            const Range part = blocks[first + block];
-            for (Size row = part.begin; row < part.end; ++row) {
-              const Size begin = Z.indptr[row];
-              const Size end = Z.indptr[row + 1];
-              end_if_interrupted((1 + end - begin) * out.columns);
-              row_coefficients<Op, decltype(fixed)::value>(op, Z, gather, G.row(row), begin, end,
-                                                           coefficients.data() + (begin - before));
-            }
-          });
-          scatter(fixed, rows, coefficients.data());
+  const auto scatter_all = [&](const Range& rows, const T* coefficients) {
+    visit_rank<T>(out.columns, [&](auto fixed) { scatter(fixed, rows, coefficients); });
+  };
+  if (operation.kind == Operation::kProduct) {
+    scatter_all({0, Z.rows}, Z.values);
+    return;
+  }
+  const ColumnRows<T> gather(Z, F);
+  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
+  std::vector<T> coefficients;
+  for (Size first = 0; first < blocks.count(); first += kBlocksPerStretch) {
+    const Size count = std::min(kBlocksPerStretch, blocks.count() - first);
+    const Range rows{blocks[first].begin, blocks[first + count - 1].end};
+    const Size before = Z.indptr[rows.begin];
+    const std::size_t size = static_cast<std::size_t>(Z.indptr[rows.end] - before);
+    coefficients.resize(std::max(coefficients.size(), size));
+    const auto find = [&](const auto& op, auto fixed) {
+      parallel_for(count, team, [&](Size block) {
+        const Range part = blocks[first + block];
+        for (Size row = part.begin; row < part.end; ++row) {
+          const Size begin = Z.indptr[row];
+          const Size end = Z.indptr[row + 1];
+          end_if_interrupted((1 + end - begin) * out.columns);
+          row_coefficients<std::decay_t<decltype(op)>, decltype(fixed)::value>(
+              op, Z, gather, G.row(row), begin, end, coefficients.data() + (begin - before));
         }
+      });
+    };
+    visit_operation(operation, [&](const auto& op) {
+      if constexpr (known_ranks<std::decay_t<decltype(op)>>) {
+        visit_rank<T>(out.columns, [&](auto fixed) { find(op, fixed); });
+      } else {
+        find(op, FixedRank<0>{});
       }
     });
-  });
+    scatter_all(rows, coefficients.data());
+  }
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                      \

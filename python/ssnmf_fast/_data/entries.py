@@ -75,7 +75,6 @@ class Entries(ABC):
 
     threads: int
     streamed = False  # whether every pass reads a file
-    row_length = 0  # entries that a pass multiplies in each row, where they are the same for all
     by_factors = False  # whether G is given as the factors whose rows are multiplied
 
     @abstractmethod
@@ -202,10 +201,6 @@ class DenseEntries(Entries):
     threads: int = 1
     mask: bool = False
 
-    @property
-    def row_length(self) -> int:  # type: ignore[override]
-        return int(self.array.shape[1])
-
     def transposed(self) -> DenseEntries:
         return replace(self, array=self.array.T)
 
@@ -243,10 +238,6 @@ class WeightedEntries(Entries):
     @property
     def threads(self) -> int:  # type: ignore[override]
         return self.entries.threads
-
-    @property
-    def row_length(self) -> int:  # type: ignore[override]
-        return self.entries.row_length
 
     def transposed(self) -> WeightedEntries:
         return WeightedEntries(self.entries.transposed(), self.columns, self.rows)

@@ -137,10 +137,6 @@ class DenseTensorEntries(TensorEntries):
     mode: int = 0
     mask: bool = False
 
-    @property
-    def row_length(self) -> int:  # type: ignore[override]
-        return int(self.array.size // self.array.shape[self.mode])
-
     def view(self, position: int) -> DenseTensorEntries:
         return replace(self, mode=position)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -200,15 +199,18 @@ def _by_pandas(texts: list[str], values: Array, name: str) -> Array:
     """Read dates in other forms, all in one form: that of the first."""
     try:
         import pandas
+        import pandas.tseries.api
     except ImportError as error:
         entry = next(i for i, value in enumerate(values.tolist()) if value == texts[0])
         raise MissingPackageError(
             f"{name}[{entry}] is {texts[0]!r}, which is no ISO date such as 2004-12-26, and "
             f"pandas, which reads other forms, is missing: {TABLES_HINT}"
         ) from error
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of days and months that may be confused
-        read = pandas.to_datetime(pandas.Series(texts), errors="coerce", utc=True)
+    # Said in advance, since pandas warns where it finds out: a first number that is no month.
+    options = {"dayfirst": bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", texts[0]))}
+    form = pandas.tseries.api.guess_datetime_format(texts[0], **options) or "mixed"
+    dates = pandas.Series(texts)
+    read = pandas.to_datetime(dates, format=form, errors="coerce", utc=True, **options)
     return np.asarray(read.dt.tz_localize(None).to_numpy(dtype="datetime64[s]"))
 
 

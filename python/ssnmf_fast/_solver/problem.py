@@ -25,7 +25,7 @@ _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
-_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with dense data
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
 
 
@@ -135,15 +135,16 @@ class Problem:
     def _face_steps(self, name: str) -> int:
         """Return how many conjugate gradient steps go with the sweeps over a factor.
 
-        A row takes R multiplications for an entry of dense data, and R^2 for such a step.  Where
-        products take far more, steps that bring the rows to their minimum save many of them.  With
-        labels factors nearer to their minimum in turn might predict worse, as with momentum.
+        A row takes R multiplications for an entry, and R^2 for such a step.  Where products take
+        far more, steps that bring the rows to their minimum save many of them.  Entries that are
+        zero do not count: data take the same steps however they are stored.  With labels factors
+        nearer to their minimum in turn might predict worse, as with momentum.
         """
         if not self.extrapolates():
             return 0
-        length = sum(side.term.entries.row_length for side in self.sides(name))
-        affordable = int(_SHARE_OF_STEPS * length / self.factors[name].shape[1])
-        return min(affordable, self._most_face_steps)
+        length = sum(side.term.row_lengths[0] for side in self.sides(name) if side.term.row_lengths)
+        rank = -(-self.factors[name].shape[1] // 8) * 8  # as the compiled kernels pad it
+        return min(int(_SHARE_OF_STEPS * length / rank), self._most_face_steps)
 
     def _workspace(self, loss: Loss, n_rows: int) -> tuple[Array, Array]:
         if loss not in self._workspaces or len(self._workspaces[loss][0]) < n_rows:

@@ -14,7 +14,7 @@ from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights
 from .._data.tensors import Coordinates, SparseTensor, check_tensor, coordinate_parts
 from .._data.weight_forms import WeightForm
 from .losses import Loss
-from .terms import Term
+from .terms import Term, row_lengths
 from .weights import Missing, Observed, Outer
 
 Tensor = Array | SparseTensor
@@ -44,7 +44,8 @@ def _term(
     data = None
     if loss.entrywise(sparse, listed, w is not None):
         data = _entries(X, entries.threads), w
-    return Term(loss, entries, form, X.shape, loss.constant(values, w), listed, data)
+    constant, lengths = loss.constant(values, w), row_lengths(values, X.shape)
+    return Term(loss, entries, form, X.shape, constant, listed, data, lengths)
 
 
 def _entries(X: Tensor, threads: int) -> TensorEntries:

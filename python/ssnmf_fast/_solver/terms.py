@@ -35,6 +35,8 @@ class Term:
     """One data matrix Z (p x q) with its loss and weights; `entries` holds V .* Z.
 
     Or a tensor, unfolded by one mode: its `shape` has a length for each, that of the rows first.
+    `row_lengths` are the numbers of entries that are not zero to a row, to a column, and so on, in
+    the mean over the data as a whole, however they are stored.
 
     `listed` says that all entries which are not listed weigh nothing; `data` is Z and V, entry by
     entry, for losses that read them so.
@@ -47,6 +49,7 @@ class Term:
     constant: float = 0.0
     listed: bool = False
     data: tuple[Any, Any] | None = None
+    row_lengths: tuple[int, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -68,8 +71,9 @@ class Term:
             self,
             entries=self.entries.view(position),
             form=self.form.view(position),
-            shape=(self.shape[position], *self.shape[:position], *self.shape[position + 1 :]),
+            shape=_first(self.shape, position),
             data=None,
+            row_lengths=_first(self.row_lengths, position),
         )
 
     def part(self, rows: slice, entries: Entries | None = None) -> Term:
@@ -101,6 +105,16 @@ class Term:
         return mean if mean > 0 else 1.0
 
 
+def _first(numbers: tuple[int, ...], position: int) -> tuple[int, ...]:
+    """Return the numbers with that of a position first."""
+    return (*numbers[position : position + 1], *numbers[:position], *numbers[position + 1 :])
+
+
+def row_lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how many values that are not zero there are for each index of the modes."""
+    return tuple(int(np.count_nonzero(values)) // n for n in shape)
+
+
 # ------------------------------------------------------------------------------- building
 # Z is a clean matrix (of `check_matrix`), and so are the weights.
 
@@ -108,7 +122,9 @@ class Term:
 def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
     """Return the term of a file, without weights."""
     constant = Z.squares if loss.quadratic else 0.0
-    return Term(loss, StreamedEntries(Z, threads), Separable(threads=threads), Z.shape, constant)
+    entries, lengths = StreamedEntries(Z, threads), tuple(Z.nnz // n for n in Z.shape)
+    form = Separable(threads=threads)
+    return Term(loss, entries, form, Z.shape, constant, row_lengths=lengths)
 
 
 def plain(Z: Any, loss: Loss, threads: int, form: WeightForm | None = None) -> Term:
@@ -180,7 +196,8 @@ def _term(
     values = Z.data if sparse else Z
     constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
     form = form or Separable(threads=entries.threads)
-    return Term(loss, entries, form, Z.shape, constant, listed, data)
+    lengths = row_lengths(values, Z.shape)
+    return Term(loss, entries, form, Z.shape, constant, listed, data, lengths)
 
 
 def every(W: Array, threads: int) -> WeightForm:
