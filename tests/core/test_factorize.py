@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, iter
 from random_examples import examples
 
 import ssnmf_fast as sf
+from ssnmf_fast._solver import problem
 
 MODELS = list(itertools.product(LOSSES, LOSSES))
 RANDOM_PROBLEMS = {
@@ -169,16 +171,18 @@ def test_sparse_equals_dense():
 
 @pytest.mark.parametrize("solver", ["auto", "hals"])
 def test_dense_data_take_few_products(solver):
-    """Each is used for more than the sweeps that sparse data afford."""
+    """Each is used for steps of conjugate gradients, too, however the data are stored."""
     rng = np.random.default_rng(1)
     X = rng.random((200, 6)) @ rng.random((6, 300)) + 0.1 * rng.random((200, 300))
     losses = []
-    for stored in (X, sp.csr_array(X)):
-        fit = sf.factorize(
-            stored, n_components=6, solver=solver, random_state=0, max_iter=10, tol=0
-        )
+    for stored, share in ((X, 1 / 3), (sp.csr_array(X), 1 / 3), (X, 0.0)):
+        with mock.patch.object(problem, "_SHARE_OF_STEPS", share):
+            fit = sf.factorize(
+                stored, n_components=6, solver=solver, random_state=0, max_iter=10, tol=0
+            )
         losses.append(sf.objective(X, fit.S, fit.A))
-    assert losses[0] < losses[1] / 4
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    assert losses[0] < losses[2] / 4
 
 
 @pytest.mark.compiled("plain NumPy has no threads")

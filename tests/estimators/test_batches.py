@@ -45,7 +45,7 @@ def test_loss_comes_near_to_that_of_a_fit(digits, loss, epochs, storage):
     estimate = batches.objective_[-1][1] * X.shape[0]
     online = loss_of(batches, X)
     full = loss_of(sf.NMF(n_components=12, reconstruction=loss, random_state=0).fit(X), X)
-    assert online < 1.05 * full
+    assert online < 1.1 * full
     assert estimate == pytest.approx(online, rel=0.05)
     assert batches.n_iter_ == len(batches.objective_) == epochs * (600 // BATCH)
 
