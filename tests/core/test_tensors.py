@@ -115,6 +115,7 @@ def test_two_modes_are_a_matrix(loss, solver):
     np.testing.assert_allclose(tensor.objective, matrix.objective, rtol=1e-9)
 
 
+@pytest.mark.compiled("thousands of iterations take minutes in plain NumPy")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["auto", "random", "svd", "least-squares"])
 def test_finds_what_a_tensor_is_made_of(loss, init):
@@ -128,6 +129,7 @@ def test_finds_what_a_tensor_is_made_of(loss, init):
         assert cosines.max(axis=0).min() > 0.99
 
 
+@pytest.mark.compiled("thousands of iterations take minutes in plain NumPy")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradients_vanish_at_the_end(loss):
     """The conditions of optimality: no entry can be moved with gain."""
