@@ -297,7 +297,7 @@ def test_sparse_tensors_of_other_packages():
         np.testing.assert_allclose(
             sf.factorize_tensor(other, **options).to_dense(), expected, rtol=1e-9
         )
-    matrix = sp.random_array((20, 10), density=0.3, rng=np.random.default_rng(0))
+    matrix = sp.random(20, 10, density=0.3, random_state=0)
     dense = sf.factorize_tensor(matrix.toarray(), **options)
     for form in (matrix.tocsr(), matrix.tocoo(), sp.csc_matrix(matrix)):
         fit = sf.factorize_tensor(form, **options)

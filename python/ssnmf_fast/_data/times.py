@@ -199,7 +199,6 @@ def _by_pandas(texts: list[str], values: Array, name: str) -> Array:
     """Read dates in other forms, all in one form: that of the first."""
     try:
         import pandas
-        import pandas.tseries.api
     except ImportError as error:
         entry = next(i for i, value in enumerate(values.tolist()) if value == texts[0])
         raise MissingPackageError(
@@ -208,10 +207,19 @@ def _by_pandas(texts: list[str], values: Array, name: str) -> Array:
         ) from error
     # Said in advance, since pandas warns where it finds out: a first number that is no month.
     options = {"dayfirst": bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", texts[0]))}
-    form = pandas.tseries.api.guess_datetime_format(texts[0], **options) or "mixed"
+    form = _guess_of_pandas()(texts[0], **options) or "mixed"
     dates = pandas.Series(texts)
     read = pandas.to_datetime(dates, format=form, errors="coerce", utc=True, **options)
     return np.asarray(read.dt.tz_localize(None).to_numpy(dtype="datetime64[s]"))
+
+
+def _guess_of_pandas() -> Any:
+    """Return its function that finds the form of a date."""
+    try:
+        from pandas.tseries.api import guess_datetime_format
+    except ImportError:  # before it became public
+        from pandas.core.tools.datetimes import guess_datetime_format
+    return guess_datetime_format
 
 
 def _unreadable(values: Array, entry: int, name: str) -> ValueError:
