@@ -73,6 +73,10 @@ class SparseTensor:
     def shape(self) -> tuple[int, ...]:
         return self.at.shape
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
     def with_values(self, values: Array) -> SparseTensor:
         """Return a tensor with other values at the same places."""
         return SparseTensor(self.at, values)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._backend.layout import padded
-from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_matrix, check_option, check_real
 from .._data.tensors import SparseTensor, check_tensor
@@ -17,7 +16,7 @@ from .._solver.beta_divergences import loss_named
 from .._solver.loop import FitLoop, steps_of
 from .._solver.problem import Problem
 from .._solver.relations import Relation
-from .._solver.starts import zeros_that_stay
+from .._solver.starts import start_B, zeros_that_stay
 from .._solver.state import State
 from .._solver.tensor_result import TensorFactorization, normalised
 from .._solver.tensor_starts import mode_names, start_tensor
@@ -138,7 +137,7 @@ def factorize_tensor(
     X, exponent = in_units(check_tensor(X, "X"))
     term = tensor_term(X, weights, loss_named(loss, "loss"), threads)
     names = mode_names(len(X.shape))
-    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    dtype = X.dtype
 
     related, label_factors = _labelled(labels, X, dtype, supervision, threads)
     weight = check_real(supervision_weight, "supervision_weight")
@@ -155,7 +154,7 @@ def factorize_tensor(
     start = start_tensor(init, X, weights, term, rank, rng)
     factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
     for name, (mode, Y) in label_factors.items():
-        factors[name] = padded(_start_labels(start[mode], Y, rank, rng), dtype)
+        factors[name] = padded(start_B(start[mode], Y, rng).T, dtype)
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     problem = Problem(factors, relations, kept)
 
@@ -214,13 +213,6 @@ def _labelled(
         related.append(((names[mode], f"B{mode}"), term))
         factors[f"B{mode}"] = mode, term
     return related, factors
-
-
-def _start_labels(F: Array, labels: Any, rank: int, rng: np.random.Generator) -> Array:
-    """Uniform entries (labels x r), so that the mean of the model of the labels is theirs."""
-    B = rng.random((rank, labels.shape[1])).T
-    mean = float(F.mean(axis=0) @ B.mean(axis=0))
-    return np.asarray(B * (labels.mean() / mean if mean > 0 else 1.0))
 
 
 __all__ = ["TensorFactorization", "factorize_tensor"]

@@ -62,7 +62,7 @@ def start(
     else:
         S, A = _drawn(name, X, data, rank, rng)
         S = _within(S, support)
-    B = None if labels is None else _start_B(S, labels, rng)
+    B = None if labels is None else start_B(S, labels, rng)
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
 
 
@@ -145,7 +145,7 @@ def _roots(X: Any) -> Any:
     return with_values(X, np.sqrt(X.data)) if sp.issparse(X) else np.sqrt(X)
 
 
-def _start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
+def start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
     """Uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
     return B * _ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
@@ -179,7 +179,7 @@ def _given(
     if len(init) == 3:
         B = check_factor(init[2], "init[2] (B)", (rank, k), dtype, "components x labels")
     else:
-        B = _start_B(S, labels, rng).astype(dtype)
+        B = start_B(S, labels, rng).astype(dtype)
     return S, A, B
 
 

@@ -41,7 +41,7 @@ def start_tensor(
     The mean of their model is that of X: the stopping rule measures progress against the objective
     of the start.
     """
-    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    dtype = X.dtype
     if isinstance(init, (tuple, list)):
         return _given(init, X.shape, rank, dtype)
     name = check_option(init, "init", TENSOR_INITS)

@@ -65,7 +65,7 @@ def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Ter
             f"weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
             "each mode, or None for ones."
         )
-    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    dtype = X.dtype
     checked = tuple(
         None if vector is None else check_vector(vector, f"weights[{mode}]", length, dtype)
         for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
@@ -110,7 +110,7 @@ def _weighted(X: Array, w: Array, loss: Loss, threads: int) -> Term:
 
 def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     """A term with a dense tensor of weights."""
-    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    dtype = X.dtype
     W = check_tensor(weights, "weights", dtype)
     if isinstance(W, SparseTensor):
         raise TypeError(
@@ -130,7 +130,7 @@ def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
 
 def _pattern(pattern: Any, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
-    dtype = X.values.dtype if isinstance(X, SparseTensor) else X.dtype
+    dtype = X.dtype
     checked = check_tensor(pattern, "weights", dtype)
     if checked.shape != X.shape:
         raise ValueError(f"weights has shape {checked.shape}; expected {X.shape}, that of X.")

@@ -102,7 +102,8 @@ class NonnegativeCP(
 
     References
     ----------
-    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021,
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021,
        eq. 4.1.
 
     Examples

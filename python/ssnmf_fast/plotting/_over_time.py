@@ -107,7 +107,8 @@ def topics_over_time(
 
     References
     ----------
-    .. [1] L. Kassab, "Matrix and tensor factorization models for topics", PhD thesis, 2021.
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021.
 
     Examples
     --------
