@@ -8,6 +8,30 @@
 #include "gemm.hpp"
 
 namespace ssnmf {
+namespace {
+
+constexpr Size kBand = 32;  // columns; narrower bands save less than small products cost
+
+template <class T>
+Block<T> columns_of(const Block<T>& block, Size begin, Size end) {
+  return {block.data + begin, block.rows, end - begin, block.stride};
+}
+
+// out += f^T g; of a symmetric product the bands of columns on and above the diagonal.
+template <class T>
+void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric, Matrix<T>& out) {
+  const Size band = symmetric ? kBand : f.columns;
+  for (Size begin = 0; begin < f.columns; begin += band) {
+    const Size end = std::min(begin + band, f.columns);
+    const Size first = symmetric ? begin : 0;
+    add_transposed_product(
+        columns_of(f, begin, end), columns_of(g, first, g.columns),
+        {out.data() + begin * g.columns + first, end - begin, g.columns - first, g.columns});
+  }
+}
+
+}  // namespace
+
 // Blocks of rows are summed in double: a float sum over millions of rows would lose what the last
 // of them add.
 template <class T>
@@ -17,6 +41,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
   const Size step = std::max(kRowsPerBlock, (G.rows + most - 1) / most);
   const EvenBlocks blocks(G.rows, step);
   const int team = useful_threads(G.rows * F.columns * G.columns, threads);
+  const bool symmetric = F.data == G.data && F.columns == G.columns;
   struct Workspace {
     Matrix<T> weighted;
     Matrix<T> part;
@@ -43,13 +68,16 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             right = as_const(corner(weighted, g.rows, g.columns));
           }
           work.part.setZero();
-          add_transposed_product(rows_of(F, rows), right, corner(work.part, F.columns, G.columns));
+          add_cross(rows_of(F, rows), right, symmetric, work.part);
           partial += work.part.template cast<double>();
         }
       });
   Matrix<double> total = Matrix<double>::Zero(out.rows, out.columns);
   for (const Matrix<double>& partial : partials) {
     total += partial;
+  }
+  if (symmetric) {
+    total = Matrix<double>(total.template selfadjointView<Eigen::Upper>());
   }
   MatrixMap<T>(out.data, out.rows, out.columns) = total.template cast<T>();
 }
