@@ -197,6 +197,9 @@ class BetaDivergence(Loss):
     def __hash__(self) -> int:
         return hash(self.beta)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return loss_named, (self.beta, "loss")
+
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
         entries.power(self.beta - 2, F, G, to)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from .._common.arrays import Array
 from .problem import Ahead, Problem, Solver
@@ -45,8 +44,8 @@ class BlockProblem(Problem):
         far = self.relations[0].names[1]
         product = 0.0
         for rows, block in self._blocks():
-            moved = None if ahead is None else partial(ahead, rows)
-            says = block.step(rule, {far: self.descends(far, rule)}, moved)
+            where = None if ahead is None else ahead.part(rows)
+            says = block.step(rule, {far: self.descends(far, rule)}, where)
             product += block.product()
             if far in ready:
                 ready[far].add(says[far])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,13 @@ class Part(NamedTuple):
     quadratic: Quadratic
     coefficient: float
     G: Array
+
+    def copied(self) -> Part:
+        """Return a part to which others may be added."""
+        gram = self.quadratic.gram
+        if gram is None:
+            return self
+        return self._replace(quadratic=replace(self.quadratic, gram=gram.copy()))
 
 
 class _Pattern(NamedTuple):

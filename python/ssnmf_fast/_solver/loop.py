@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import numpy as np
-
-from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_real
-from .problem import SOLVERS, Problem, Solver
+from .problem import SOLVERS, Ahead, Problem, Solver
 from .progress import verbose_progress
 from .state import State
 from .units import Units
@@ -109,11 +106,11 @@ class Extrapolation:
         problem, before, last = self.problem, self._before, self.problem.hub
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
-        self._extrapolate(problem.factors[last], before[last], step)
+        self._extrapolate(last, step)
         for name in problem.others:
             problem.apply(name, problem.statistics(name, True), self._rule)
-            self._extrapolate(problem.factors[name], before[name], step)
-        problem.update_rows(self._rule, self._ahead)
+            self._extrapolate(name, step)
+        problem.update_rows(self._rule, Ahead(before[last], self._next_step(), self._positive))
         value = problem.objective()
         if value > self._value:
             problem.restore({**accepted, last: before[last]})
@@ -125,20 +122,15 @@ class Extrapolation:
         self._step = self._next_step()
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
-    def _extrapolate(self, F: Array, before: Array, step: float) -> None:
-        kernels.extrapolate(F, before, step, self._rule == "hals", self.problem.threads)
+    @property
+    def _positive(self) -> bool:
+        return self._rule == "hals"
+
+    def _extrapolate(self, name: str, step: float) -> None:
+        self.problem.extrapolate(name, self._before[name], step, self._positive)
 
     def _next_step(self) -> float:
         return min(self._largest, _GROWTH * self._step)
-
-    def _ahead(self, rows: slice) -> Array:
-        """Return where the next iteration will move rows that have just been updated."""
-        F, before = (
-            factors[self.problem.hub][rows].copy()
-            for factors in (self.problem.factors, self._before)
-        )
-        self._extrapolate(F, before, self._next_step())
-        return np.asarray(F)
 
 
 class Refinement:

@@ -58,6 +58,10 @@ class Loss:
     model_free = False
     start = "random"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process takes its own loss of this name: losses are told apart by identity."""
+        return loss_named, (self.name, "loss")
+
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
         """Give P; `entries` are V .* Z."""
         raise NotImplementedError

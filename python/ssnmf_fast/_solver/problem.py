@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,7 +20,6 @@ from .relations import Relation, Side, Statistics, unreached, value
 Solver = Literal["auto", "mm", "mu", "hals"]
 SOLVERS = ("auto", "mm", "mu", "hals")
 Workspaces = dict[Loss, tuple[Array, Array]]
-Ahead = Callable[[slice], Array]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
@@ -27,6 +27,27 @@ _SWEEPS = 2  # of coordinate descent for every product with the data
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 _RELAXATION = 0.9  # of multiplicative steps: more gains nothing, 1 would no longer have to converge
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Where rows move in the next iteration: by a step in the direction in which they have moved.
+
+    `before` is what they were; with `positive`, rows that fall do not set out from zeros.
+    """
+
+    before: Array
+    step: float
+    positive: bool
+
+    def part(self, rows: slice) -> Ahead:
+        return replace(self, before=self.before[rows])
+
+    def of(self, F: Array, threads: int) -> Array:
+        """Return where rows that have just been updated will be."""
+        moved = F.copy()
+        kernels.extrapolate(moved, self.before.copy(), self.step, self.positive, threads)
+        return np.asarray(moved)
 
 
 class Problem:
@@ -93,12 +114,17 @@ class Problem:
 
     def _objective_from_P(self) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
+        below, constant = self.squares()
+        return max(constant - 2 * self.product() + below, 0.0), constant
+
+    def squares(self) -> tuple[float, float]:
+        """Return the weighted squares of the model and of the data, summed over the terms."""
         F = self.factors[self.hub]
         constant = below = 0.0
         for side in self.sides(self.hub):
             below += side.coefficient * side.term.form.squares(F, side.G(self._mapped))
             constant += side.coefficient * side.term.constant
-        return max(constant - 2 * self.product() + below, 0.0), constant
+        return below, constant
 
     def product(self) -> float:
         """Return <P, F> of the last update, that of the hub; 0 where P is not kept."""
@@ -218,18 +244,31 @@ class Problem:
         self._mapped.changed(name)
 
     def step(
-        self, rule: Solver, others: Mapping[str, bool], ahead: Callable[[], Array] | None = None
+        self, rule: Solver, others: Mapping[str, bool], ahead: Ahead | None = None
     ) -> dict[str, Statistics]:
         """Update the factor of these rows, and return what the rows say of other factors then.
 
-        This is the step of every fit over blocks of rows.  `others` tells of each factor whether
-        its curvature is asked for.  They say it at `ahead`, if they are to be moved there.
+        This is the step of every fit over blocks of rows, in its two halves.
         """
-        self.update_rows(rule)
+        self.update_rows(rule, ahead)
+        return self.says(others, ahead)
+
+    def says(self, others: Mapping[str, bool], ahead: Ahead | None = None) -> dict[str, Statistics]:
+        """Return what these rows say of other factors: where they move to, if they are `ahead`.
+
+        `others` tells of each factor whether its curvature is asked for.
+        """
         self.product()  # before its P is overwritten
         if ahead is not None:
-            self.factors[self.hub] = ahead()
+            self.factors[self.hub] = ahead.of(self.factors[self.hub], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
+
+    def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
+        """Move a factor further in the direction in which it moved; `before` is then what it was.
+
+        With `positive`, entries that fall stay above zero.
+        """
+        kernels.extrapolate(self.factors[name], before, step, positive, self.threads)
 
     def restore(self, factors: Mapping[str, Array]) -> None:
         """Put factors back to what they were."""
@@ -251,11 +290,11 @@ class Problem:
             drifts = self._drifts()
             if any(drift.any() for drift in drifts.values()):
                 self.forget()
-                _shift((self.factors, earlier or {}), drifts)
+                self._shift(drifts, earlier or {})
             return
         if any(r.names[0] != self.hub or len(r.names) > 2 for r in self.relations):
             return
-        here = self.factors[self.hub].max(axis=0, initial=0.0)
+        here = self._largest_of_rows()
         others = [self.factors[name].max(axis=0, initial=0.0) for name in self.others]
         there = np.max(others, axis=0)
         drifted = (here > 0) & (there > 0)
@@ -265,7 +304,18 @@ class Problem:
         if exponents.any():
             self.forget()
             shifts = {name: exponents if name == self.hub else -exponents for name in self.factors}
-            _shift((self.factors, earlier or {}), shifts)
+            self._shift(shifts, earlier or {})
+
+    def _largest_of_rows(self) -> Array:
+        """Return the largest entries of the components in the factor of the rows."""
+        largest: Array = self.factors[self.hub].max(axis=0, initial=0.0)
+        return largest
+
+    def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
+        """Multiply factors, and what they were earlier, by powers of two, in place."""
+        for factors in (self.factors, earlier):
+            for name, factor in factors.items():
+                np.ldexp(factor, exponents[name], out=factor)
 
     def _drifts(self) -> dict[str, Array]:
         """Return the powers of two that bring the factors of a tensor to sizes that agree.
@@ -282,10 +332,3 @@ class Problem:
         for relation in rest:
             exponents[relation.names[1]] = -exponents[relation.names[0]]
         return exponents
-
-
-def _shift(stores: Sequence[Mapping[str, Array]], exponents: Mapping[str, Array]) -> None:
-    """Multiply factors by powers of two, in place."""
-    for factors in stores:
-        for name, factor in factors.items():
-            np.ldexp(factor, exponents[name], out=factor)

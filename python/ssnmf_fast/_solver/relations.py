@@ -121,7 +121,7 @@ class Statistics:
     def copied(self) -> Statistics:
         """Return what the problem does not overwrite."""
         sums = {loss: (P.copy(), N.copy()) for loss, (P, N) in self.sums.items()}
-        return Statistics(sums, self.parts)
+        return Statistics(sums, [part.copied() for part in self.parts])
 
     def add(self, others: Statistics) -> None:
         """Add those of other rows; the curvature must be one Gram matrix."""
