@@ -29,6 +29,7 @@ ROOMS = {
     "metrics": "metrics",
     "plotting": "plotting",
     "report": "report",
+    "clusters": "dask",
     "command": "cli",
 }
 ROOM_OF = {name: room for room, names in ROOMS.items() for name in names.split()}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
+DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
 TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 
@@ -14,9 +15,9 @@ class MissingPackageError(Exception):
 
 
 @contextmanager
-def needed(package: str) -> Iterator[None]:
+def needed(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
     """Raise MissingPackageError, which says how to install it, where an import fails."""
     try:
         yield
     except ImportError as error:
-        raise MissingPackageError(f"{package} is missing: {PLOT_HINT}") from error
+        raise MissingPackageError(f"{package} is missing: {hint}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from .._common.arrays import Array
 from .problem import Ahead, Problem, Solver
@@ -14,10 +15,11 @@ def problem_of(
     factors: dict[str, Array],
     relations: Sequence[Relation],
     support: Mapping[str, Array] | None = None,
+    **options: Any,
 ) -> Problem:
     """Return the problem of these relations, in blocks where their data are on disk."""
     blocked = relations[0].term.entries.streamed
-    return (BlockProblem if blocked else Problem)(factors, relations, support)
+    return (BlockProblem if blocked else Problem)(factors, relations, support, **options)
 
 
 class BlockProblem(Problem):

@@ -51,11 +51,17 @@ def terms(
             f"Y has shape {Y.shape} and X has shape {X.shape}; expected one row of Y for each "
             "sample of X, and at least one column."
         )
-    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
-        Y = Y if np.isnan(Y).any() else sp.csr_array(Y)
+    Y = sparse_labels(Y)
     y = exponent_of(Y, "Y")
     labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
     return X, data, labels, Units.of(x, y, losses, labels=True)
+
+
+def sparse_labels(Y: Any) -> Any:
+    """Return a clean Y as a sparse matrix where most entries are zero, and none is NaN."""
+    if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
+        return Y if np.isnan(Y).any() else sp.csr_array(Y)
+    return Y
 
 
 def check_weight(weight: Any) -> float | None:

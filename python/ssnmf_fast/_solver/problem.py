@@ -54,6 +54,8 @@ class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor is that of the rows, the `hub`; the problem may be one of a few rows only.
+    Where other rows are elsewhere, it is not `whole`: the curvature of another factor is then known
+    as one Gram matrix only.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Problem:
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
         most_face_steps: int = _MOST_FACE_STEPS,
+        whole: bool = True,
     ) -> None:
         self.factors = factors
         self.relations = relations
@@ -75,7 +78,7 @@ class Problem:
         # Where "auto" is coordinate descent; with weights of every row only for one data matrix.
         self._all_quadratic = all(
             r.map is None
-            and (r.term.gram or (len(relations) == 1 and r.term.form.lists_few))
+            and (r.term.gram or (whole and len(relations) == 1 and r.term.form.lists_few))
             and r.term.loss.quadratic
             for r in relations
         )
@@ -106,9 +109,7 @@ class Problem:
         if self._kept is not None:
             total, constant = self._objective_from_P()
             # A small difference of large sums has few digits: then entry by entry, where possible.
-            if total > _CANCELS[self.factors[self.hub].dtype] * constant or not any(
-                r.term.data for r in self.relations
-            ):
+            if not self._cancels(total, constant) or not any(r.term.data for r in self.relations):
                 return total
         return value(self.relations, self.factors, self._mapped)
 
@@ -116,6 +117,9 @@ class Problem:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
         below, constant = self.squares()
         return max(constant - 2 * self.product() + below, 0.0), constant
+
+    def _cancels(self, total: float, constant: float) -> bool:
+        return total <= _CANCELS[self.factors[self.hub].dtype] * constant
 
     def squares(self) -> tuple[float, float]:
         """Return the weighted squares of the model and of the data, summed over the terms."""

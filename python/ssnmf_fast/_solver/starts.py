@@ -25,9 +25,9 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 _OVERSAMPLING = 10
 _POWER_STEPS = 4
-_ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
-_LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
-_FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
+ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
+LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
+FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
 def start(
@@ -121,7 +121,7 @@ def _least_squares(
     Errors of the roots of counts are all of about one size, so that least squares suit them.  They
     soon find coherent topics, and a Kullback-Leibler loss ends in topics near those of its start.
     """
-    data = build_term(_roots(X), X_weights, FROBENIUS, "X", threads)
+    data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, A = _uniform(data, rank, rng)
     S = _within(S, support)
     if not data.entries.total() > 0:
@@ -131,17 +131,18 @@ def _least_squares(
     # Sparse and dense data have the same start.
     problem = Problem(factors, [Relation(("S", "A"), data)], kept, most_face_steps=0)
     steps = steps_of(problem, "auto")
-    for iteration in range(_LEAST_SQUARES_STEPS):
+    for iteration in range(LEAST_SQUARES_STEPS):
         steps.iterate(iteration + 1)
     steps.objective()  # brings the scales of components together
     squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
     if not all(F.mean() > 0 for F in squares):
         return S**2, A**2  # nothing was left of the fit
-    S, A = (np.maximum(F, _FILLER * F.mean()) for F in squares)
+    S, A = (np.maximum(F, FILLER * F.mean()) for F in squares)
     return (S if support is None else S * support), A.T
 
 
-def _roots(X: Any) -> Any:
+def roots(X: Any) -> Any:
+    """Return the square roots of the entries."""
     return with_values(X, np.sqrt(X.data)) if sp.issparse(X) else np.sqrt(X)
 
 
@@ -192,7 +193,7 @@ def _rows_of(X: Any, rows: Array) -> Any:
 
 def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
     """Means of a few random rows of X (r x m)."""
-    chosen = rng.integers(X.shape[0], size=(rank, _ROWS_PER_MEAN))
+    chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
     means = [np.asarray(_rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
     return np.asarray(means, dtype=np.float64)
 

@@ -1,0 +1,11 @@
+"""Fits on a Dask cluster, for data beyond one machine; needs the extra `dask`."""
+
+from .._common.optional import DASK_HINT, needed
+
+with needed("dask.distributed", DASK_HINT):
+    import distributed as _distributed  # noqa: F401
+
+from ._cluster import SchedulerLostError
+from ._factorize import factorize
+
+__all__ = ["SchedulerLostError", "factorize"]

@@ -1,0 +1,275 @@
+"""A block of rows on a worker: its data as terms, and its rows of S, which stay there.
+
+Tasks of a fit are numbered.  A task that runs again, since its result was lost with another worker,
+finds the rows as it left them and only says once more what they say.  Where the rows themselves
+were lost, they are the solution of a convex problem given the other factors, and are solved for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._backend.dispatch import kernels
+from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._common.arrays import Array
+from .._solver.blocks import problem_of
+from .._solver.problem import Ahead, Problem, Solver, Workspaces
+from .._solver.relations import Relation, Statistics, unreached, value
+
+_UPDATES_OF_LOST_ROWS = 100
+
+
+class Change(NamedTuple):
+    """What happens to the rows before their update.
+
+    "extrapolate" by a step, "restore" what they were, "shift" them by powers of two, or "scale"
+    them by the step.
+    """
+
+    kind: str
+    step: float = 0.0
+    positive: bool = False
+    exponents: Any = None
+
+
+class Start(NamedTuple):
+    """Rows drawn from a generator that is moved on to this block: uniform from 0 to `scale`."""
+
+    state: Any
+    offset: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a task does: changes, an update by a rule, and what is to be said then."""
+
+    fit: str
+    number: int
+    names: tuple[str, ...]  # of the factors that come with it
+    changes: tuple[Change, ...] = ()
+    rule: Solver | None = None
+    others: Mapping[str, bool] = field(default_factory=dict)
+    ahead: tuple[float, bool] | None = None
+    asks: tuple[str, ...] = ()  # for "value", "unreached" or "sums"
+
+
+@dataclass
+class Said:
+    """What rows say of the factors; that of more rows is the sum.
+
+    `sums` are numbers by name, or arrays; `largest` are the largest entries of the components.
+    """
+
+    statistics: dict[str, Statistics]
+    sums: dict[str, Any]
+    largest: Array
+
+    def plus(self, other: Said) -> Said:
+        """Return what both say; neither is changed, since a task may run twice."""
+        statistics = {name: each.copied() for name, each in self.statistics.items()}
+        for name, each in statistics.items():
+            each.add(other.statistics[name])
+        sums = {name: number + other.sums[name] for name, number in self.sums.items()}
+        return Said(statistics, sums, np.maximum(self.largest, other.largest))
+
+
+def plus(first: Said, second: Said) -> Said:
+    """Return what two blocks say together."""
+    return first.plus(second)
+
+
+@dataclass
+class Block:
+    """Rows of the data as a fit sees them."""
+
+    number: int
+    first: int  # of its rows, counted in all data
+    relations: list[Relation]
+    support: Array | None  # of S, padded
+    rank: int
+    dtype: Any
+    start: Array | None = None  # rows that were given
+    most_face_steps: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.relations[0].term.shape[0]
+
+    @property
+    def keeps_P(self) -> bool:
+        return all(r.term.loss.quadratic for r in self.relations)
+
+    @property
+    def title(self) -> str:
+        return f"block {self.number} (rows {self.first} to {self.first + self.n_rows - 1})"
+
+
+@dataclass
+class Rows:
+    """The rows of S of a block, and what they were an iteration ago."""
+
+    S: Array
+    before: Array
+    number: int = 0  # of the last order that changed them
+    sums: dict[str, Any] = field(default_factory=dict)
+    workspaces: Workspaces = field(default_factory=dict)
+
+
+_rows: dict[tuple[str, int], Rows] = {}
+
+
+def forget(fit: str) -> None:
+    """Drop what this worker keeps for a fit."""
+    for key in [key for key in _rows if key[0] == fit]:
+        _rows.pop(key, None)
+
+
+def own(F: Array) -> Array:
+    """Return a factor that came over the network as the kernels hold it."""
+    result = aligned_zeros(F.shape, F.dtype)
+    result[...] = F
+    return result
+
+
+def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
+    """Run a task; an error names the block."""
+    try:
+        return task(block, fit, *arguments)
+    except Exception as error:
+        kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
+        raise kind(f"{block.title}: {error}") from error
+
+
+def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
+    """Set the rows of a block to their start, drawn or given; return the sums of their columns."""
+    S = padded_zeros(block.n_rows, block.rank, block.dtype)
+    if block.start is not None:
+        S[:, : block.rank] = block.start
+    elif isinstance(start, Start):
+        rng = np.random.Generator(moved_on(start.state, start.offset))
+        S[:, : block.rank] = start.scale * rng.random((block.n_rows, block.rank))
+    else:
+        S[:, : block.rank] = start
+    if block.support is not None:
+        S *= block.support
+    _rows[fit, block.number] = Rows(S, S.copy())
+    return _summed(block, S)
+
+
+def moved_on(state: Any, draws: int) -> np.random.PCG64:
+    """Return the bits of a generator after a number of draws."""
+    bits = np.random.PCG64()
+    bits.state = state
+    return bits.advance(draws)
+
+
+def _summed(block: Block, S: Array) -> Said:
+    sums = {"columns": S.sum(axis=0, dtype=np.float64), "rows": float(len(S))}
+    return Said({}, sums, S.max(axis=0, initial=0.0))
+
+
+def work(block: Block, fit: str, order: Order, *factors: Array) -> Said:
+    """Do what an order says with the rows of a block."""
+    others = dict(zip(order.names, (own(F) for F in factors), strict=True))
+    rows = _rows.get((fit, block.number))
+    if rows is None:
+        rows = _rows[fit, block.number] = _found_again(block, others, order.rule or "auto")
+        order = replace(order, changes=())
+    problem = _problem(block, rows, others)
+    ahead = None if order.ahead is None else Ahead(rows.before, *order.ahead)
+    if rows.number < order.number:
+        for change in order.changes:
+            _apply(change, rows)
+        if order.rule is not None:
+            problem.update_rows(order.rule, ahead)
+            rows.sums = _objective_sums(problem, block)
+        rows.number = order.number
+    sums = dict(rows.sums)
+    if "value" in order.asks:
+        sums["value"] = value(block.relations, problem.factors)
+    if "unreached" in order.asks:
+        sums["unreached"] = unreached(block.relations, problem.factors)
+    for position, relation in enumerate(block.relations):
+        if "losses" in order.asks:
+            each = value([relation], problem.factors) - unreached([relation], problem.factors)
+            sums[f"loss {position}"] = each
+    largest = rows.S.max(axis=0, initial=0.0)
+    statistics = problem.says(order.others, ahead) if order.others else {}
+    return Said({name: _sent(each) for name, each in statistics.items()}, sums, largest)
+
+
+def _objective_sums(problem: Problem, block: Block) -> dict[str, Any]:
+    if not block.keeps_P:
+        return {}
+    below, constant = problem.squares()
+    return {"product": problem.product(), "below": below, "constant": constant}
+
+
+def _problem(block: Block, rows: Rows, others: Mapping[str, Array]) -> Problem:
+    support = {} if block.support is None else {"S": block.support}
+    options: dict[str, Any] = {}
+    if block.most_face_steps is not None:
+        options["most_face_steps"] = block.most_face_steps
+    factors = {"S": rows.S, **others}
+    options |= {"workspaces": rows.workspaces, "whole": False}
+    return problem_of(factors, block.relations, support, **options)
+
+
+def _apply(change: Change, rows: Rows) -> None:
+    if change.kind == "extrapolate":
+        kernels.extrapolate(rows.S, rows.before, change.step, change.positive, 1)
+    elif change.kind == "restore":
+        np.copyto(rows.S, rows.before)
+    elif change.kind == "scale":
+        rows.S *= rows.S.dtype.type(change.step)
+        np.copyto(rows.before, rows.S)
+    else:
+        for F in (rows.S, rows.before):
+            np.ldexp(F, change.exponents, out=F)
+
+
+def _sent(statistics: Statistics) -> Statistics:
+    """Return statistics without what only these rows need."""
+    parts = [part._replace(G=part.G[:0]) for part in statistics.parts]
+    return Statistics(statistics.sums, parts)
+
+
+def _found_again(block: Block, others: Mapping[str, Array], rule: Solver) -> Rows:
+    """Solve for rows that were lost with a worker: their problem is convex."""
+    size = np.sqrt(block.relations[0].term.mean() / block.rank)
+    S = padded(np.full((block.n_rows, block.rank), size), next(iter(others.values())).dtype)
+    if block.support is not None:
+        S *= block.support
+    rows = Rows(S, S)
+    problem = _problem(block, rows, others)
+    for _ in range(_UPDATES_OF_LOST_ROWS):
+        problem.update_rows(rule)
+    rows.before = S.copy()
+    return rows
+
+
+def taken(block: Block, fit: str, names: tuple[str, ...], exponent: int, *factors: Array) -> Array:
+    """Return the rows of S, (rows, r), in the units of the user."""
+    rows = _rows.get((fit, block.number))
+    if rows is None:
+        others = dict(zip(names, (own(F) for F in factors), strict=True))
+        rows = _found_again(block, others, "auto")
+    return np.ldexp(rows.S[:, : block.rank], exponent)
+
+
+def sum_of_squares(block: Block, fit: str, nothing: None) -> Said:
+    """Return the sum of the squares of the rows of S."""
+    del nothing
+    S = _rows[fit, block.number].S
+    return Said({}, {"squares": float(np.square(S, dtype=np.float64).sum())}, S[:0].sum(axis=0))
+
+
+def squares(block: Block, fit: str, floor: float) -> Array:
+    """Return the squares of the rows of S, but no less than a number where S may be positive."""
+    S = np.maximum(_rows[fit, block.number].S[:, : block.rank].astype(np.float64) ** 2, floor)
+    return S if block.support is None else S * block.support[:, : block.rank]

@@ -1,0 +1,201 @@
+"""From what a user gives to the blocks of a fit, on the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._backend.layout import padded
+from .._common.arrays import Array
+from .._data.checks import check_factor, check_matrix, check_support
+from .._data.csr_file import CsrFile, check_data, open_csr
+from .._solver.beta_divergences import FROBENIUS
+from .._solver.build import sparse_labels
+from .._solver.losses import Loss
+from .._solver.relations import Relation
+from .._solver.starts import roots
+from .._solver.units import exponent_of
+from .._solver.weights import build_term
+from ..weights import missing, observed, outer
+from ._block import Block
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user gave for a block of rows."""
+
+    X: Any
+    Y: Any = None
+    X_weights: Any = None
+    Y_weights: Any = None
+    support: Any = None
+    S: Any = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the caller needs to know of a block."""
+
+    n_rows: int
+    n_columns: int
+    n_labels: int | None
+    dtype: str
+    on_disk: bool
+    nonzeros: tuple[int, int]  # of X and Y
+    ordinary: bool  # whether the entries are of ordinary size
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How blocks are built: the same for all of them."""
+
+    rank: int
+    losses: tuple[Loss, Loss]
+    weight: float
+    lengths: tuple[tuple[int, ...], tuple[int, ...]]
+    most_face_steps: int | None = None
+    of_roots: bool = False
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the entries of X and Y, over their weights, and over the support of S."""
+
+    support: float
+    data: float
+    weight: float
+    labels: float = 0.0
+    label_weight: float = 0.0
+
+    def plus(self, other: Totals) -> Totals:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Totals(*(a + b for a, b in pairs))
+
+
+def titled(title: str, task: Any, *arguments: Any) -> Any:
+    """Run a task; an error names the block."""
+    try:
+        return task(*arguments)
+    except Exception as error:
+        kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
+        raise kind(f"{title}: {error}") from error
+
+
+def opened(path: str, memory: int) -> CsrFile:
+    """Open the file of a block on the worker."""
+    return open_csr(path, memory=memory)
+
+
+def checked(
+    X: Any, Y: Any, X_weights: Any, Y_weights: Any, support: Any, S: Any, threads: int
+) -> Given:
+    """Return what was given for a block, checked and converted."""
+    X = check_data(X if isinstance(X, CsrFile) else _matrix(X), threads)
+    weights = _weights(X_weights), _weights(Y_weights)
+    given = Given(X, Y, *weights, support, S)
+    if Y is None:
+        return given
+    Y = check_matrix(_matrix(given.Y), "Y", dtype=X.dtype)
+    if Y.shape[0] != X.shape[0]:
+        raise ValueError(f"Y has {Y.shape[0]} rows and X has {X.shape[0]}; expected as many.")
+    return replace(given, Y=sparse_labels(Y))
+
+
+def _weights(given: Any) -> Any:
+    """Return the weights of a block from their kind, their rows and their columns."""
+    if given is None:
+        return None
+    kind, part, columns = given
+    part = None if part is None else _matrix(part)
+    if kind == "outer":
+        return outer(part, columns)
+    return part if kind == "entries" else {"observed": observed, "missing": missing}[kind](part)
+
+
+def _matrix(Z: Any) -> Any:
+    """Return a chunk of pydata/sparse as a SciPy matrix; arrays from the network are copied."""
+    if hasattr(Z, "to_scipy_sparse"):
+        return sp.csr_array(Z.to_scipy_sparse())
+    if isinstance(Z, np.ndarray) and not Z.flags.aligned:
+        return Z.copy()
+    return Z
+
+
+def facts(given: Given) -> Facts:
+    """Return what the caller needs to know."""
+    X, Y = given.X, given.Y
+    on_disk = isinstance(X, CsrFile)
+    ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
+    n_labels = None if Y is None else Y.shape[1]
+    counts = (X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y))
+    n, m = X.shape
+    return Facts(n, m, n_labels, X.dtype.str, on_disk, counts, ordinary)
+
+
+def _nonzeros(Z: Any) -> int:
+    return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
+
+
+def built(given: Given, plan: Plan, number: int, first: int, threads: int) -> Block:
+    """Return the block of a fit; `first` is its first row, counted in all data."""
+    X, dtype = given.X, given.X.dtype
+    n = X.shape[0]
+    if plan.of_roots:
+        X = roots(X)
+    loss = FROBENIUS if plan.of_roots else plan.losses[0]
+    data = build_term(X, given.X_weights, loss, "X", threads)
+    relations = [Relation(("S", "A"), replace(data, row_lengths=plan.lengths[0]))]
+    if given.Y is not None and not plan.of_roots:
+        labels = build_term(given.Y, given.Y_weights, plan.losses[1], "Y", threads)
+        labels = replace(labels, row_lengths=plan.lengths[1])
+        relations.append(Relation(("S", "B"), labels, plan.weight))
+    support = given.support
+    if support is not None:
+        support = check_support(_matrix(support), (n, plan.rank), dtype)
+    S = given.S
+    if S is not None:
+        S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")
+        if not S.all():  # zeros of a given start stay
+            positive = (dtype.type(0) < S).astype(dtype)
+            support = positive if support is None else support * positive
+    stored = None if support is None else padded(support, dtype)
+    return Block(number, first, relations, stored, plan.rank, dtype, S, plan.most_face_steps)
+
+
+def weighed(block: Block, weight: float) -> Block:
+    """Return a block with another weight of the supervision."""
+    X, Y = block.relations
+    return replace(block, relations=[X, replace(Y, coefficient=weight)])
+
+
+def totals(block: Block) -> Totals:
+    """Return sums over the entries of a block."""
+    numbers = [
+        number
+        for relation in block.relations
+        for number in (
+            relation.term.entries.total(),
+            relation.term.form.total(relation.term.shape),
+        )
+    ]
+    size = block.n_rows * block.rank if block.support is None else block.support.sum()
+    return Totals(float(size), *numbers)
+
+
+def without_rows(block: Block) -> tuple[list[Relation], bool]:
+    """Return the relations without a row of data, and whether entries can be summed one by one."""
+    none = slice(0, 0)
+    relations = [replace(r, term=r.term.part(none)) for r in block.relations]
+    return relations, any(r.term.data is not None for r in block.relations)
+
+
+def rows_of(given: Given, rows: Array) -> Array:
+    """Return some rows of X as a dense array, with 0 for NaN."""
+    X = given.X
+    if isinstance(X, CsrFile):
+        return np.vstack([X.rows(slice(row, row + 1)).toarray() for row in rows])
+    chosen = X[rows]
+    return np.asarray(chosen.toarray() if sp.issparse(chosen) else np.nan_to_num(chosen, nan=0.0))

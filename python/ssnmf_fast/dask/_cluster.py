@@ -1,0 +1,206 @@
+"""Tasks on a Dask cluster: one for each block, on its worker, and sums of what they say.
+
+Results are added in a fixed tree over the numbers of the blocks, so that they do not depend on the
+number of workers.  Everything else is left to Dask: where data go, what is computed again when a
+worker is lost, and how results travel.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from distributed import Client, get_client, wait
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
+
+from .._common.arrays import Array
+from . import _block
+from ._block import Order, Said
+
+_PATIENCE = 1.0  # seconds between two looks at the workers
+_LOST = (CommClosedError, FutureCancelledError, OSError)
+
+
+class SchedulerLostError(RuntimeError):
+    """The scheduler of the cluster no longer answers."""
+
+
+def check_client(client: Any) -> Client:
+    """Return the client that is given, or the one that is in use."""
+    if client is None:
+        try:
+            return get_client()
+        except ValueError as error:
+            raise ValueError(
+                "There is no Dask client. Start one before, for example by client = "
+                "dask.distributed.Client(), or give client=."
+            ) from error
+    if not isinstance(client, Client):
+        raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
+    if client.asynchronous:
+        raise ValueError("client is asynchronous; expected one made with asynchronous=False.")
+    return client
+
+
+def result_of(client: Client, futures: Any) -> Any:
+    """Return the results of futures; Ctrl-C cancels them."""
+    try:
+        return client.gather(futures)
+    except KeyboardInterrupt:
+        client.cancel(futures, force=True)
+        raise
+    except _LOST as error:
+        raise _lost(client, error) from error
+
+
+def _lost(client: Client, error: BaseException) -> Exception:
+    """Return what to raise where a result does not come."""
+    scheduler = client.scheduler
+    if scheduler is None or scheduler.comm is None or client.status != "running":
+        return SchedulerLostError(
+            "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a "
+            "cluster again; a fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
+        )
+    return RuntimeError(f"A task was cancelled: {error}")
+
+
+class Blocks:
+    """Blocks of a fit, each on its worker.
+
+    Tasks go to the worker that has the block, since the rows of S are kept there.
+    """
+
+    def __init__(self, client: Client, futures: Sequence[Any]) -> None:
+        self.client = client
+        self.fit = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        self.futures = list(futures)
+        self._places: list[str] = []
+        self._count = 0
+        self.bytes_moved = 0
+
+    def __len__(self) -> int:
+        return len(self.futures)
+
+    def settle(self) -> None:
+        """Wait for all blocks, and see where they are."""
+        self._wait(self.futures)
+        failed = [future for future in self.futures if future.status == "error"]
+        for future in failed[:1]:
+            future.result()  # raises what the task raised
+        where = self.client.who_has(self.futures)
+        self._places = [next(iter(where[future.key]), "") for future in self.futures]
+
+    def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
+        """Make every block anew from what it was, where it is."""
+        self.futures = [
+            self.client.submit(
+                task, future, *arguments, workers=[place], allow_other_workers=True, pure=False
+            )
+            for future, place in zip(self.futures, self._places, strict=True)
+        ]
+        self.settle()
+
+    def each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
+        """Start a task for every block with its argument; return the futures."""
+        self._count += 1
+        submit = self.client.submit
+        return [
+            submit(
+                _block.guarded,
+                future,
+                self.fit,
+                task,
+                argument,
+                *shared,
+                key=f"{self.fit}-{task.__name__}-{self._count}-{number}",
+                workers=[self._places[number]],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for number, (future, argument) in enumerate(zip(self.futures, arguments, strict=True))
+        ]
+
+    def said(self, task: Callable[..., Said], arguments: Sequence[Any], *factors: Array) -> Said:
+        """Return the sum of what a task says of all blocks.
+
+        Blocks of a worker that is lost come to another one, where Dask makes them again, and the
+        task is started once more.
+        """
+        while True:
+            shared = self.client.scatter(list(factors), hash=False) if factors else []
+            started = self.each(task, arguments, *shared)
+            parts = started
+            while len(parts) > 1:
+                pairs = zip(parts[::2], parts[1::2], strict=False)
+                added = [self.client.submit(_block.plus, *pair, pure=False) for pair in pairs]
+                parts = added + ([parts[-1]] if len(parts) % 2 else [])
+            try:
+                if self._wait(parts, self._stranded):
+                    return self._result(parts[0])
+            except BaseException:
+                self._cancel([*started, *parts])
+                raise
+            self._cancel([*started, *parts])
+            self.settle()
+
+    def order(self, order: Order, *factors: Array) -> Said:
+        """Return what all blocks say after an order."""
+        return self.said(_block.work, [order] * len(self), *factors)
+
+    def taken(self, names: tuple[str, ...], exponent: int, factors: Sequence[Array]) -> list[Any]:
+        """Return futures of the rows of S, which other workers may solve for again."""
+        shared = self.client.scatter(list(factors), hash=False)
+        futures = [
+            self.client.submit(
+                _block.guarded,
+                future,
+                self.fit,
+                _block.taken,
+                names,
+                exponent,
+                *shared,
+                workers=[place],
+                allow_other_workers=True,
+                pure=False,
+            )
+            for future, place in zip(self.futures, self._places, strict=True)
+        ]
+        self._wait(futures)  # before the workers drop the rows
+        return futures
+
+    def forget(self) -> None:
+        """Let the workers drop what they keep for this fit."""
+        if self.client.status == "running":
+            self.client.run(_block.forget, self.fit, on_error="ignore")
+
+    def _result(self, future: Any) -> Said:
+        try:
+            said: Said = future.result()
+        except _LOST as error:
+            raise _lost(self.client, error) from error
+        return said
+
+    def _cancel(self, futures: Sequence[Any]) -> None:
+        if self.client.status == "running":
+            self.client.cancel(list(futures), force=True)
+
+    def _stranded(self) -> bool:
+        """Whether a worker with blocks is gone."""
+        return not set(self._places) <= set(self.client.nthreads())
+
+    def _wait(self, futures: Sequence[Any], stop: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until futures are done, or return False where `stop` says so."""
+        while True:
+            try:
+                wait(futures, timeout=_PATIENCE)
+                return True
+            except TimeoutError:
+                try:
+                    if stop():
+                        return False
+                except _LOST as error:
+                    raise _lost(self.client, error) from error
+            except _LOST as error:
+                raise _lost(self.client, error) from error

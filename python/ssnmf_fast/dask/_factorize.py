@@ -1,0 +1,262 @@
+"""Function :func:`factorize` for data on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import dask.array as da
+import numpy as np
+from distributed import Client
+
+from .._common.arrays import Array
+from .._common.random import generator
+from .._data.checks import check_factor, check_integer
+from .._models.factorize import Factorization
+from .._persist.io import save
+from .._solver.beta_divergences import loss_named
+from .._solver.build import check_weight
+from .._solver.loop import FitLoop, Run, steps_of
+from .._solver.starts import zeros_that_stay
+from .._solver.state import State
+from ._cluster import check_client
+from ._fit import ClusterFit, Data, fitting, load, plan_of
+from ._problem import ClusterProblem
+from ._starts import Begun, begin, chosen, scale_rows, seeded, start_B, stored
+
+Names = str | Path
+
+
+def factorize(
+    X: Any,
+    Y: Any = None,
+    *,
+    n_components: int,
+    reconstruction: str | float = "frobenius",
+    supervision: str | float = "frobenius",
+    supervision_weight: float | Literal["balanced"] = 1.0,
+    X_weights: Any = None,
+    Y_weights: Any = None,
+    solver: str = "auto",
+    init: Any = "auto",
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    n_threads: int | None = None,
+    callback: Callable[[State], Any] | None = None,
+    verbose: int = 0,
+    S_support: Any = None,
+    client: Client | None = None,
+    checkpoint: Names | None = None,
+    memory: int = 1 << 28,
+) -> Factorization:
+    """Factorise X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
+
+    The model and its updates are those of :func:`ssnmf_fast.factorize`.  In every iteration each
+    worker updates the rows of S that belong to its blocks, and sends what they say of A and B;
+    these sums are added in a fixed order, and A and B are updated by the caller.  So the result
+    depends on how X is cut into blocks, in the last digits, but not on the number of workers.
+
+    Parameters
+    ----------
+    X : dask.array.Array, shape (n, m), or list
+        Samples by features, nonnegative, cut by rows into chunks of NumPy arrays, SciPy sparse
+        matrices or pydata/sparse arrays; or a list with a delayed object, a future or a path for
+        each block of rows.  A path is that of a file as :func:`ssnmf_fast.open_csr` takes, which
+        the workers open and read in every iteration: it must be there for all of them.
+    Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
+        Supervision.  Arrays of all rows are cut as X is.
+    n_components, reconstruction, supervision, supervision_weight
+        As in :func:`ssnmf_fast.factorize`.
+    X_weights, Y_weights : None, array, or from :mod:`ssnmf_fast.weights`
+        Weights of the loss of every entry; arrays within may be dask arrays.  Data in files take
+        none.
+    solver : {"auto", "mm", "mu", "hals"}
+        As in :func:`ssnmf_fast.factorize`, but that coordinate descent is used only where all rows
+        share one curvature: for Frobenius losses without weights or with ``weights.outer``.
+        Elsewhere "hals" is "mm", and "auto" over-relaxed "mm".
+    init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
+        Start, the same as in memory for the same `random_state` (an int, None or a generator with
+        PCG64).  A tuple holds S, which may be a dask array or None, A and, optionally, B.  A
+        factorisation, as :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without
+        S, the rows are solved for.
+    max_iter, tol
+        As in :func:`ssnmf_fast.factorize`.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    n_threads : int, optional
+        Threads of each task; None takes one, since a worker runs several tasks at a time.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
+        check; returning True stops the fit.  Its ``S`` is None.
+    verbose : int
+        1 shows progress on standard error.
+    S_support : array_like, dask.array.Array, shape (n, r), or list, optional
+        As in :func:`ssnmf_fast.factorize`.
+    client : dask.distributed.Client, optional
+        None takes the one in use.
+    checkpoint : path, optional
+        File to which A and B are written at every check of the objective, as
+        :func:`ssnmf_fast.save` does.
+    memory : int
+        Bytes that the rows of one file in memory at a time may take.
+
+    Returns
+    -------
+    Factorization
+        S is a dask array, cut as X is; A and B are NumPy arrays.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input; the message names the block, the argument and how to mend it.
+    RuntimeError
+        If a task fails otherwise, or the scheduler no longer answers.
+
+    Notes
+    -----
+    When a worker is lost, its blocks are loaded again by another one, and their rows of S are
+    solved for, given A and B.  The objective may then rise once, by little.
+
+    Examples
+    --------
+    >>> import dask.array as da                                       # doctest: +SKIP
+    >>> from dask.distributed import Client                           # doctest: +SKIP
+    >>> import ssnmf_fast.dask as sfd                                 # doctest: +SKIP
+    >>> client = Client(n_workers=2, threads_per_worker=1)            # doctest: +SKIP
+    >>> X = da.random.random((10_000, 50), chunks=(2_500, 50))        # doctest: +SKIP
+    >>> fit = sfd.factorize(X, n_components=5, random_state=0)        # doctest: +SKIP
+    >>> fit.S                                                         # doctest: +SKIP
+    dask.array<concatenate, shape=(10000, 5), dtype=float64, chunksize=(2500, 5)>
+    """
+    rank = check_integer(n_components, "n_components", 1)
+    threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
+    check_integer(memory, "memory", 1)
+    rng = seeded(generator(random_state))
+    losses = loss_named(reconstruction, "reconstruction"), loss_named(supervision, "supervision")
+    weight = check_weight(supervision_weight)
+    given = _given(init, Y is not None)
+    seen = callback if checkpoint is None else _saving(checkpoint, callback)
+    loop = FitLoop.checked(solver, max_iter, tol, seen, verbose)
+    client = check_client(client)
+    S = None if given is None else given[0]
+    data = load(client, X, Y, X_weights, Y_weights, S_support, S, threads, memory)
+    name = "" if given is not None else chosen(init, losses[0], data.on_disk)
+    plan = plan_of(data, rank, losses, 1.0 if weight is None else weight)
+    no_zeros: dict[str, Array] = {}
+    with fitting(data, plan, threads) as fit:
+        if given is None:
+            begun = begin(fit, name, rng, threads)
+            B = None if data.n_labels is None else start_B(fit, begun.means, rng)
+            factors, kept = stored(begun.A, B, data.dtype), no_zeros
+        else:
+            factors, kept, begun = _from_given(fit, given, rng)
+        problem = fit.problem(factors, kept)
+        scale_rows(problem, begun.scale)
+        if weight is None and data.n_labels is not None:
+            weight = _balanced(fit, problem)
+            problem = fit.problem(factors, kept)
+        run = loop.run(
+            steps_of(problem, loop.solver), _shown(problem, rank), None, None, problem.unreached()
+        )
+        return _result(fit, problem, run, None if data.n_labels is None else weight)
+
+
+def _given(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
+    """Return S, A and B of a start that is given; S and B may be None."""
+    if isinstance(init, Factorization):
+        S = init.S if len(init.S) else None
+        return S, init.A, init.B if labels else None
+    if not isinstance(init, (tuple, list)):
+        return None
+    if not 2 <= len(init) <= 2 + labels:
+        wanted = "(S, A) or (S, A, B)" if labels else "(S, A)"
+        raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
+    return init[0], init[1], init[2] if len(init) > 2 else None
+
+
+def _from_given(
+    fit: ClusterFit, given: tuple[Any, Any, Any], rng: np.random.Generator
+) -> tuple[dict[str, Array], dict[str, Array], Begun]:
+    data, rank = fit.data, fit.plan.rank
+    shape = rank, data.shape[1]
+    A = check_factor(given[1], "init[1] (A)", shape, data.dtype, "components x features")
+    B, columns = None, np.ones(rank)
+    if given[0] is not None:
+        columns, _ = fit.begin([None] * len(fit.blocks))
+    if data.n_labels is not None and given[2] is not None:
+        shape = rank, data.n_labels
+        B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
+    elif data.n_labels is not None:
+        B = start_B(fit, columns, rng)
+    factors = stored(A, B, data.dtype)
+    kept = zeros_that_stay({name: F for name, F in factors.items() if name != "S"}, rank)
+    return factors, kept, Begun(A, columns)
+
+
+def _balanced(fit: ClusterFit, problem: ClusterProblem) -> float:
+    """Weigh the supervision so that both losses are equal at the start."""
+    sums = problem.order(asks=("losses",)).sums
+    losses = sums["loss 0"], sums["loss 1"]
+    weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
+    fit.weigh(weight)
+    return weight
+
+
+def _shown(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Array | None]]:
+    def shown() -> Mapping[str, Array | None]:
+        found = {name: problem.factors[name][:, :rank].T for name in problem.others}
+        return {"S": None, "B": None, **found}
+
+    return shown
+
+
+def _saving(path: Names, callback: Callable[[State], Any] | None) -> Callable[[State], Any]:
+    """Return a callback that writes A and B to a file, and calls the user's."""
+
+    def saved(state: State) -> Any:
+        A, B = (None if F is None else np.ascontiguousarray(F) for F in (state.A, state.B))
+        assert A is not None
+        objective = [(state.iteration, state.objective)]
+        none = np.zeros((0, len(A)), dtype=A.dtype)
+        save(Factorization(none, A, B, objective, state.iteration), path)
+        return None if callback is None else callback(state)
+
+    return saved
+
+
+def _result(
+    fit: ClusterFit, problem: ClusterProblem, run: Run, weight: float | None
+) -> Factorization:
+    problem.flush()
+    rank, data = fit.plan.rank, fit.data
+    names = tuple(problem.others)
+    futures = fit.blocks.taken(names, 0, [problem.factors[name] for name in names])
+    factors = {
+        name: np.ascontiguousarray(problem.factors[name][:, :rank].T) for name in problem.others
+    }
+    return Factorization(
+        S=by_rows(data, futures, rank, data.dtype),
+        A=factors["A"],
+        B=factors.get("B"),
+        objective=run.objective,
+        n_iter=run.n_iter,
+        converged=run.converged,
+        supervision_weight=weight,
+    )
+
+
+def by_rows(data: Data, futures: Sequence[Any], width: int, dtype: Any) -> Any:
+    """Return blocks of rows as a dask array, cut as the data are."""
+    blocks = dict(zip(data.positions, futures, strict=True))
+    parts = [
+        da.from_delayed(blocks[i], (n, width), dtype)
+        if i in blocks
+        else da.zeros((n, width), dtype=dtype)
+        for i, n in enumerate(data.rows)
+    ]
+    return da.concatenate(parts)
+
+
+__all__ = ["by_rows", "factorize"]

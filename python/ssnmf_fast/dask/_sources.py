@@ -1,0 +1,142 @@
+"""What a user gives, cut by rows: dask arrays, lists of blocks, files, and arrays of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+from dask.delayed import Delayed
+from distributed import Client, Future
+
+from .._common.arrays import Array
+from .._common.warn import warn_user
+from .._solver.weights import Missing, Observed, Outer, Weights, as_weights
+from . import _build
+from ._cluster import result_of
+
+_BLOCKS = (Delayed, Future, str, Path)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The blocks of X as futures, and the numbers of their rows."""
+
+    futures: list[Any]
+    rows: list[int]
+
+    @property
+    def bounds(self) -> Array:
+        """First row of each block, and the number of all rows."""
+        return np.concatenate([[0], np.cumsum(self.rows)]).astype(np.int64)
+
+
+def rows_in(X: Any) -> int:
+    """Return the number of rows of a block."""
+    return int(X.shape[0])
+
+
+def source(client: Client, X: Any, memory: int) -> Source:
+    """Start to load X; return its blocks."""
+    given = blocks_of(X, "X")
+    if given is None:
+        raise TypeError(
+            f"X is a {type(X).__name__}; expected a dask array cut by rows, or a list of delayed "
+            "objects, of futures or of paths, one for each block of rows. For data in memory, "
+            "ssnmf_fast.factorize does the same."
+        )
+    if not given:
+        raise ValueError("X is an empty list; expected at least one block of rows.")
+    futures = started(client, given, memory)
+    sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
+    if not np.isnan(sizes).any():
+        return Source(futures, [int(size) for size in sizes])
+    counted = [
+        client.submit(_build.titled, f"block {i}", rows_in, f, pure=False)
+        for i, f in enumerate(futures)
+    ]
+    return Source(futures, result_of(client, counted))
+
+
+def started(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
+    """Return futures of blocks; files are opened by the workers."""
+    lazy = [block for block in given if isinstance(block, Delayed)]
+    computed = iter(client.compute(lazy)) if lazy else iter(())
+    found = []
+    for number, block in enumerate(given):
+        if isinstance(block, Delayed):
+            found.append(next(computed))
+        elif isinstance(block, (str, Path)):
+            task = client.submit(
+                _build.titled, f"block {number}", _build.opened, str(block), memory, pure=False
+            )
+            found.append(task)
+        else:
+            found.append(block)
+    return found
+
+
+def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
+    """Return the blocks of what is cut by rows already, or None for an array of all rows."""
+    if isinstance(Z, da.Array):
+        if Z.ndim != (2 if columns else 1):
+            raise ValueError(f"{name} has shape {Z.shape}; expected {1 + columns} dimensions.")
+        if columns and Z.numblocks[1] > 1:
+            warn_user(
+                f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of "
+                "rows; they are put together, which copies the data and sends them from worker to "
+                "worker. Use rechunk({1: -1}) before, once.",
+                UserWarning,
+            )
+            Z = Z.rechunk({1: -1})
+        return list(Z.to_delayed(optimize_graph=True).ravel())
+    if isinstance(Z, (list, tuple)) and all(isinstance(block, _BLOCKS) for block in Z):
+        return list(Z)
+    return None
+
+
+def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[Any]:
+    """Return what belongs to each block of X."""
+    if Z is None:
+        return [None] * len(rows)
+    if isinstance(Z, da.Array) and not np.isnan(Z.shape[0]):
+        _check_rows(Z.shape[0], name, rows)
+        if Z.chunks[0] != tuple(rows):
+            Z = Z.rechunk({0: tuple(rows)})
+    blocks = blocks_of(Z, name, columns)
+    if blocks is not None:
+        if len(blocks) != len(rows):
+            raise ValueError(
+                f"{name} has {len(blocks)} blocks and X has {len(rows)}; expected as many, with "
+                "the same rows."
+            )
+        return blocks
+    Z = sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
+    _check_rows(Z.shape[0] if Z.ndim else 0, name, rows)
+    bounds = np.concatenate([[0], np.cumsum(rows)]).astype(int)
+    return [Z[begin : begin + n] for begin, n in zip(bounds[:-1], rows, strict=True)]
+
+
+def _check_rows(found: int, name: str, rows: Sequence[int]) -> None:
+    if found != sum(rows):
+        raise ValueError(f"{name} has {found} rows and X has {sum(rows)}; expected as many.")
+
+
+def cut_weights(given: Any, name: str, rows: Sequence[int]) -> list[Any]:
+    """Return (kind, rows' share, columns) for each block; see :func:`weights_of`."""
+    if given is None:
+        return [None] * len(rows)
+    weights: Weights | None = None if isinstance(given, da.Array) else as_weights(given, name)
+    if weights is None:
+        return [("entries", part, None) for part in cut(given, name, rows)]
+    if isinstance(weights, Outer):
+        parts = cut(weights.rows, f"{name}.rows", rows, columns=False)
+        return [("outer", part, weights.columns) for part in parts]
+    if isinstance(weights, (Observed, Missing)):
+        kind = "observed" if isinstance(weights, Observed) else "missing"
+        return [(kind, part, None) for part in cut(weights.pattern, name, rows)]
+    return [("entries", part, None) for part in cut(given, name, rows)]
