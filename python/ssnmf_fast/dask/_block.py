@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,12 @@ class Said:
     sums: dict[str, Any]
     largest: Array
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of the statistics."""
+        pairs = [pair for each in self.statistics.values() for pair in each.sums.values()]
+        return sum(P.nbytes + N.nbytes for P, N in pairs)
+
     def plus(self, other: Said) -> Said:
         """Return what both say; neither is changed, since a task may run twice."""
         statistics = {name: each.copied() for name, each in self.statistics.items()}
@@ -118,6 +125,7 @@ class Rows:
     number: int = 0  # of the last order that changed them
     sums: dict[str, Any] = field(default_factory=dict)
     workspaces: Workspaces = field(default_factory=dict)
+    lock: Any = field(default_factory=Lock)  # a task that was given up may still run
 
 
 _rows: dict[tuple[str, int], Rows] = {}
@@ -146,7 +154,10 @@ def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
 
 
 def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
-    """Set the rows of a block to their start, drawn or given; return the sums of their columns."""
+    """Set the rows of a block to their start, drawn or given.
+
+    Return the sums of their columns, and what they were without the support.
+    """
     S = padded_zeros(block.n_rows, block.rank, block.dtype)
     if block.start is not None:
         S[:, : block.rank] = block.start
@@ -155,10 +166,12 @@ def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
         S[:, : block.rank] = start.scale * rng.random((block.n_rows, block.rank))
     else:
         S[:, : block.rank] = start
+    unbound = S.sum(axis=0, dtype=np.float64)
     if block.support is not None:
         S *= block.support
     _rows[fit, block.number] = Rows(S, S.copy())
-    return _summed(block, S)
+    sums = {"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound}
+    return Said({}, sums, S.max(axis=0, initial=0.0))
 
 
 def moved_on(state: Any, draws: int) -> np.random.PCG64:
@@ -168,11 +181,6 @@ def moved_on(state: Any, draws: int) -> np.random.PCG64:
     return bits.advance(draws)
 
 
-def _summed(block: Block, S: Array) -> Said:
-    sums = {"columns": S.sum(axis=0, dtype=np.float64), "rows": float(len(S))}
-    return Said({}, sums, S.max(axis=0, initial=0.0))
-
-
 def work(block: Block, fit: str, order: Order, *factors: Array) -> Said:
     """Do what an order says with the rows of a block."""
     others = dict(zip(order.names, (own(F) for F in factors), strict=True))
@@ -180,6 +188,11 @@ def work(block: Block, fit: str, order: Order, *factors: Array) -> Said:
     if rows is None:
         rows = _rows[fit, block.number] = _found_again(block, others, order.rule or "auto")
         order = replace(order, changes=())
+    with rows.lock:
+        return _worked(block, rows, order, others)
+
+
+def _worked(block: Block, rows: Rows, order: Order, others: Mapping[str, Array]) -> Said:
     problem = _problem(block, rows, others)
     ahead = None if order.ahead is None else Ahead(rows.before, *order.ahead)
     if rows.number < order.number:

@@ -7,20 +7,29 @@ worker is lost, and how results travel.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from distributed import Client, get_client, wait
-from distributed.client import FutureCancelledError
+from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
 from .._common.arrays import Array
 from . import _block
 from ._block import Order, Said
 
+_logger = logging.getLogger("ssnmf_fast.dask")
+
 _PATIENCE = 1.0  # seconds between two looks at the workers
-_LOST = (CommClosedError, FutureCancelledError, OSError)
+_ATTEMPTS = 10
+_LOST = (CommClosedError, FutureCancelledError, FuturesCancelledError, OSError)
+_NO_SCHEDULER = (
+    "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a cluster "
+    "again; a fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
+)
 
 
 class SchedulerLostError(RuntimeError):
@@ -52,18 +61,9 @@ def result_of(client: Client, futures: Any) -> Any:
         client.cancel(futures, force=True)
         raise
     except _LOST as error:
-        raise _lost(client, error) from error
-
-
-def _lost(client: Client, error: BaseException) -> Exception:
-    """Return what to raise where a result does not come."""
-    scheduler = client.scheduler
-    if scheduler is None or scheduler.comm is None or client.status != "running":
-        return SchedulerLostError(
-            "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a "
-            "cluster again; a fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
-        )
-    return RuntimeError(f"A task was cancelled: {error}")
+        if client.status != "running":
+            raise SchedulerLostError(_NO_SCHEDULER) from error
+        raise
 
 
 class Blocks:
@@ -78,17 +78,24 @@ class Blocks:
         self.futures = list(futures)
         self._places: list[str] = []
         self._count = 0
-        self.bytes_moved = 0
 
     def __len__(self) -> int:
         return len(self.futures)
 
     def settle(self) -> None:
         """Wait for all blocks, and see where they are."""
-        self._wait(self.futures)
-        failed = [future for future in self.futures if future.status == "error"]
-        for future in failed[:1]:
-            future.result()  # raises what the task raised
+        with suppress(FuturesCancelledError):  # told of below
+            self._wait(self.futures)
+        for number, future in enumerate(self.futures):
+            if future.status == "error":
+                future.result()  # raises what the task raised
+            if future.status != "finished":
+                raise RuntimeError(
+                    f"The data of block {number} were lost with a worker, and Dask cannot make "
+                    "them again. Give a dask array, delayed objects or files instead of data that "
+                    "were scattered; a fit with checkpoint= goes on by "
+                    "init=ssnmf_fast.load(path)."
+                )
         where = self.client.who_has(self.futures)
         self._places = [next(iter(where[future.key]), "") for future in self.futures]
 
@@ -128,22 +135,47 @@ class Blocks:
         Blocks of a worker that is lost come to another one, where Dask makes them again, and the
         task is started once more.
         """
-        while True:
-            shared = self.client.scatter(list(factors), hash=False) if factors else []
-            started = self.each(task, arguments, *shared)
-            parts = started
-            while len(parts) > 1:
-                pairs = zip(parts[::2], parts[1::2], strict=False)
-                added = [self.client.submit(_block.plus, *pair, pure=False) for pair in pairs]
-                parts = added + ([parts[-1]] if len(parts) % 2 else [])
+        trouble: BaseException | None = None
+        for _ in range(_ATTEMPTS):
+            started: list[Any] = []
             try:
-                if self._wait(parts, self._stranded):
-                    return self._result(parts[0])
+                shared = self.client.scatter(list(factors), hash=False) if factors else []
+                started += self.each(task, arguments, *shared)
+                root = self._added(started)
+                if self._wait([root], self._stranded):
+                    said: Said = root.result()
+                    self._log(factors, said)
+                    return said
+            except _LOST as error:  # with a worker, unless nobody answers
+                trouble = error
+                self._check_scheduler(error)
             except BaseException:
-                self._cancel([*started, *parts])
+                self._cancel(started)
                 raise
-            self._cancel([*started, *parts])
+            self._cancel(started)
             self.settle()
+        raise RuntimeError(
+            f"Workers of the Dask cluster were lost {_ATTEMPTS} times in one iteration, and the "
+            "fit has stopped. Look at their logs; they may have run out of memory."
+        ) from trouble
+
+    def _log(self, factors: Sequence[Array], said: Said) -> None:
+        """Log how much has been sent: factors to every worker, and sums from every worker."""
+        if _logger.isEnabledFor(logging.INFO):
+            n_workers = len(set(self._places))
+            sent, back = sum(F.nbytes for F in factors), said.n_bytes
+            megabytes = n_workers * (sent + back) / 1e6
+            _logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
+
+    def _added(self, parts: list[Any]) -> Any:
+        """Start the sums, and return the future of the last of them; `parts` gets all futures."""
+        level = list(parts)
+        while len(level) > 1:
+            pairs = zip(level[::2], level[1::2], strict=False)
+            added = [self.client.submit(_block.plus, *pair, pure=False) for pair in pairs]
+            parts += added
+            level = added + ([level[-1]] if len(level) % 2 else [])
+        return level[0]
 
     def order(self, order: Order, *factors: Array) -> Said:
         """Return what all blocks say after an order."""
@@ -175,13 +207,6 @@ class Blocks:
         if self.client.status == "running":
             self.client.run(_block.forget, self.fit, on_error="ignore")
 
-    def _result(self, future: Any) -> Said:
-        try:
-            said: Said = future.result()
-        except _LOST as error:
-            raise _lost(self.client, error) from error
-        return said
-
     def _cancel(self, futures: Sequence[Any]) -> None:
         if self.client.status == "running":
             self.client.cancel(list(futures), force=True)
@@ -190,6 +215,16 @@ class Blocks:
         """Whether a worker with blocks is gone."""
         return not set(self._places) <= set(self.client.nthreads())
 
+    def _check_scheduler(self, error: BaseException) -> None:
+        """Raise SchedulerLostError unless the scheduler answers."""
+        try:
+            if self.client.status == "running":
+                self.client.nthreads()
+                return
+        except (*_LOST, TimeoutError):
+            pass
+        raise SchedulerLostError(_NO_SCHEDULER) from error
+
     def _wait(self, futures: Sequence[Any], stop: Callable[[], bool] = lambda: False) -> bool:
         """Wait until futures are done, or return False where `stop` says so."""
         while True:
@@ -197,10 +232,7 @@ class Blocks:
                 wait(futures, timeout=_PATIENCE)
                 return True
             except TimeoutError:
-                try:
-                    if stop():
-                        return False
-                except _LOST as error:
-                    raise _lost(self.client, error) from error
-            except _LOST as error:
-                raise _lost(self.client, error) from error
+                if self.client.status != "running":
+                    raise SchedulerLostError(_NO_SCHEDULER) from None
+                if stop():
+                    return False

@@ -77,10 +77,11 @@ def factorize(
         share one curvature: for Frobenius losses without weights or with ``weights.outer``.
         Elsewhere "hals" is "mm", and "auto" over-relaxed "mm".
     init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
-        Start, the same as in memory for the same `random_state` (an int, None or a generator with
-        PCG64).  A tuple holds S, which may be a dask array or None, A and, optionally, B.  A
-        factorisation, as :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without
-        S, the rows are solved for.
+        Start, the same as in memory for the same `random_state` (an int, or a generator with
+        PCG64), but for "least-squares" with weights of single entries.  A tuple holds S, which may
+        be a dask array or None, A and, optionally, B.  A factorisation, as
+        :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without S, the rows are
+        solved for.
     max_iter, tol
         As in :func:`ssnmf_fast.factorize`.
     random_state : None, int, Generator or RandomState

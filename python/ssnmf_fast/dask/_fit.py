@@ -178,10 +178,13 @@ class ClusterFit:
         return _mean(self.totals.labels, self.totals.label_weight)
 
     def begin(self, starts: Sequence[Start | Any]) -> tuple[Array, Array]:
-        """Set the rows of S; return the means of their columns and their sums."""
+        """Set the rows of S; return the means of their columns, and those without the support."""
         said = self.blocks.said(_block.begin, starts)
-        columns = said.sums["columns"][: self.plan.rank]
-        return columns / said.sums["rows"], columns
+        columns, unbound = (
+            said.sums[name][: self.plan.rank] / self.data.shape[0]
+            for name in ("columns", "unbound")
+        )
+        return columns, unbound
 
     def problem(self, factors: dict[str, Array], support: dict[str, Array]) -> ClusterProblem:
         options: dict[str, Any] = {}

@@ -1,0 +1,24 @@
+"""A cluster of two worker processes for all tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+distributed = pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
+
+
+@pytest.fixture(scope="package")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster) as client:
+        yield client
