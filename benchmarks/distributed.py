@@ -1,0 +1,318 @@
+"""What does a fit on a Dask cluster cost, beside a fit in memory?  And when would it pay?
+
+    python benchmarks/distributed.py --disk blocks --picture cluster.png
+
+- The time of an iteration on a LocalCluster of 2 processes with one thread each, beside that in
+  memory with 2 threads, turn by turn: from memory and, with --disk, from files of blocks.
+- The constants of a model of that time: what a nonzero costs one thread, what a task costs the
+  scheduler, how fast factors travel.  The model is checked against the figures above, and says what
+  2 to 1000 workers would do.
+- With --large FOLDER: a matrix of 5,000,000 x 100,000 with 250 million nonzeros in 20 files, which
+  two workers of 4 GB each fit, and their peak of memory.
+
+It needs ``python -m pip install 'ssnmf-fast[dask]'``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import load_average, markdown, say
+from scale import skewed
+
+import ssnmf_fast as sf
+
+# This file must not hide the package distributed.
+HERE = str(Path(__file__).resolve().parent)
+sys.path[:] = [*(path for path in sys.path if str(Path(path).resolve()) != HERE), HERE]
+
+LOSSES = ("kullback-leibler", "frobenius")
+NETWORK = 1.25e9  # bytes per second, of the simulated cluster: 10 Gb/s
+WORKERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+ROWS = (10**6, 10**7, 10**8, 10**9)
+SIMULATED_COLUMNS, SIMULATED_PER_ROW = 100_000, 100
+
+
+def local_cluster(n_workers: int = 2, **options: Any) -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", **options
+    )
+
+
+def blocks(X: Any, number: int) -> list[Any]:
+    step = -(-X.shape[0] // number)
+    return [X[begin : begin + step] for begin in range(0, X.shape[0], step)]
+
+
+def files(X: Any, number: int, folder: Path) -> list[Path]:
+    """Write blocks to files, unless they are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"block{i}.npz" for i in range(number)]
+    for path, block in zip(paths, blocks(X, number), strict=True):
+        if not path.exists():
+            sp.save_npz(path, block, compressed=False)
+    return paths
+
+
+def per_iteration(fit: Any, X: Any, checks: int, **further: Any) -> float:
+    """Return the seconds of an iteration: the least of several spans of ten."""
+    times: list[float] = []
+    fit(
+        X,
+        init="random",
+        random_state=0,
+        max_iter=10 * checks,
+        tol=0,
+        callback=lambda state: times.append(time.perf_counter()),
+        **further,
+    )
+    return min(np.diff(times)) / 10
+
+
+# ---------------------------------------------------------------------------- beside memory
+
+
+def beside_memory(options: argparse.Namespace) -> list[list[str]]:
+    """Return rows of a table, of alternating runs."""
+    from distributed import Client
+
+    import ssnmf_fast.dask as sfd
+
+    X = skewed(options.rows, options.columns, options.per_row, np.dtype(np.float64))
+    rows = []
+    with local_cluster() as cluster, Client(cluster) as client:
+        held = client.scatter(blocks(X, options.blocks), hash=False)
+        cases: dict[str, tuple[Any, Any]] = {"in memory": (held, X)}
+        if options.disk:
+            paths = files(X, options.blocks, options.disk / "blocks")
+            whole = files(X, 1, options.disk / "whole")
+            cases["from files"] = (paths, sf.open_csr(whole[0]))
+        for loss in LOSSES:
+            further = {"n_components": options.rank, "reconstruction": loss}
+            for name, (cut, one) in cases.items():
+                spans: dict[str, list[float]] = {"cluster": [], "memory": []}
+                for _ in range(options.rounds):
+                    found = per_iteration(sfd.factorize, cut, options.checks, **further)
+                    spans["cluster"].append(found)
+                    found = per_iteration(sf.factorize, one, options.checks, n_threads=2, **further)
+                    spans["memory"].append(found)
+                ours, alone = min(spans["cluster"]), min(spans["memory"])
+                cells = [f"{alone * 1e3:.0f}", f"{ours * 1e3:.0f}", f"{ours / alone:.2f}"]
+                rows.append([loss, name, *cells, load_average()])
+                say(" | ".join(rows[-1]))
+    return rows
+
+
+# ----------------------------------------------------------------------------------- a model
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Constants of the model, in seconds, for a rank.
+
+    Attributes
+    ----------
+    nonzero : float
+        Of a nonzero in an iteration, one thread.
+    row : float
+        Of a row in an iteration, without its nonzeros.
+    task : float
+        Of a task of the scheduler, and of the caller who waits for it.
+    iteration : float
+        Of an iteration that has next to nothing to do.
+    byte : float
+        Of a byte of a factor, to the workers or back.
+    """
+
+    nonzero: float
+    row: float
+    task: float
+    iteration: float
+    byte: float
+
+    def seconds(
+        self, rows: float, per_row: float, columns: int, rank: int, workers: int, per_worker: int
+    ) -> float:
+        """Return the time of an iteration.
+
+        Rows are worked on at the same time.  A block is two tasks, its own and a sum.  Factors go
+        from worker to worker, and sums come back, in about log2(workers) hops each.
+        """
+        work = rows * (per_row * self.nonzero + self.row) / workers
+        tasks = 2 * workers * per_worker * self.task
+        hops = 2 * max(1.0, float(np.log2(workers)))
+        return work + self.iteration + tasks + hops * 8.0 * columns * rank * self.byte
+
+
+def constants(options: argparse.Namespace) -> Costs:
+    """Measure the constants of the model for the Kullback-Leibler loss."""
+    from distributed import Client
+
+    import ssnmf_fast.dask as sfd
+
+    further = {"n_components": options.rank, "reconstruction": LOSSES[0]}
+    single = {**further, "n_threads": 1}
+
+    def alone(n: int, per_row: int) -> float:
+        X = skewed(n, options.columns, per_row, np.dtype(np.float64))
+        return per_iteration(sf.factorize, X, options.checks, **single)
+
+    n = options.rows // 2
+    few, many = alone(n, options.per_row // 4), alone(n, options.per_row)
+    nonzero = (many - few) / (n * (options.per_row - options.per_row // 4))
+    row = max(0.0, few / n - nonzero * (options.per_row // 4))
+    with local_cluster() as cluster, Client(cluster) as client:
+
+        def small(columns: int, number: int) -> float:
+            X = skewed(4000, columns, 5, np.dtype(np.float64))
+            held = client.scatter(blocks(X, number), hash=False)
+            return per_iteration(sfd.factorize, held, options.checks, **further)
+
+        two, forty, wide = small(500, 2), small(500, 40), small(options.columns, 2)
+    task = (forty - two) / (2 * 38)
+    moved = 2 * 8.0 * (options.columns - 500) * options.rank
+    return Costs(nonzero, row, task, two - 4 * task, max(wide - two, 0.0) / moved)
+
+
+def simulated(costs: Costs, rank: int, picture: Path | None) -> list[list[str]]:
+    """Return a table of the seconds of an iteration for numbers of rows and workers."""
+    network = Costs(costs.nonzero, costs.row, costs.task, costs.iteration, 1 / NETWORK)
+
+    def seconds(rows: int, workers: int) -> float:
+        if workers == 1:
+            return rows * (SIMULATED_PER_ROW * costs.nonzero + costs.row)
+        return network.seconds(rows, SIMULATED_PER_ROW, SIMULATED_COLUMNS, rank, workers, 1)
+
+    table = [[f"{rows:,}", *(f"{seconds(rows, w):.3g}" for w in WORKERS)] for rows in ROWS]
+    if picture is not None:
+        draw({rows: [seconds(rows, w) for w in WORKERS] for rows in ROWS}, picture)
+    return table
+
+
+def draw(curves: dict[int, list[float]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for rows, seconds in curves.items():
+        axes.loglog(WORKERS, seconds, marker="o", markersize=3, label=f"{rows:,} rows")
+    axes.set_xlabel("workers with one thread each")
+    axes.set_ylabel("seconds of an iteration")
+    axes.set_xticks(WORKERS, [str(w) for w in WORKERS])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    axes.set_title("Simulated: 100,000 columns, 100 nonzeros a row, rank 32, 10 Gb/s", fontsize=10)
+    figure.savefig(path, dpi=110)
+
+
+# ------------------------------------------------------------------------------------ large
+
+
+def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> None:
+    """Write a block of a large matrix."""
+    X = skewed(rows, columns, per_row, np.dtype(np.float32), seed)
+    sp.save_npz(path, X, compressed=False)
+
+
+def peak(name: str) -> float:
+    """Return the peak of the memory of this process in GB."""
+    del name
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def large(options: argparse.Namespace) -> None:
+    """Fit 250 million nonzeros with two workers of 4 GB."""
+    from distributed import Client
+
+    import ssnmf_fast.dask as sfd
+
+    rows, columns, per_row, number = 250_000, 100_000, 50, 20
+    options.large.mkdir(parents=True, exist_ok=True)
+    paths = [options.large / f"block{i}.npz" for i in range(number)]
+    with local_cluster(memory_limit="4GB") as cluster, Client(cluster) as client:
+        missing = [(i, path) for i, path in enumerate(paths) if not path.exists()]
+        written = [
+            client.submit(write_block, str(path), i, rows, columns, per_row) for i, path in missing
+        ]
+        client.gather(written)
+        client.restart()  # for the peak of the fit alone
+        for loss in LOSSES:
+            begin, times = time.perf_counter(), []
+            fit = sfd.factorize(
+                paths,
+                n_components=options.rank,
+                reconstruction=loss,
+                init="random",
+                random_state=0,
+                max_iter=options.large_iterations,
+                tol=0,
+                callback=lambda state: times.append(time.perf_counter()),  # noqa: B023
+            )
+            seconds = (times[-1] - times[0]) / options.large_iterations
+            peaks = client.run(peak, "workers").values()
+            say(
+                f"{number * rows:,} x {columns:,}, {number * rows * per_row:,} nonzeros, {loss}: "
+                f"{seconds:.1f} s an iteration, {times[0] - begin:.0f} s before, peaks of the "
+                f"workers {', '.join(f'{p:.2f}' for p in peaks)} GB, of the caller {peak(''):.2f} "
+                f"GB; objective {fit.objective[0][1]:.4g} -> {fit.objective[-1][1]:.4g}; "
+                f"{load_average()}"
+            )
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small matrices, no picture")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--columns", type=int, default=20_000)
+    parser.add_argument("--per-row", type=int, default=100)
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--blocks", type=int, default=2)
+    parser.add_argument("--checks", type=int, default=3, help="spans of ten iterations in a run")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--disk", type=Path, help="folder for files of blocks")
+    parser.add_argument("--picture", type=Path, help="file of the simulated curves")
+    parser.add_argument("--large", type=Path, help="folder for the files of 3 GB")
+    parser.add_argument("--large-iterations", type=int, default=10)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = parse(arguments)
+    if options.large:
+        large(options)
+        return
+    if options.quick:
+        options.rows, options.columns, options.per_row = 2000, 1000, 20
+        options.rounds = options.checks = 1
+    rows = beside_memory(options)
+    header = ["loss", "data", "memory, 2 threads, ms", "cluster 2 x 1, ms", "times", "load"]
+    print(markdown(header, rows))
+    costs = constants(options)
+    print(f"\n{costs}\n")
+    expected = costs.seconds(
+        options.rows, options.per_row, options.columns, options.rank, 2, options.blocks // 2
+    )
+    print(f"the model for the first row above: {expected * 1e3:.0f} ms\n")
+    header = ["rows", *(f"{w} workers" for w in WORKERS)]
+    print(markdown(header, simulated(costs, options.rank, options.picture)))
+
+
+if __name__ == "__main__":
+    main()
