@@ -13,6 +13,8 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(path, tmp_path):
+    if "dask" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
     picture = tmp_path / "picture.png"
     command = [sys.executable, "-W", "error", str(path), str(picture)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -122,14 +122,14 @@ def factorize(
 
     Examples
     --------
-    >>> import dask.array as da                                       # doctest: +SKIP
-    >>> from dask.distributed import Client                           # doctest: +SKIP
-    >>> import ssnmf_fast.dask as sfd                                 # doctest: +SKIP
-    >>> client = Client(n_workers=2, threads_per_worker=1)            # doctest: +SKIP
-    >>> X = da.random.random((10_000, 50), chunks=(2_500, 50))        # doctest: +SKIP
-    >>> fit = sfd.factorize(X, n_components=5, random_state=0)        # doctest: +SKIP
-    >>> fit.S                                                         # doctest: +SKIP
-    dask.array<concatenate, shape=(10000, 5), dtype=float64, chunksize=(2500, 5)>
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> import ssnmf_fast.dask as sfd
+    >>> X = da.random.default_rng(0).random((1000, 50), chunks=(250, 50))
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     fit = sfd.factorize(X, n_components=5, random_state=0)
+    ...     print(fit.S.shape, fit.S.numblocks)
+    (1000, 5) (4, 1)
     """
     rank = check_integer(n_components, "n_components", 1)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)

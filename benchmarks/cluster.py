@@ -1,6 +1,6 @@
 """What does a fit on a Dask cluster cost, beside a fit in memory?  And when would it pay?
 
-    python benchmarks/distributed.py --disk blocks --picture cluster.png
+    python benchmarks/cluster.py --disk blocks --picture cluster.png
 
 - The time of an iteration on a LocalCluster of 2 processes with one thread each, beside that in
   memory with 2 threads, turn by turn: from memory and, with --disk, from files of blocks.
@@ -31,10 +31,6 @@ from common import load_average, markdown, say
 from scale import skewed
 
 import ssnmf_fast as sf
-
-# This file must not hide the package distributed.
-HERE = str(Path(__file__).resolve().parent)
-sys.path[:] = [*(path for path in sys.path if str(Path(path).resolve()) != HERE), HERE]
 
 LOSSES = ("kullback-leibler", "frobenius")
 NETWORK = 1.25e9  # bytes per second, of the simulated cluster: 10 Gb/s
