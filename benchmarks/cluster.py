@@ -88,7 +88,7 @@ def beside_memory(options: argparse.Namespace) -> list[list[str]]:
 
     X = skewed(options.rows, options.columns, options.per_row, np.dtype(np.float64))
     rows = []
-    with local_cluster() as cluster, Client(cluster) as client:
+    with local_cluster() as cluster, Client(cluster, direct_to_workers=True) as client:
         held = client.scatter(blocks(X, options.blocks), hash=False)
         cases: dict[str, tuple[Any, Any]] = {"in memory": (held, X)}
         if options.disk:
@@ -169,7 +169,7 @@ def constants(options: argparse.Namespace) -> Costs:
     few, many = alone(n, options.per_row // 4), alone(n, options.per_row)
     nonzero = (many - few) / (n * (options.per_row - options.per_row // 4))
     row = max(0.0, few / n - nonzero * (options.per_row // 4))
-    with local_cluster() as cluster, Client(cluster) as client:
+    with local_cluster() as cluster, Client(cluster, direct_to_workers=True) as client:
 
         def small(columns: int, number: int) -> float:
             X = skewed(4000, columns, 5, np.dtype(np.float64))
@@ -240,7 +240,7 @@ def large(options: argparse.Namespace) -> None:
     rows, columns, per_row, number = 250_000, 100_000, 50, 20
     options.large.mkdir(parents=True, exist_ok=True)
     paths = [options.large / f"block{i}.npz" for i in range(number)]
-    with local_cluster(memory_limit="4GB") as cluster, Client(cluster) as client:
+    with local_cluster(memory_limit="4GB") as cluster, Client(cluster, direct_to_workers=True) as client:
         missing = [(i, path) for i, path in enumerate(paths) if not path.exists()]
         written = [
             client.submit(write_block, str(path), i, rows, columns, per_row) for i, path in missing
