@@ -67,8 +67,8 @@ def has_gensim() -> bool:
     return True
 
 
-def save(figure: Any, path: Path, colours: int = 128) -> None:
-    """Save a picture with few colours, which makes the file small."""
+def save(figure: Any, path: Path) -> None:
+    """Save a picture with a palette, which makes the file small."""
     from matplotlib import pyplot
     from PIL import Image
 
@@ -77,4 +77,6 @@ def save(figure: Any, path: Path, colours: int = 128) -> None:
     figure.savefig(made, dpi=100, bbox_inches="tight")
     pyplot.close(figure)
     picture = Image.open(made).convert("RGB")
-    picture.quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
+    # This method keeps colours of few points, such as those of the bar.
+    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
