@@ -154,6 +154,7 @@ PANELS = {
 def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
     """Save heat maps below each other, with lines between the groups, which stand on top."""
     from matplotlib import pyplot
+    from matplotlib.dates import date2num
 
     from ssnmf_fast import plotting
 
@@ -163,7 +164,7 @@ def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
     )
     ends = np.cumsum([count for _, count in SEGMENTS])
     # The months are made up: number the slices instead.
-    edges = matplotlib_dates(np.append(STARTS, STARTS[-1] + 1))
+    edges = date2num(np.append(STARTS, STARTS[-1] + 1))
     middles = (edges[:-1] + edges[1:]) / 2
     ticks = [0, *range(4, len(middles), 5)]
     for axes, (name, title) in zip(panels.flat, shown.items(), strict=True):
@@ -186,12 +187,6 @@ def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
             )
     panels[-1, 0].set_xlabel("slice of time")
     save(figure, path)
-
-
-def matplotlib_dates(times: Any) -> Any:
-    from matplotlib.dates import date2num
-
-    return date2num(times)
 
 
 def main(arguments: list[str] | None = None) -> None:
