@@ -3,8 +3,11 @@
 1040 posts of five groups, 26 in each of 40 slices of time; a slice has posts of one group.  A model
 with five topics is right about a slice if its most prevalent topic is that of the group; topics and
 groups are matched one to one so that most slices are right.  The thesis shows heat maps (Figure
-4.2), no numbers.  Every trial draws its own posts.  The thesis takes the LDA of Gensim; this is
-scikit-learn's, of counts.
+4.2), no numbers; --pictures draws ours.  Every trial draws its own posts.  The thesis takes the LDA
+of gensim, of counts; it is skipped if gensim is not installed, and scikit-learn's stands beside.
+
+    python -m pip install gensim==4.4.0
+    python benchmarks/papers/dynamic_newsgroups.py --pictures images
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, load_average, markdown, mean_and_deviation, newsgroup_posts, say
+from over_time import GENSIM, as_dynamic, gensim_lda, has_gensim, save, sklearn_lda
 
 import ssnmf_fast as sf
 
@@ -39,6 +42,13 @@ SEGMENTS = (
     ("comp.windows.x", 2),
     ("rec.sport.baseball", 3),
 )
+NAMES = {
+    "alt.atheism": "atheism",
+    "sci.space": "space",
+    "rec.sport.baseball": "baseball",
+    "misc.forsale": "for sale",
+    "comp.windows.x": "X",
+}
 GROUPS = tuple(dict.fromkeys(group for group, _ in SEGMENTS))
 GROUP_OF_SLICE = np.repeat(
     [GROUPS.index(group) for group, _ in SEGMENTS], [count for _, count in SEGMENTS]
@@ -47,7 +57,10 @@ PER_SLICE, RANK = 26, 5
 SLICES = np.repeat(np.arange(len(GROUP_OF_SLICE)), PER_SLICE)
 TIMES = np.datetime64("2000-01") + SLICES
 D = "kullback-leibler"
-LDA = "LDA of scikit-learn, counts"
+STARTS = np.datetime64("2000-01") + np.arange(len(GROUP_OF_SLICE))
+SKLEARN_LDA = "LDA of scikit-learn, counts"
+GENSIM_LDA = "LDA of gensim, counts (the thesis')"
+Fit = Callable[[Any, Any, int], sf.DynamicTopics]
 
 
 def stop_words() -> list[str]:
@@ -96,26 +109,28 @@ def right(prevalence: Array) -> float:
     return float(counts[linear_sum_assignment(-counts)].sum() / len(prevalence))
 
 
-def dynamic(**parameters: Any) -> Callable[[Any, Any, int], Array]:
+def dynamic(**parameters: Any) -> Fit:
     """Return what fits our model to TF-IDF."""
 
-    def fit(tfidf: Any, counts: Any, seed: int) -> Array:
+    def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         del counts
-        model = sf.DynamicTopics(RANK, random_state=seed, **parameters)
-        return model.fit(tfidf, TIMES).prevalence_
+        return sf.DynamicTopics(RANK, random_state=seed, **parameters).fit(tfidf, TIMES)
 
     return fit
 
 
-def lda(tfidf: Any, counts: Any, seed: int) -> Array:
-    """Return the mean weights of the topics of LDA in every slice."""
-    del tfidf
-    model = LatentDirichletAllocation(RANK, max_iter=50, random_state=seed)
-    weights = model.fit_transform(counts)
-    return np.array([weights[k == SLICES].mean(axis=0) for k in range(len(GROUP_OF_SLICE))])
+def lda(package: Callable[..., tuple[Array, Array]], **parameters: Any) -> Fit:
+    """Return what fits LDA to counts."""
+
+    def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
+        del tfidf
+        components, shares = package(counts, RANK, seed, **parameters)
+        return as_dynamic(components, shares, SLICES, STARTS)
+
+    return fit
 
 
-METHODS: dict[str, Callable[[Any, Any, int], Array]] = {
+METHODS: dict[str, Fit] = {
     "tensor, squared error": dynamic(),
     "tensor, divergence": dynamic(loss=D),
     "tensor, squared error, svd start (the thesis')": dynamic(init="svd"),
@@ -124,8 +139,54 @@ METHODS: dict[str, Callable[[Any, Any, int], Array]] = {
     "NMF, squared error": dynamic(method="nmf"),
     "NMF, squared error, nndsvda start (the thesis')": dynamic(method="nmf", init="nndsvda"),
     "NMF, divergence": dynamic(method="nmf", loss=D),
-    LDA: lda,
+    SKLEARN_LDA: lda(sklearn_lda, max_iter=50),
+    GENSIM_LDA: lda(gensim_lda),
 }
+# Panels of the picture: those of the thesis, and the divergence.
+PANELS = {
+    "tensor, squared error": "Tensor, squared error",
+    "tensor, divergence": "Tensor, divergence",
+    "NMF, squared error": "NMF of all posts, squared error",
+    GENSIM_LDA: "LDA of all posts (gensim)",
+}
+
+
+def draw(models: dict[str, sf.DynamicTopics], names: Any, path: Path) -> None:
+    """Save heat maps below each other, with lines between the groups, which stand on top."""
+    from matplotlib import pyplot
+    from matplotlib.dates import date2num
+
+    from ssnmf_fast import plotting
+
+    shown = {name: title for name, title in PANELS.items() if name in models}
+    figure, panels = pyplot.subplots(
+        len(shown), figsize=(10, 0.5 + 2.1 * len(shown)), squeeze=False, layout="constrained"
+    )
+    ends = np.cumsum([count for _, count in SEGMENTS])
+    # The months are made up: number the slices instead.
+    edges = date2num(np.append(STARTS, STARTS[-1] + 1))
+    middles = (edges[:-1] + edges[1:]) / 2
+    ticks = [0, *range(4, len(middles), 5)]
+    for axes, (name, title) in zip(panels.flat, shown.items(), strict=True):
+        plotting.topics_over_time(models[name], names, share="slice", ax=axes)
+        axes.set_title(title, loc="left", fontsize=11, pad=20)
+        axes.set_xticks(middles[ticks], [str(k + 1) for k in ticks])
+        axes.set_ylabel("")
+        for end in ends[:-1]:
+            axes.axvline(edges[end], color="#c0392b", linewidth=1)
+        for begin, end, (group, _) in zip([0, *ends], ends, SEGMENTS, strict=False):
+            axes.annotate(
+                NAMES[group],
+                ((edges[begin] + edges[end]) / 2, 1.0),
+                (0, 4),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+                color="#c0392b",
+            )
+    panels[-1, 0].set_xlabel("slice of time")
+    save(figure, path)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -133,13 +194,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="one trial on made-up texts")
     parser.add_argument("--out", type=Path, help="file for the numbers (JSON)")
+    parser.add_argument("--pictures", type=Path, help="folder for heat maps of the first trial")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")  # of fits that reach max_iter
     found = made_up_posts() if options.quick else posts()
     trials = 1 if options.quick else options.trials
     methods = dict(METHODS)
     if options.quick:
-        del methods[LDA]  # takes most of the time
+        del methods[SKLEARN_LDA], methods[GENSIM_LDA]  # they take most of the time
+    elif not has_gensim():
+        del methods[GENSIM_LDA]
+        say(f"gensim is skipped; python -m pip install {GENSIM}")
     words = None if options.quick else stop_words()
     scores: dict[str, list[float]] = {name: [] for name in methods}
     seconds: dict[str, list[float]] = {name: [] for name in methods}
@@ -148,10 +213,15 @@ def main(arguments: list[str] | None = None) -> None:
         tfidf = TfidfVectorizer(max_df=0.95, max_features=5000, stop_words=words)
         X = tfidf.fit_transform(texts)
         counts = CountVectorizer(vocabulary=tfidf.vocabulary_).transform(texts)
+        models = {}
         for name, fit in methods.items():
             begin = perf_counter()
-            scores[name].append(right(fit(X, counts, seed)))
+            models[name] = fit(X, counts, seed)
             seconds[name].append(perf_counter() - begin)
+            scores[name].append(right(models[name].prevalence_))
+        if options.pictures and seed == 0:
+            names = tfidf.get_feature_names_out()
+            draw(models, names, options.pictures / "dynamic_newsgroups.png")
     rows = [
         [
             name,
