@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssnmf_fast._data.count_scale import common_step, find_count_scale, scaled
+from ssnmf_fast._data.count_scale import PositiveValues, common_step, find_count_scale, scaled
 
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
 
@@ -49,20 +49,20 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     ],
 )
 def test_common_steps(values, step):
-    found = common_step(np.array(values, dtype=float))
+    found = common_step(PositiveValues(np.array(values, dtype=float)))
     assert found == (None if step is None else pytest.approx(step, rel=1e-9))
 
 
 def test_one_tiny_value_is_no_step():
     values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
     values[7] = 1e-12
-    assert common_step(values) is None
+    assert common_step(PositiveValues(values)) is None
     assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
 @given(st.lists(st.integers(1, 2**40), min_size=1, max_size=30))
 def test_integers_are_counts_up_to_a_common_factor(values):
-    assert common_step(np.array(values, dtype=float)) == np.gcd.reduce(values)
+    assert common_step(PositiveValues(np.array(values, dtype=float))) == np.gcd.reduce(values)
 
 
 def test_empty_and_tiny_data():

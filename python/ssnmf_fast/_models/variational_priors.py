@@ -53,7 +53,29 @@ def best_shape(slope: Callable[[float], float]) -> float:
     return float(np.exp(root))
 
 
-class Posterior:
+class PosteriorSums:
+    """Gamma posteriors of a factor, as far as the others and the priors need to know them."""
+
+    def __init__(self, n_rows: int, rank: int, n_groups: int, columns: int) -> None:
+        self.size, self.rank = n_rows * rank, rank
+        self.sums = np.zeros((n_groups, columns))  # of E, by group
+        self.rates = np.ones_like(self.sums)
+        self.log_sum = 0.0  # of all Lg, where the last update was asked for it
+
+    def mean(self) -> float:
+        return float(self.sums.sum() / self.size)
+
+    def set_rates(self, rates: Array) -> None:
+        """Set the rates, (groups or 1) x (r or 1)."""
+        self.rates = np.ones_like(self.sums)
+        self.rates[:, : self.rank] = rates
+
+    def bound(self, prior_shape: float) -> float:
+        """What the entries add to the bound, but for the terms with the prior's rate."""
+        raise NotImplementedError
+
+
+class Posterior(PosteriorSums):
     """Gamma posteriors of a factor: expectations E, F = exp(Lg), and rates by group of rows."""
 
     def __init__(
@@ -64,19 +86,10 @@ class Posterior:
         n_groups: int = 1,
         groups: Array | None = None,
     ) -> None:
+        super().__init__(len(start), rank, n_groups, start.shape[1])
         self.F, self.E = start, start.copy()
-        self.rank, self.threads = rank, threads
+        self.threads = threads
         self.groups = groups
-        self.sums = np.zeros((n_groups, start.shape[1]))  # of E, by group
-        self.rates = np.ones_like(self.sums)
-        self.log_sum = 0.0  # of all Lg, where the last update was asked for it
-
-    @property
-    def size(self) -> int:
-        return len(self.E) * self.rank
-
-    def mean(self) -> float:
-        return float(self.sums.sum() / self.size)
 
     def add_up(self) -> None:
         """Refresh the sums of E."""
@@ -84,15 +97,13 @@ class Posterior:
 
     def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
         """Set shapes to prior_shape + F .* P, and the rates, (groups or 1) x (r or 1)."""
-        self.rates = np.ones_like(self.sums)
-        self.rates[:, : self.rank] = rates
+        self.set_rates(rates)
         self.log_sum = kernels.gamma_update(
             self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, self.threads
         )
         self.add_up()
 
     def bound(self, prior_shape: float) -> float:
-        """What the entries add to the bound, but for the terms with the prior's rate."""
         return kernels.gamma_bound(
             self.E, prior_shape, self.rates, self.groups, self.rank, self.threads
         )
@@ -117,19 +128,19 @@ class GammaPrior:
         """Prior rates, for all groups and components."""
         return np.array([[self.rate]])
 
-    def update(self, posterior: Posterior) -> None:
+    def update(self, posterior: PosteriorSums) -> None:
         """The rate has no posterior."""
 
     @property
     def needs_logs(self) -> bool:
         return self.learns_shape
 
-    def bound(self, posterior: Posterior) -> float:
+    def bound(self, posterior: PosteriorSums) -> float:
         """Terms of the bound with the prior's rate, and its normalisation."""
         constant = self.shape * np.log(self.rate) - gammaln(self.shape)
         return float(posterior.size * constant - self.rate * posterior.sums.sum())
 
-    def learn(self, posterior: Posterior) -> None:
+    def learn(self, posterior: PosteriorSums) -> None:
         """Set the learned hyperparameters to where the bound is largest.
 
         Without any data posteriors may shrink until their mean underflows: then they stay.
@@ -178,12 +189,12 @@ class LabelPrior:
         """E of lambda, (classes, r)."""
         return np.asarray(self._shapes * self._inverse)
 
-    def update(self, posterior: Posterior) -> None:
+    def update(self, posterior: PosteriorSums) -> None:
         """Set the posteriors of lambda from the sums of S by class."""
         sums = posterior.sums[:, : posterior.rank]
         self._inverse = 1 / (1 / self.prior_scale + sums)
 
-    def bound(self, posterior: Posterior) -> float:
+    def bound(self, posterior: PosteriorSums) -> float:
         """Terms of the bound with lambda."""
         a, b = self.prior_shape, self.prior_scale
         E, Lg = self.expectations, psi(self._shapes) + np.log(self._inverse)
@@ -192,7 +203,7 @@ class LabelPrior:
         priors = (a - self._shapes) * Lg - E / b - a * np.log(b) - gammaln(a)
         return float(np.sum(of_S + posteriors + priors))
 
-    def learn(self, posterior: Posterior) -> None:
+    def learn(self, posterior: PosteriorSums) -> None:
         """Set the scale of the prior of lambda, if it is learned, to where the bound is largest."""
         del posterior
         if self.learns_scale:

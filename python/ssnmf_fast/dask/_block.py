@@ -128,13 +128,16 @@ class Rows:
     lock: Any = field(default_factory=Lock)  # a task that was given up may still run
 
 
-_rows: dict[tuple[str, int], Rows] = {}
+_rows: dict[tuple[str, int], Any] = {}
+_locks: dict[tuple[str, int], Lock] = {}
 
 
 def forget(fit: str) -> None:
     """Drop what this worker keeps for a fit."""
     for key in [key for key in _rows if key[0] == fit]:
         _rows.pop(key, None)
+    for key in [key for key in _locks if key[0] == fit]:
+        _locks.pop(key, None)
 
 
 def own(F: Array) -> Array:
@@ -145,9 +148,13 @@ def own(F: Array) -> Array:
 
 
 def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
-    """Run a task; an error names the block."""
+    """Run a task; an error names the block.
+
+    One at a time: a task that was cancelled while it ran may still be at work.
+    """
     try:
-        return task(block, fit, *arguments)
+        with _locks.setdefault((fit, block.number), Lock()):
+            return task(block, fit, *arguments)
     except Exception as error:
         kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
         raise kind(f"{block.title}: {error}") from error
@@ -284,5 +291,7 @@ def sum_of_squares(block: Block, fit: str, nothing: None) -> Said:
 
 def squares(block: Block, fit: str, floor: float) -> Array:
     """Return the squares of the rows of S, but no less than a number where S may be positive."""
-    S = np.maximum(_rows[fit, block.number].S[:, : block.rank].astype(np.float64) ** 2, floor)
+    S: Array = np.maximum(
+        _rows[fit, block.number].S[:, : block.rank].astype(np.float64) ** 2, floor
+    )
     return S if block.support is None else S * block.support[:, : block.rank]

@@ -99,13 +99,22 @@ class Blocks:
         where = self.client.who_has(self.futures)
         self._places = [next(iter(where[future.key]), "") for future in self.futures]
 
-    def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
-        """Make every block anew from what it was, where it is."""
+    def replace(
+        self, task: Callable[..., Any], *arguments: Any, own: Sequence[Any] | None = None
+    ) -> None:
+        """Make every block anew where it is, from what it was and an argument of its own."""
+        firsts = [()] * len(self) if own is None else [(each,) for each in own]
         self.futures = [
             self.client.submit(
-                task, future, *arguments, workers=[place], allow_other_workers=True, pure=False
+                task,
+                future,
+                *first,
+                *arguments,
+                workers=[place],
+                allow_other_workers=True,
+                pure=False,
             )
-            for future, place in zip(self.futures, self._places, strict=True)
+            for future, place, first in zip(self.futures, self._places, firsts, strict=True)
         ]
         self.settle()
 
@@ -183,15 +192,20 @@ class Blocks:
 
     def taken(self, names: tuple[str, ...], exponent: int, factors: Sequence[Array]) -> list[Any]:
         """Return futures of the rows of S, which other workers may solve for again."""
+        return self.rows(_block.taken, names, exponent, factors=factors)
+
+    def rows(
+        self, task: Callable[..., Array], *arguments: Any, factors: Sequence[Array]
+    ) -> list[Any]:
+        """Return futures of what a task makes of the rows of blocks, on any worker."""
         shared = self.client.scatter(list(factors), hash=False)
         futures = [
             self.client.submit(
                 _block.guarded,
                 future,
                 self.fit,
-                _block.taken,
-                names,
-                exponent,
+                task,
+                *arguments,
                 *shared,
                 workers=[place],
                 allow_other_workers=True,

@@ -104,20 +104,21 @@ class BayesianBase(FactorizationBase):
         self._learn(self._checked(X, reset=True), y)
         return self
 
+    # What fits: another function where the data are elsewhere.
+    _fit_variational: Callable[..., Any] = staticmethod(fit_variational)
+
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data, and set the attributes."""
         groups = None if labels is None else _groups(labels)
         arguments = self._arguments(self._model_parameters)
         if labels is not None and isinstance(self.a_lambda, str) and self.a_lambda == "auto":
             arguments["a_lambda"] = len(labels.known) / len(labels.classes)
-        result: Any = fit_variational(X, groups, **arguments)
+        result = self._fit_variational(X, groups, **arguments)
         self.components_ = result.A
         self.components_rate_ = result.A_rates
         self.representation_ = result.S
         self.representation_rates_ = result.S_rates
-        self.representation_groups_ = (
-            np.zeros(len(result.S), dtype=np.int32) if groups is None else groups.codes
-        )
+        self.representation_groups_ = result.S_groups
         self.objective_ = result.objective
         self.lower_bound_ = -result.objective[-1][1]
         self.n_iter_ = result.n_iter

@@ -1,0 +1,132 @@
+"""The posteriors of the rows of S of a block, which stay on its worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._backend.layout import padded
+from .._common.arrays import Array
+from .._data.checks import check_matrix
+from .._models.variational import counts_of
+from .._models.variational_priors import Posterior
+from .._models.variational_problem import Counts
+from . import _block
+from ._block import Block, Said, own
+from ._build import Given, titled
+
+_UPDATES_OF_LOST_ROWS = 100
+
+
+@dataclass
+class CountBlock(Block):
+    """Rows of counts, with the group of each row."""
+
+    groups: Array | None = None
+    n_groups: int = 1
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class PosteriorOrder:
+    """What a task does with the posterior of its rows, and what it says of it.
+
+    The rates are those of the update; without one, of the last, with which lost rows are found
+    again.  `scale` is what the rows of the start are to be multiplied by.
+    """
+
+    number: int
+    prior_shape: float
+    rates: Array
+    scale: float
+    updates: bool = False
+    logs: bool = False
+    P: bool = False
+    bound: bool = False
+    constant: bool = False
+
+
+@dataclass
+class PosteriorRows:
+    """The posterior of the rows of a block, and their counts."""
+
+    posterior: Posterior
+    counts: Counts
+    number: int = 0  # of the last order that changed them
+
+
+def counted(given: Given, scale: float, title: str) -> Given:
+    """Return what was given for a block, as counts."""
+    X = titled(title, _checked, given.X, scale)
+    return replace(given, X=X)
+
+
+def _checked(X: Any, scale: float) -> Any:
+    return counts_of(check_matrix(X, "X", allow_nan=False), scale)
+
+
+def grouped(block: Block, groups: Array | None, n_groups: int, threads: int) -> CountBlock:
+    """Return a block that knows the groups of its rows."""
+    return CountBlock(**vars(block), groups=groups, n_groups=n_groups, threads=threads)
+
+
+def work(block: CountBlock, fit: str, order: PosteriorOrder, F_of_A: Array) -> Said:
+    """Do what an order says with the posterior of the rows of a block."""
+    A = own(F_of_A)
+    rows = _rows(block, fit, order, A)
+    S, counts = rows.posterior, rows.counts
+    if order.updates and rows.number < order.number:
+        _update(rows, order, A)
+        rows.number = order.number
+    sums: dict[str, Any] = {"S": S.sums.copy(), "logs": S.log_sum}
+    if order.P:
+        sums["P"] = counts.P("A", A, S.F).copy()
+    if order.bound:
+        sums["loss"] = counts.loss(S.F, A)
+        sums["bound"] = S.bound(order.prior_shape)
+    if order.constant:
+        sums["constant"] = counts.constant()
+    return Said({}, sums, np.zeros(0))
+
+
+def _update(rows: PosteriorRows, order: PosteriorOrder, A: Array) -> None:
+    P = rows.counts.P("S", rows.posterior.F, A)
+    rows.posterior.update(P, order.prior_shape, order.rates, order.logs)
+
+
+def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> PosteriorRows:
+    """Return the rows as they are, from their start, or found again after they were lost.
+
+    Given A, their part of the bound has one maximum.
+    """
+    key = fit, block.number
+    found = _block._rows.get(key)
+    if isinstance(found, PosteriorRows):
+        return found
+    counts = Counts(block.relations[0].term)
+    if found is not None:
+        S = found.S
+        S *= S.dtype.type(order.scale)
+        rows = PosteriorRows(_posterior(block, S), counts)
+        rows.posterior.add_up()
+    else:
+        S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
+        rows = PosteriorRows(_posterior(block, S), counts, order.number)
+        for _ in range(_UPDATES_OF_LOST_ROWS):
+            _update(rows, order, A)
+    _block._rows[key] = rows
+    return rows
+
+
+def _posterior(block: CountBlock, S: Array) -> Posterior:
+    # What came over the network may be misaligned.
+    groups = None if block.groups is None else np.array(block.groups, dtype=np.int32)
+    return Posterior(S, block.rank, block.threads, block.n_groups, groups)
+
+
+def expectations(block: CountBlock, fit: str, order: PosteriorOrder, F_of_A: Array) -> Array:
+    """Return the expectations of the rows of S, (rows, r)."""
+    posterior = _rows(block, fit, order, own(F_of_A)).posterior
+    return np.ascontiguousarray(posterior.E[:, : block.rank])
