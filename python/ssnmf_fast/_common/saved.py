@@ -122,7 +122,7 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     matrices = found if isinstance(found, list) else [found]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):
         raise ValueError("the dictionary is empty")
-    if "components_rate_" in values:
+    if "components_rate_" in values and "representation_" in values:
         groups, rates = values["representation_groups_"], values["representation_rates_"]
         if groups.dtype.kind != "i" or not np.all((groups >= 0) & (groups < len(rates))):
             raise ValueError("representation_groups_ are no rows of representation_rates_")

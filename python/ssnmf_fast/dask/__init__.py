@@ -5,7 +5,8 @@ from .._common.optional import DASK_HINT, needed
 with needed("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
+from ._bayesian import BayesianNMF
 from ._cluster import SchedulerLostError
 from ._factorize import factorize
 
-__all__ = ["SchedulerLostError", "factorize"]
+__all__ = ["BayesianNMF", "SchedulerLostError", "factorize"]

@@ -7,6 +7,7 @@ were lost, they are the solution of a convex problem given the other factors, an
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -90,8 +91,24 @@ def plus(first: Said, second: Said) -> Said:
     return first.plus(second)
 
 
+class Whole:
+    """Something whose arrays are sent in one piece, between workers.
+
+    Arrays that are sent by themselves are cut out of a message, where they may be misaligned.
+    """
+
+    def __reduce__(self) -> Any:
+        return _restored, (type(self), pickle.dumps(vars(self), protocol=5))
+
+
+def _restored(kind: type, contents: bytes) -> Any:
+    result: Any = object.__new__(kind)
+    vars(result).update(pickle.loads(contents))
+    return result
+
+
 @dataclass
-class Block:
+class Block(Whole):
     """Rows of the data as a fit sees them."""
 
     number: int
@@ -129,15 +146,12 @@ class Rows:
 
 
 _rows: dict[tuple[str, int], Any] = {}
-_locks: dict[tuple[str, int], Lock] = {}
 
 
 def forget(fit: str) -> None:
     """Drop what this worker keeps for a fit."""
     for key in [key for key in _rows if key[0] == fit]:
         _rows.pop(key, None)
-    for key in [key for key in _locks if key[0] == fit]:
-        _locks.pop(key, None)
 
 
 def own(F: Array) -> Array:
@@ -148,13 +162,9 @@ def own(F: Array) -> Array:
 
 
 def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
-    """Run a task; an error names the block.
-
-    One at a time: a task that was cancelled while it ran may still be at work.
-    """
+    """Run a task; an error names the block."""
     try:
-        with _locks.setdefault((fit, block.number), Lock()):
-            return task(block, fit, *arguments)
+        return task(block, fit, *arguments)
     except Exception as error:
         kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
         raise kind(f"{block.title}: {error}") from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
@@ -55,6 +57,7 @@ class PosteriorRows:
     posterior: Posterior
     counts: Counts
     number: int = 0  # of the last order that changed them
+    lock: Any = field(default_factory=Lock)  # a task that was given up may still run
 
 
 def counted(given: Given, scale: float, title: str) -> Given:
@@ -64,11 +67,18 @@ def counted(given: Given, scale: float, title: str) -> Given:
 
 
 def _checked(X: Any, scale: float) -> Any:
+    if not sp.issparse(X) and np.isnan(X.max()):
+        raise ValueError(
+            "X contains NaN, and BayesianNMF takes no missing entries. Fill them, or leave out "
+            "their rows."
+        )
     return counts_of(check_matrix(X, "X", allow_nan=False), scale)
 
 
 def grouped(block: Block, groups: Array | None, n_groups: int, threads: int) -> CountBlock:
     """Return a block that knows the groups of its rows."""
+    if groups is not None:  # what came over the network may be misaligned
+        groups = np.array(groups, dtype=np.int32)
     return CountBlock(**vars(block), groups=groups, n_groups=n_groups, threads=threads)
 
 
@@ -76,6 +86,11 @@ def work(block: CountBlock, fit: str, order: PosteriorOrder, F_of_A: Array) -> S
     """Do what an order says with the posterior of the rows of a block."""
     A = own(F_of_A)
     rows = _rows(block, fit, order, A)
+    with rows.lock:
+        return _worked(rows, order, A)
+
+
+def _worked(rows: PosteriorRows, order: PosteriorOrder, A: Array) -> Said:
     S, counts = rows.posterior, rows.counts
     if order.updates and rows.number < order.number:
         _update(rows, order, A)
@@ -107,7 +122,7 @@ def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> Poste
         return found
     counts = Counts(block.relations[0].term)
     if found is not None:
-        S = found.S
+        S = own(found.S)  # a copy: the start stays what it was for a task that runs again
         S *= S.dtype.type(order.scale)
         rows = PosteriorRows(_posterior(block, S), counts)
         rows.posterior.add_up()
@@ -121,9 +136,7 @@ def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> Poste
 
 
 def _posterior(block: CountBlock, S: Array) -> Posterior:
-    # What came over the network may be misaligned.
-    groups = None if block.groups is None else np.array(block.groups, dtype=np.int32)
-    return Posterior(S, block.rank, block.threads, block.n_groups, groups)
+    return Posterior(S, block.rank, block.threads, block.n_groups, block.groups)
 
 
 def expectations(block: CountBlock, fit: str, order: PosteriorOrder, F_of_A: Array) -> Array:

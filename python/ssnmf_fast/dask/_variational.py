@@ -8,6 +8,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from distributed import Client
 
 from .._backend.layout import padded
 from .._common.arrays import Array
@@ -20,7 +21,7 @@ from .._models.variational_problem import Groups, VariationalSteps
 from .._solver.beta_divergences import KULLBACK_LEIBLER
 from . import _posterior
 from ._block import own
-from ._cluster import Blocks, check_client
+from ._cluster import Blocks
 from ._count_scale import ClusterValues
 from ._factorize import by_rows
 from ._fit import ClusterFit, Data, fitting, load, plan_of
@@ -98,6 +99,7 @@ class ClusterVariationalSteps(VariationalSteps):
 
 
 def fit_variational(
+    client: Client,
     X: Any,
     groups: Groups | None,
     *,
@@ -110,7 +112,6 @@ def fit_variational(
     checked = Parameters.checked(**parameters)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
     rng = seeded(generator(random_state))
-    client = check_client(None)
     given = None if isinstance(init, str) else _given(init)
     S = None if given is None else given[0]
     raw = load(client, X, None, None, None, None, S, threads, _MEMORY)

@@ -16,7 +16,7 @@ from .._common.warn import warn_user
 from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
-from .._models.variational import Groups, fit_variational, infer
+from .._models.variational import Groups, VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self
 from ._convergence import warn_unless_converged
 
@@ -40,7 +40,7 @@ class BayesianBase(FactorizationBase):
         **FactorizationBase._saved,
         "components_rate_": Saved("r", "positive"),
         "representation_rates_": Saved("gr", "positive"),
-        "representation_groups_": Saved("n"),
+        "representation_groups_": Saved("n", optional=True),
         "lower_bound_": NUMBER,
         "count_scale_": Saved(values="positive", default=1.0),
         "a_A_": POSITIVE,
@@ -104,8 +104,9 @@ class BayesianBase(FactorizationBase):
         self._learn(self._checked(X, reset=True), y)
         return self
 
-    # What fits: another function where the data are elsewhere.
-    _fit_variational: Callable[..., Any] = staticmethod(fit_variational)
+    def _fit_variational(self, X: Any, groups: Groups | None, **arguments: Any) -> VariationalFit:
+        """Fit to checked data; estimators on a cluster do it there."""
+        return fit_variational(X, groups, **arguments)
 
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data, and set the attributes."""
@@ -125,7 +126,7 @@ class BayesianBase(FactorizationBase):
         self.count_scale_ = result.count_scale
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
-        if labels is not None:
+        if labels is not None and result.label_rates is not None:
             self._keep_labels(labels, result.label_rates)
         warn_unless_converged(self, result)
         self._warn_of_idle_components()
@@ -200,7 +201,7 @@ class BayesianBase(FactorizationBase):
         narrow rather than too wide.
         """
         check_is_fitted(self)
-        return _interval(self.components_, self.components_rate_[:, None], level)
+        return interval_ends(self.components_, self.components_rate_[:, None], level)
 
     def interval_representation(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of `representation_`.
@@ -217,10 +218,11 @@ class BayesianBase(FactorizationBase):
         """
         check_is_fitted(self)
         rates = self.representation_rates_[self.representation_groups_]
-        return _interval(self.representation_, rates, level)
+        return interval_ends(self.representation_, rates, level)
 
 
-def _interval(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
+def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
+    """Return credible intervals of entries with gamma posteriors."""
     level = check_real(level, "level")
     if not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, for example 0.9; got {level!r}.")

@@ -1,0 +1,290 @@
+"""Variational Bayes on a cluster: the same as in memory, lost workers, files, errors."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ssnmf_fast as sf
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+sfd = pytest.importorskip("ssnmf_fast.dask")
+
+from ssnmf_fast._data.count_scale import PositiveValues, find_count_scale, scale_of  # noqa: E402
+from ssnmf_fast._models.variational import Groups  # noqa: E402
+from ssnmf_fast._models.variational import fit_variational as fit_in_memory  # noqa: E402
+from ssnmf_fast.dask._build import Given  # noqa: E402
+from ssnmf_fast.dask._count_scale import BlockValues, ClusterValues  # noqa: E402
+from ssnmf_fast.dask._fit import load  # noqa: E402
+from ssnmf_fast.dask._variational import fit_variational  # noqa: E402
+
+N, M, RANK = 300, 40, 4
+CUTS = (0, 90, 180, 260, 300)
+
+
+def counts(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.poisson(rng.gamma(0.5, 2, (N, RANK)) @ rng.gamma(0.3, 2, (RANK, M))).astype(float)
+
+
+def pieces(X):
+    """Blocks of rows, made again by Dask where they are lost."""
+    return [dask.delayed(X[begin:end]) for begin, end in pairwise(CUTS)]
+
+
+def array(X):
+    """The same as a dask array."""
+    parts = [
+        da.from_delayed(piece, (end - begin, X.shape[1]), meta=X[:0])
+        for piece, (begin, end) in zip(pieces(X), pairwise(CUTS), strict=True)
+    ]
+    return da.concatenate(parts)
+
+
+def model(kind=None, **further):
+    given = {
+        "n_components": RANK,
+        "random_state": 0,
+        "max_iter": 20,
+        "tol": 0,
+        "init": "random",
+    } | further
+    return (kind or sfd.BayesianNMF)(**given)
+
+
+def check_near(found, wanted, tolerance=1e-10):
+    assert np.linalg.norm(np.asarray(found) - wanted) <= tolerance * np.linalg.norm(wanted)
+
+
+def check_equal(fit, expected, tolerance=1e-10):
+    """Two fitted estimators are the same up to rounding."""
+    np.testing.assert_allclose(fit.objective_, expected.objective_, rtol=tolerance)
+    names = ("components_", "components_rate_", "representation_", "representation_rates_")
+    for name in (*names, "a_A_", "b_A_", "a_S_", "b_S_", "count_scale_"):
+        check_near(getattr(fit, name), getattr(expected, name), tolerance)
+    np.testing.assert_array_equal(fit.representation_groups_, expected.representation_groups_)
+    assert fit.n_features_in_ == expected.n_features_in_
+
+
+LEARNED = {"a_S": "auto", "b_S": "auto", "a_A": "auto", "b_A": "auto", "burn_in": 3}
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(
+    "further",
+    [{"init": "auto"}, LEARNED, {"init": "random-acol"}],
+    ids=["defaults", "learned", "random-acol"],
+)
+def test_equals_the_estimator_in_memory(client, container, further):
+    X = container(counts())
+    fit = model(**further).fit(pieces(X))
+    check_equal(fit, model(sf.BayesianNMF, **further).fit(X))
+    assert fit.representation_.chunks == ((90, 90, 80, 40), (RANK,))
+
+
+@pytest.mark.parametrize("burn_in", [0, 4])
+def test_labels_as_groups_of_rows(client, burn_in):
+    X, codes = sp.csr_array(counts()), np.arange(N, dtype=np.int32) % 3
+    groups = Groups(codes, np.bincount(codes))
+    given = {"a_A": "auto", "b_A": "auto", "a_lambda": 5.0, "b_lambda": "auto", "n_threads": 1}
+    given |= {"n_components": RANK, "burn_in": burn_in, "init": "random", "random_state": 0}
+    given |= {"max_iter": 20, "tol": 0, "callback": None, "verbose": 0}
+    fit = fit_variational(client, pieces(X), groups, **given)
+    expected = fit_in_memory(X, groups, **given)
+    np.testing.assert_allclose(fit.objective, expected.objective, rtol=1e-10)
+    for name in ("S", "A", "S_rates", "A_rates", "label_rates"):
+        check_near(getattr(fit, name), getattr(expected, name))
+    np.testing.assert_array_equal(fit.S_groups, codes)
+    assert fit.hyperparameters == pytest.approx(expected.hyperparameters, rel=1e-10)
+
+
+def test_given_start_single_precision_and_units(client):
+    rng = np.random.default_rng(1)
+    S, A = rng.random((N, RANK)) + 0.1, rng.random((RANK, M)) + 0.1
+    S[::3, 0] = 0  # which may become positive
+    X = (0.25 * counts()).astype(np.float32)
+    fit = model(init=(da.from_array(S, chunks=(100, RANK)), A)).fit(array(X))
+    assert fit.components_.dtype == fit.representation_.dtype == np.float32
+    assert fit.count_scale_ == 4
+    check_equal(fit, model(sf.BayesianNMF, init=(S, A)).fit(X), 1e-4)
+
+
+def test_chunks_without_rows_and_of_unknown_length(client):
+    X = da.from_array(counts(), chunks=(100, M))
+    X = X[da.from_array(np.arange(N) >= 100, chunks=100)]
+    assert np.isnan(X.shape[0])
+    fit = model().fit(X)
+    check_equal(fit, model(sf.BayesianNMF).fit(counts()[100:]))
+    assert fit.transform(X).compute().shape == (200, RANK)
+
+
+def test_any_number_of_workers_gives_the_same_bits(client):
+    fits = []
+    for n_workers in (1, 2, 4):
+        with (
+            distributed.LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
+            ) as cluster,
+            distributed.Client(cluster) as other,
+        ):
+            fit = model(**LEARNED).fit(pieces(sp.csr_array(counts())), client=other)
+            parts = fit.components_, fit.components_rate_, fit.objective_
+            fits.append((np.asarray(other.compute(fit.representation_).result()), *parts))
+    for fit in fits[1:]:
+        for found, expected in zip(fit, fits[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+class Killer:
+    """A callback that kills a worker process."""
+
+    def __init__(self, client, iteration):
+        self.client, self.iteration, self.killed = client, iteration, 0
+
+    def __call__(self, state):
+        assert state.S is None
+        assert state.A.shape == (RANK, M)
+        if state.iteration == self.iteration:
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+            self.killed += 1
+
+
+@pytest.mark.parametrize(
+    ("iteration", "further"), [(0, {}), (30, LEARNED)], ids=["at the start", "learned"]
+)
+def test_a_worker_that_is_killed(client, further, iteration):
+    X, further = sp.csr_array(counts()), {"max_iter": 60} | further
+    expected = model(sf.BayesianNMF, **further).fit(X)
+    killer = Killer(client, iteration)
+    fit = model(callback=killer, **further).fit(pieces(X))
+    assert killer.killed == 1
+    assert fit.objective_[-1][1] == pytest.approx(expected.objective_[-1][1], rel=1e-3)
+    rises = np.flatnonzero(np.diff([value for _, value in fit.objective_]) > 0)
+    assert set(rises) <= {iteration // 10}
+    assert np.asarray(fit.representation_).shape == (N, RANK)
+
+
+def test_new_samples_lazily(client):
+    X = counts()
+    fit, expected = model().fit(array(X)), model(sf.BayesianNMF).fit(X)
+    sparse = sp.csr_array(X)
+    S = fit.transform(array(sparse))
+    assert isinstance(S, da.Array)
+    assert S.chunks == ((90, 90, 80, 40), (RANK,))
+    check_near(S, expected.transform(sparse))
+    for data in (X, sparse):
+        check_near(fit.transform(data), expected.transform(data))
+    assert fit.transform(array(X.astype(np.float32))).dtype == np.float32
+    check_near(model().fit_transform(array(X)), expected.transform(X))
+    with pytest.raises(ValueError, match="X has 39 features, but BayesianNMF is expecting 40"):
+        fit.transform(da.ones((10, 39)))
+    with pytest.raises(TypeError, match="X is a list of blocks; expected a dask array"):
+        fit.transform(pieces(X))
+
+
+def test_intervals_and_topics(client):
+    X = counts()
+    fit, expected = model().fit(array(X)), model(sf.BayesianNMF).fit(X)
+    for found, wanted in zip(
+        fit.interval_representation(0.8), expected.interval_representation(0.8), strict=True
+    ):
+        assert isinstance(found, da.Array)
+        check_near(found, wanted, 1e-8)
+    check_near(fit.interval_components()[0], expected.interval_components()[0], 1e-8)
+    assert str(fit.topics()) == str(expected.topics())
+    with pytest.raises(ValueError, match="level must be above 0 and below 1"):
+        fit.interval_representation(1.0)
+
+
+def test_files_are_those_of_the_model_in_memory(client, tmp_path):
+    X = counts()
+    fit = model(callback=lambda state: False).fit(array(X))
+    sf.save(fit, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    assert type(loaded) is sf.BayesianNMF
+    assert loaded.get_params() == fit.get_params() | {"callback": None}
+    np.testing.assert_array_equal(loaded.components_, fit.components_)
+    np.testing.assert_array_equal(loaded.transform(X), fit.transform(X))
+    assert loaded.objective_ == fit.objective_
+    sf.save(loaded, tmp_path / "again.npz")
+    assert not hasattr(sf.load(tmp_path / "again.npz"), "representation_")
+
+
+SCALES = {
+    "counts": counts(),
+    "multiples": 0.3 * counts(),
+    "common divisor": 6 * counts(),
+    "large": 2.0**40 * counts(),
+    "measured": np.random.default_rng(2).exponential(size=(N, M)),
+    "even number": np.random.default_rng(2).exponential(size=(N, M + 1))[:, :M] * np.eye(N, M),
+    "single": np.random.default_rng(2).exponential(size=(N, M)).astype(np.float32),
+    "zeros": np.zeros((N, M)),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scale_of_counts_is_that_in_memory(client, name):
+    X = sp.csr_array(SCALES[name]) if name == "measured" else SCALES[name]
+    data = load(client, pieces(X), None, None, None, None, None, 1, 1)
+    values, expected = ClusterValues(data), PositiveValues(X)
+    assert scale_of(values) == find_count_scale(X)
+    assert values.summary() == expected.summary()
+    if expected.summary().count:
+        assert values.median() == expected.median()
+
+
+def test_blocks_arrive_aligned():
+    sent = pickle.loads(pickle.dumps(Given(sp.csr_array(counts())), protocol=5))
+    assert isinstance(sent.X, sp.csr_array)
+    buffers = []
+    pickle.dumps(Given(counts()), protocol=5, buffer_callback=buffers.append)
+    assert buffers == []  # which a message would be cut into
+
+
+def test_histograms_sort_by_bits():
+    values = BlockValues(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    counted = values.histogram(0, 48)
+    assert counted.sum() == 3
+    assert counted[np.array([1.0, 2.0, 3.0]).view(np.uint64) >> np.uint64(48)].tolist() == [1, 1, 1]
+
+
+def test_errors_name_the_block_or_the_argument(client, tmp_path):
+    X = counts()
+    with pytest.raises(TypeError, match="X is a ndarray; expected a dask array"):
+        model().fit(X)
+    bad = X.copy()
+    bad[200, 3] = np.nan
+    with pytest.raises(
+        ValueError, match="block 2: X contains NaN, and BayesianNMF takes no missing"
+    ):
+        model().fit(array(bad))
+    bad[200, 3] = -1
+    with pytest.raises(ValueError, match=r"block 2 \(rows 180 to 259\): Negative values in data"):
+        model().fit(array(bad))
+    with pytest.raises(ValueError, match="init='nndsvda' is not to be had"):
+        model(init="nndsvda").fit(array(X))
+    with pytest.raises(ValueError, match=r"init must be the name of a start, or hold \(S, A\)"):
+        model(init=(np.ones((N, RANK)),)).fit(array(X))
+    with pytest.raises(ValueError, match="a_S must be 'auto' or from"):
+        model(a_S=1e-9).fit(array(X))
+    sp.save_npz(tmp_path / "block.npz", sp.csr_array(X), compressed=False)
+    with pytest.raises(TypeError, match="X has blocks on disk, and BayesianNMF needs them"):
+        model().fit([tmp_path / "block.npz"])
+    fit = model().fit(array(X))
+    before = fit.components_
+    with pytest.raises(ValueError, match="Negative"):
+        fit.fit(array(bad))
+    assert fit.components_ is before
+
+
+def test_without_a_client_that_is_in_use():
+    with pytest.raises(ValueError, match="There is no Dask client"):
+        model().fit(array(counts()))
