@@ -73,9 +73,11 @@ class Said:
 
     @property
     def n_bytes(self) -> int:
-        """Size of the statistics."""
+        """Size of the statistics and sums."""
         pairs = [pair for each in self.statistics.values() for pair in each.sums.values()]
-        return sum(P.nbytes + N.nbytes for P, N in pairs)
+        return sum(
+            np.asarray(part).nbytes for pair in (*pairs, self.sums.values()) for part in pair
+        )
 
     def plus(self, other: Said) -> Said:
         """Return what both say; neither is changed, since a task may run twice."""
