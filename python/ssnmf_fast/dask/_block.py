@@ -75,9 +75,8 @@ class Said:
     def n_bytes(self) -> int:
         """Size of the statistics and sums."""
         pairs = [pair for each in self.statistics.values() for pair in each.sums.values()]
-        return sum(
-            np.asarray(part).nbytes for pair in (*pairs, self.sums.values()) for part in pair
-        )
+        groups = [*pairs, self.sums.values()]
+        return sum(np.asarray(part).nbytes for group in groups for part in group)
 
     def plus(self, other: Said) -> Said:
         """Return what both say; neither is changed, since a task may run twice."""
