@@ -135,7 +135,7 @@ class BayesianNMF(estimators.BayesianNMF):
         validate_data(self, X, reset=False, skip_check_array=True)
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         empty = np.zeros((0, self._n_features_out), dtype=dtype)
-        model = self._in_memory()
+        model = self.in_memory()
         model.n_threads = self.n_threads or 1  # a worker runs several tasks at a time
         shared, represent = delayed(model, traverse=False), delayed(_represented, pure=False)
         parts = [
@@ -166,8 +166,15 @@ class BayesianNMF(estimators.BayesianNMF):
         )
         return low, high
 
-    def _in_memory(self) -> Any:
-        """Return the model as one in memory, without anything of the cluster."""
+    def in_memory(self) -> Any:
+        """Return the model as an estimator in memory, without anything of the cluster.
+
+        Returns
+        -------
+        ssnmf_fast.BayesianNMF
+            As :func:`ssnmf_fast.save` and :func:`ssnmf_fast.load` give it: without
+            `representation_` and `representation_groups_`.
+        """
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
         if not isinstance(parameters["init"], str):
