@@ -240,7 +240,10 @@ def large(options: argparse.Namespace) -> None:
     rows, columns, per_row, number = 250_000, 100_000, 50, 20
     options.large.mkdir(parents=True, exist_ok=True)
     paths = [options.large / f"block{i}.npz" for i in range(number)]
-    with local_cluster(memory_limit="4GB") as cluster, Client(cluster, direct_to_workers=True) as client:
+    with (
+        local_cluster(memory_limit="4GB") as cluster,
+        Client(cluster, direct_to_workers=True) as client,
+    ):
         missing = [(i, path) for i, path in enumerate(paths) if not path.exists()]
         written = [
             client.submit(write_block, str(path), i, rows, columns, per_row) for i, path in missing
