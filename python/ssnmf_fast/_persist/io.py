@@ -103,6 +103,8 @@ def save(model: Any, path: Names) -> None:
     >>> bool((sf.load("model.npz").A == model.A).all())
     True
     """
+    if hasattr(model, "in_memory"):  # an estimator whose data are on a cluster
+        model = model.in_memory()
     kind, name = type(model), type(model).__name__
     if kind not in _RESULTS and kind is not _estimators().get(name):
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")

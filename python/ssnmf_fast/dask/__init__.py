@@ -5,7 +5,9 @@ from .._common.optional import DASK_HINT, needed
 with needed("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
+from ._classifier import SSNMFClassifier
 from ._cluster import SchedulerLostError
+from ._estimators import NMF, TopicSupervisedNMF
 from ._factorize import factorize
 
-__all__ = ["SchedulerLostError", "factorize"]
+__all__ = ["NMF", "SSNMFClassifier", "SchedulerLostError", "TopicSupervisedNMF", "factorize"]

@@ -155,10 +155,11 @@ def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
         S[:, : block.rank] = start.scale * rng.random((block.n_rows, block.rank))
     else:
         S[:, : block.rank] = start
+    drawn = S.sum(axis=0, dtype=np.float64)
     if block.support is not None:
         S *= block.support
     _rows[fit, block.number] = Rows(S, S.copy())
-    return _summed(block, S)
+    return _summed(S, drawn)
 
 
 def moved_on(state: Any, draws: int) -> np.random.PCG64:
@@ -168,8 +169,8 @@ def moved_on(state: Any, draws: int) -> np.random.PCG64:
     return bits.advance(draws)
 
 
-def _summed(block: Block, S: Array) -> Said:
-    sums = {"columns": S.sum(axis=0, dtype=np.float64), "rows": float(len(S))}
+def _summed(S: Array, drawn: Array) -> Said:
+    sums = {"columns": S.sum(axis=0, dtype=np.float64), "drawn": drawn, "rows": float(len(S))}
     return Said({}, sums, S.max(axis=0, initial=0.0))
 
 

@@ -93,29 +93,29 @@ def checked(
     X: Any, Y: Any, X_weights: Any, Y_weights: Any, support: Any, S: Any, threads: int
 ) -> Given:
     """Return what was given for a block, checked and converted."""
-    X = check_data(X if isinstance(X, CsrFile) else _matrix(X), threads)
-    weights = _weights(X_weights), _weights(Y_weights)
+    X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
+    weights = weights_of(X_weights), weights_of(Y_weights)
     given = Given(X, Y, *weights, support, S)
     if Y is None:
         return given
-    Y = check_matrix(_matrix(given.Y), "Y", dtype=X.dtype)
+    Y = check_matrix(as_matrix(given.Y), "Y", dtype=X.dtype)
     if Y.shape[0] != X.shape[0]:
         raise ValueError(f"Y has {Y.shape[0]} rows and X has {X.shape[0]}; expected as many.")
     return replace(given, Y=sparse_labels(Y))
 
 
-def _weights(given: Any) -> Any:
+def weights_of(given: Any) -> Any:
     """Return the weights of a block from their kind, their rows and their columns."""
     if given is None:
         return None
     kind, part, columns = given
-    part = None if part is None else _matrix(part)
+    part = None if part is None else as_matrix(part)
     if kind == "outer":
         return outer(part, columns)
     return part if kind == "entries" else {"observed": observed, "missing": missing}[kind](part)
 
 
-def _matrix(Z: Any) -> Any:
+def as_matrix(Z: Any) -> Any:
     """Return a chunk of pydata/sparse as a SciPy matrix; arrays from the network are copied."""
     if hasattr(Z, "to_scipy_sparse"):
         return sp.csr_array(Z.to_scipy_sparse())
@@ -154,7 +154,7 @@ def built(given: Given, plan: Plan, number: int, first: int, threads: int) -> Bl
         relations.append(Relation(("S", "B"), labels, plan.weight))
     support = given.support
     if support is not None:
-        support = check_support(_matrix(support), (n, plan.rank), dtype)
+        support = check_support(as_matrix(support), (n, plan.rank), dtype)
     S = given.S
     if S is not None:
         S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")

@@ -178,10 +178,10 @@ class ClusterFit:
         return _mean(self.totals.labels, self.totals.label_weight)
 
     def begin(self, starts: Sequence[Start | Any]) -> tuple[Array, Array]:
-        """Set the rows of S; return the means of their columns and their sums."""
-        said = self.blocks.said(_block.begin, starts)
-        columns = said.sums["columns"][: self.plan.rank]
-        return columns / said.sums["rows"], columns
+        """Set the rows of S; return the means of their columns, and those without a support."""
+        sums = self.blocks.said(_block.begin, starts).sums
+        columns, drawn = (sums[name][: self.plan.rank] for name in ("columns", "drawn"))
+        return columns / sums["rows"], drawn / sums["rows"]
 
     def problem(self, factors: dict[str, Array], support: dict[str, Array]) -> ClusterProblem:
         options: dict[str, Any] = {}

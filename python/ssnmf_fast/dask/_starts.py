@@ -65,8 +65,8 @@ def begin(fit: ClusterFit, name: str, rng: np.random.Generator, threads: int) ->
         return _least_squares(fit, rng, threads)
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
-        means, _ = fit.begin(_draws(fit, rng, 1.0))
-        scale = _ratio(fit.mean(), float(means @ A.mean(axis=1)))
+        means, drawn = fit.begin(_draws(fit, rng, 1.0))
+        scale = _ratio(fit.mean(), float(drawn @ A.mean(axis=1)))
         return Begun(A, means, scale * _within(fit))
     return Begun(*_uniform(fit, rng))
 
