@@ -125,12 +125,15 @@ class TestNMF:
 
     def test_a_user_may_compute_the_same_array(self, client, caplog):
         """The scheduler never sees two tasks of one key, on which it may wait for ever."""
-        D = cut(X)
+        D, W = cut(X), cut(np.ones((N, M)))
         scheduler = logging.getLogger("distributed.scheduler")
         scheduler.addHandler(caplog.handler)
         try:
             model = sfd.NMF(n_components=3, **LOOP).fit(D)
             assert model.transform(D).compute().shape == (N, 3)
+            model.fit(D, X_weights=W)
+            assert model.transform(D, X_weights=W).compute().shape == (N, 3)
+            assert W.sum().compute() == N * M
             assert len(D.compute_chunk_sizes().chunks[0]) == D.numblocks[0]
         finally:
             scheduler.removeHandler(caplog.handler)
@@ -202,6 +205,26 @@ class TestSSNMFClassifier:
         assert_same(model.class_shares_, wanted.class_shares_, tol=2e-3)  # solved to finer tol
         np.testing.assert_array_equal(model.predict(cut(X)).compute(), wanted.predict(X))
         assert model.score(cut(X), da.from_array(TRUTH)) == wanted.score(X, TRUTH)
+
+    @pytest.mark.parametrize("weight", [np.inf, 2.0])
+    def test_files_empty_blocks_and_unknown_rows(self, client, weight, tmp_path):
+        paths = [tmp_path / "0.npz", tmp_path / "1.npz"]
+        for path, part in zip(paths, (X[:150], X[150:]), strict=True):
+            sp.save_npz(path, sp.csr_matrix(part), compressed=False)
+        halves = [
+            da.from_delayed(dask.delayed(part), (np.nan, M), dtype=float, meta=X[:0])
+            for part in (X[:150], X[150:])
+        ]
+        given = {"n_components": 4, "supervision_weight": weight, **LOOP}
+        wanted = sf.SSNMFClassifier(readout="refit", **given).fit(X, Y)
+        for blocks in (
+            paths,
+            client.scatter([X[:100], X[100:100], X[100:]], hash=False),
+            da.concatenate(halves),
+        ):
+            model = sfd.SSNMFClassifier(**given).fit(blocks, Y)
+            assert_same_fit(model, wanted)
+            np.testing.assert_array_equal(model.predict(blocks).compute(), wanted.predict(X))
 
     @pytest.mark.parametrize("supervision", ["frobenius", "kullback-leibler"])
     def test_the_papers_rule_and_frobenius_losses(self, client, supervision):

@@ -136,19 +136,18 @@ class OnCluster(FactorizationBase):
         model.n_threads = self.n_threads or 1  # a worker runs several tasks at a time
         example = getattr(model, method)(np.ones((1, X.shape[1]), floating(X.dtype)))[:0]
         X = whole_rows(X, "X")
-        shape: dict[str, Any] = {"drop_axis": 1} if example.ndim == 1 else {}
-        if example.ndim == 2:
-            shape = {"chunks": (X.chunks[0], (example.shape[1],))}
+        empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
         given = [X] if X_weights is None else [X, _weights(X_weights, X.chunks[0])]
-        return da.map_blocks(
+        found = da.map_blocks(
             _applied,
             *given,
             model=delayed(model, traverse=False),
             method=method,
-            empty=example,
-            meta=example,
-            **shape,
+            empty=empty,
+            meta=empty,
+            chunks=(X.chunks[0], empty.shape[1:]),
         )
+        return found if example.ndim == 2 else found[:, 0]
 
     def transform(self, X: Any, *, X_weights: Any = None) -> Any:
         """Represent samples over the learned dictionary.
@@ -209,10 +208,10 @@ def _weights(X_weights: Any, rows: Any) -> da.Array:
 
 
 def _applied(block: Any, weights: Any = None, *, model: Any, method: str, empty: Array) -> Array:
-    """Apply a method of a model to a block of rows."""
+    """Apply a method of a model to a block of rows; the result has two dimensions."""
     X = _build.as_matrix(block)
     if not X.shape[0]:
         return empty
     given = {} if weights is None else {"X_weights": _build.weights_of(weights)}
     found: Array = getattr(model, method)(X, **given)
-    return found
+    return found.reshape(len(found), -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,17 +84,10 @@ def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
     """Return the blocks of what is cut by rows already, or None for an array of all rows."""
     if isinstance(Z, da.Array):
         Z = whole_rows(Z, name, columns)
-        # A last step with keys of its own: Dask fuses tasks here in another way than where the user
-        # computes Z, and then one key would stand for two tasks, which can stop the scheduler.
-        Z = Z.map_blocks(_same, name=f"block-{uuid.uuid4().hex}", dtype=Z.dtype, meta=Z._meta)
         return list(Z.to_delayed(optimize_graph=True).ravel())
     if isinstance(Z, (list, tuple)) and all(isinstance(block, _BLOCKS) for block in Z):
         return list(Z)
     return None
-
-
-def _same(block: Any) -> Any:
-    return block
 
 
 def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
