@@ -81,6 +81,16 @@ class TestErrors:
         assert fit(single, "nmf", tmp_path / "out", "--cluster", text) == 2
         assert "expected the address of a scheduler" in error_line(capsys)
 
+    def test_no_scheduler(self, single, tmp_path, capsys):
+        pytest.importorskip("distributed")
+        import dask
+
+        with dask.config.set({"distributed.comm.timeouts.connect": "100ms"}):
+            given = ["--cluster", "tcp://127.0.0.1:9"]
+            assert fit(single, "nmf", tmp_path / "out", *given) == 2
+        assert "no scheduler answers there" in error_line(capsys)
+        assert not (tmp_path / "out").exists()
+
     def test_without_the_extra(self, single, tmp_path, capsys, monkeypatch):
         for name in [name for name in sys.modules if name.startswith("ssnmf_fast.dask")]:
             monkeypatch.delitem(sys.modules, name)
