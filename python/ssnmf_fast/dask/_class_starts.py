@@ -121,7 +121,7 @@ class ClassTopics:
 
     def _even(self, data: Data, A: Array, supports: list[Any]) -> list[Any]:
         client = data.client
-        shared = client.scatter(A, hash=False)
+        shared = client.scatter(A, broadcast=True, hash=False)
         return [
             client.submit(_even, given, shared, support, pure=False)
             for given, support in zip(data.futures, supports, strict=True)

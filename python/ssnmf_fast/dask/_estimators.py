@@ -38,16 +38,16 @@ class NMF(OnCluster, estimators.NMF):
     :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.NMF`, without `representation_`,
     and :func:`ssnmf_fast.load` gives that estimator.
 
-    Examples
-    --------
-    >>> import dask.array as da                                       # doctest: +SKIP
-    >>> from dask.distributed import Client                           # doctest: +SKIP
-    >>> import ssnmf_fast.dask as sfd                                 # doctest: +SKIP
-    >>> client = Client(n_workers=2, threads_per_worker=1)            # doctest: +SKIP
-    >>> X = da.random.random((10_000, 50), chunks=(2_500, 50))        # doctest: +SKIP
-    >>> model = sfd.NMF(n_components=5, random_state=0).fit(X)        # doctest: +SKIP
-    >>> model.transform(X[:100]).compute().shape                      # doctest: +SKIP
-    (100, 5)
+    For example::
+
+        import dask.array as da
+        from dask.distributed import Client
+        import ssnmf_fast.dask as sfd
+
+        client = Client("tcp://scheduler:8786")
+        X = da.random.random((10_000, 50), chunks=(2_500, 50))
+        model = sfd.NMF(n_components=5, random_state=0).fit(X)
+        S = model.transform(X[:100]).compute()
     """
 
     _kind: ClassVar = estimators.NMF

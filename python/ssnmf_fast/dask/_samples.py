@@ -63,7 +63,7 @@ class Samples:
         """Return the chosen samples over a dictionary, in the memory of the caller."""
         data = self.loaded(X_weights, n_threads)
         chosen = np.arange(self.shape[0]) if self.chosen is None else self.chosen
-        shared = data.client.scatter(A, hash=False)
+        shared = data.client.scatter(A, broadcast=True, hash=False)
         futures = [
             data.client.submit(_represented, given, rows, shared, loss, n_threads, pure=False)
             for given, rows in zip(data.futures, local(data, chosen), strict=True)
