@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -96,6 +97,12 @@ class LabelLists:
                 f"{self.names.tolist()}."
             )
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0
+
+    def part(self, rows: Any) -> LabelLists:
+        """Return the topics of some documents."""
+        part = copy.copy(self)
+        part.members, part.labelled = self.members[rows], self.labelled[rows]
+        return part
 
     def targets(self) -> ClassLabels | Indicators:
         """Return the topics as classes or, where a document may have several, as indicators."""

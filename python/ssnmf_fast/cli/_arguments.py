@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from ._option_types import (
+    cluster,
     delimiter,
     encoding,
     fraction,
@@ -131,4 +133,16 @@ def add_threads(parser: Any) -> None:
     """Add the number of threads."""
     parser.add_argument(
         "--threads", type=positive, help="number of threads (default: all available cores)"
+    )
+
+
+def add_cluster(group: Any, models: Sequence[str]) -> None:
+    """Add the cluster on which some models can be fitted."""
+    group.add_argument(
+        "--cluster",
+        type=cluster,
+        metavar="ADDRESS",
+        help="fit on the Dask cluster whose scheduler has this address, such as tcp://host:8786, "
+        f"or with local:4 by so many processes here ({', '.join(models)}; classifiers need --rank "
+        "and a weight)",
     )

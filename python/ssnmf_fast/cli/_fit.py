@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from ._cluster import fit_on_cluster
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._folder import results_folder
@@ -149,12 +150,13 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
     with progress_bar(options.max_iter, label) as bar, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="By validation the accuracy")  # said later
         estimator = model.build(options, visible, bar)
-        if model.dated:
+        y = None if model.targets is None or visible is None else model.targets(visible)
+        if options.cluster is not None:
+            estimator = fit_on_cluster(estimator, data.X, y, options.cluster)
+        elif model.dated:
             estimator.fit(data.X, data.times)
-        elif model.targets is None or visible is None:
-            estimator.fit(data.X)
         else:
-            estimator.fit(data.X, model.targets(visible))
+            estimator.fit(data.X, y)
     estimator.set_params(callback=None)
     return Fitted(
         estimator,
@@ -174,7 +176,7 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
 
 def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]]:
     """Return what the fit chose itself, for the report."""
-    if not model.chooses:
+    if not model.validates(options):
         return []
     rounds = int(estimator.self_training_)
     pairs = [
@@ -183,7 +185,7 @@ def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]
         ("self-training", f"{rounds} round" + ("s" if rounds != 1 else "")),
     ]
     by = "chosen by validation" if (estimator.validation_folds_ >= 0).any() else "chosen by rule"
-    return [(f"{name}, {by}", value) for name, value in pairs] if model.validates(options) else []
+    return [(f"{name}, {by}", value) for name, value in pairs]
 
 
 def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..report import Measure
 from . import _measures as measures
+from ._cluster import namespace, settle
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels
@@ -54,6 +55,7 @@ class Model:
     loop: tuple[int, float] = (100, 1e-4)  # max_iter and tol
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = field(default=())
     parameters: Mapping[str, str] = field(default_factory=dict)  # where not those of _PARAMETERS
+    on_cluster: bool = False  # can it be fitted on one?
 
     @property
     def several(self) -> bool:
@@ -69,6 +71,8 @@ class Model:
         """Check the options, and set those that are not given."""
         if self.targets is not None and not options.labels:
             raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
+        if options.cluster is not None:
+            settle(self, options, on_clusters())
         if self.dated and options.time is None:
             raise UsageError(f"--model {self.name} needs --time, the column of the dates")
         for name in _OPTIONS:
@@ -106,8 +110,6 @@ class Model:
 
     def build(self, options: Any, labels: SampleLabels | None, callback: Any) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
-        import ssnmf_fast
-
         given = {
             self.parameters.get(name, _PARAMETERS[name]): getattr(options, name)
             for name in self.options
@@ -119,7 +121,7 @@ class Model:
             given["n_free_topics"] = _free_topics(options, len(labels.names))
         elif options.rank is not None:
             given["n_components"] = options.rank
-        return getattr(ssnmf_fast, self.estimator)(
+        return getattr(namespace(options), self.estimator)(
             max_iter=options.max_iter,
             tol=options.tol,
             random_state=options.seed,
@@ -147,6 +149,7 @@ def _classifier(
         },
         targets=SampleLabels.single_or_indicators,
         chooses=True,
+        on_cluster=True,
         **changes,
     )
 
@@ -168,6 +171,7 @@ _ALL = (
         "NMF",
         "topics without the help of labels",
         options={"reconstruction": FROBENIUS},
+        on_cluster=True,
     ),
     Model(
         "ts-nmf",
@@ -182,6 +186,7 @@ _ALL = (
         },
         targets=SampleLabels.single_or_lists,
         names_topics=True,
+        on_cluster=True,
         measures=(measures.topic_measures,),
     ),
     Model(
@@ -237,6 +242,11 @@ _ALL = (
     ),
 )
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
+
+
+def on_clusters() -> list[str]:
+    """Return the models that can be fitted on a cluster."""
+    return [name for name, model in MODELS.items() if model.on_cluster]
 
 
 def chosen(options: Any) -> Model:

@@ -47,6 +47,16 @@ def positive_number(text: str) -> float:
     return value
 
 
+def cluster(text: str) -> str:
+    """Read the address of a scheduler, or a number of local workers."""
+    local, _, count = text.partition(":")
+    if (local == "local" and count.isdigit() and int(count)) or "://" in text:
+        return text
+    raise argparse.ArgumentTypeError(
+        f"expected the address of a scheduler, such as tcp://host:8786, or local:4: {text!r}"
+    )
+
+
 def loss(text: str) -> str | float:
     """Read the name of a loss, or the beta of a beta-divergence."""
     from .._solver.beta_divergences import loss_named

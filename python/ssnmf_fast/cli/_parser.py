@@ -11,6 +11,7 @@ from .._version import __version__
 from ._arguments import (
     DATA,
     DEFAULT,
+    add_cluster,
     add_common,
     add_debug,
     add_id,
@@ -20,7 +21,7 @@ from ._arguments import (
     add_threads,
     run_by,
 )
-from ._models import MODELS
+from ._models import MODELS, on_clusters
 from ._option_types import (
     fraction,
     frequency,
@@ -207,6 +208,7 @@ def _add_model(group: Any) -> None:
     )
     group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(group)
+    add_cluster(group, on_clusters())
     group.add_argument(
         "--test-size",
         type=fraction,

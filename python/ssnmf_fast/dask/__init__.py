@@ -6,7 +6,16 @@ with needed("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
 from ._bayesian import BayesianNMF
+from ._classifier import SSNMFClassifier
 from ._cluster import SchedulerLostError
+from ._estimators import NMF, TopicSupervisedNMF
 from ._factorize import factorize
 
-__all__ = ["BayesianNMF", "SchedulerLostError", "factorize"]
+__all__ = [
+    "NMF",
+    "BayesianNMF",
+    "SSNMFClassifier",
+    "SchedulerLostError",
+    "TopicSupervisedNMF",
+    "factorize",
+]

@@ -83,20 +83,26 @@ def started(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
 def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
     """Return the blocks of what is cut by rows already, or None for an array of all rows."""
     if isinstance(Z, da.Array):
-        if Z.ndim != (2 if columns else 1):
-            raise ValueError(f"{name} has shape {Z.shape}; expected {1 + columns} dimensions.")
-        if columns and Z.numblocks[1] > 1:
-            warn_user(
-                f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of "
-                "rows; they are put together, which copies the data and sends them from worker to "
-                "worker. Use rechunk({1: -1}) before, once.",
-                UserWarning,
-            )
-            Z = Z.rechunk({1: -1})
+        Z = whole_rows(Z, name, columns)
         return list(Z.to_delayed(optimize_graph=True).ravel())
     if isinstance(Z, (list, tuple)) and all(isinstance(block, _BLOCKS) for block in Z):
         return list(Z)
     return None
+
+
+def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
+    """Return a dask array that is cut by rows only."""
+    if Z.ndim != (2 if columns else 1):
+        raise ValueError(f"{name} has shape {Z.shape}; expected {1 + columns} dimensions.")
+    if not columns or Z.numblocks[1] <= 1:
+        return Z
+    warn_user(
+        f"{name} is cut by columns as well, into {Z.numblocks[1]} pieces of each block of rows; "
+        "they are put together, which copies the data and sends them from worker to worker. Use "
+        "rechunk({1: -1}) before, once.",
+        UserWarning,
+    )
+    return Z.rechunk({1: -1})
 
 
 def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[Any]:

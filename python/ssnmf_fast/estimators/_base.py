@@ -19,7 +19,7 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
 from .._data.checks import readable
 from .._data.csr_file import CsrFile
-from .._models.factorize import Factorization
+from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics
 from ._all_or_nothing import AllOrNothing
@@ -174,6 +174,10 @@ class FactorizationBase(
 
     def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names}
+
+    def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
+        """Factorise checked data; estimators on a cluster do it there."""
+        return factorize(X, Y, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         """Represent checked data."""

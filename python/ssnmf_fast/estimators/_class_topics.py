@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +63,18 @@ def class_means(X: Any, members: Array, owner: Array, rng: np.random.Generator) 
     the components.  Several components of a class get random parts of its samples.  NaN counts as
     0; so should entries that weights exclude (:func:`visible`).
     """
+    overall = weighted_sums(X, np.full((len(members), 1), 1 / len(members)))[0]
+    return drawn_means(partial(weighted_sums, X), overall, members, owner, rng)
+
+
+def drawn_means(
+    sums: Callable[[Array], Array],
+    overall: Array,
+    members: Array,
+    owner: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """Return the same from what sums rows of X with given weights, and the mean of all samples."""
     shown = members[:, owner].astype(np.float64)
     for c in np.unique(owner):
         own = np.flatnonzero(owner == c)
@@ -70,13 +84,12 @@ def class_means(X: Any, members: Array, owner: Array, rng: np.random.Generator) 
             shown[np.ix_(rows, own)] *= np.where(chosen[:, None] == own, 1.0, 0.2)
             shown[np.ix_(rows, own)] *= rng.uniform(0.5, 1.5, (len(rows), len(own)))
     totals = shown.sum(axis=0)
-    overall = _weighted_sums(X, np.full((len(members), 1), 1 / len(members)))[0]
-    means = _weighted_sums(X, shown / np.where(totals > 0, totals, 1))
+    means = sums(shown / np.where(totals > 0, totals, 1))
     means[totals == 0] = overall * rng.uniform(0.5, 1.5, (int((totals == 0).sum()), len(overall)))
     return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
 
 
-def _weighted_sums(X: Any, weights: Array) -> Array:
+def weighted_sums(X: Any, weights: Array) -> Array:
     """Return weights^T X, (columns of weights, m), float64; rows without weight are not read."""
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
@@ -144,7 +157,7 @@ def fit_class_topics(
     support = support_of(members, known, owner)
     seen = visible(X, X_weights)
     A = class_means(seen, members * known[:, None], owner, rng) if start is None else start
-    S = _even_start(seen, A, support)
+    S = even_start(seen, A, support)
     result = factorize(
         X,
         n_components=len(owner),
@@ -153,24 +166,25 @@ def fit_class_topics(
         S_support=support,
         **options.arguments(),
     )
-    return replace(result, B=_class_readings(result.S, members, known, owner))
+    sums = result.S[known].sum(axis=0, dtype=np.float64)
+    return replace(result, B=class_readings(sums, members[known], owner).astype(result.S.dtype))
 
 
-def _even_start(X: Any, A: Array, support: Array) -> Array:
+def even_start(X: Any, A: Array, support: Array) -> Array:
     """Return a start of S whose rows explain the sums of the samples in equal parts."""
     scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
     return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
 
 
-def _class_readings(S: Array, members: Array, known: Array, owner: Array) -> Array:
+def class_readings(sums: Array, members: Array, owner: Array) -> Array:
+    """Return B from the sums of S over the labelled samples, and the classes of these."""
     k = members.shape[1]
-    sums = S[known].sum(axis=0, dtype=np.float64)
     own = np.eye(k)[owner]
     of_class = np.zeros(k)
     np.add.at(of_class, owner, sums)
-    totals = members[known].sum(axis=0)
+    totals = members.sum(axis=0)
     rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
-    return np.asarray(own * rates, dtype=S.dtype)
+    return np.asarray(own * rates)
 
 
 def guided_start(
@@ -178,10 +192,15 @@ def guided_start(
 ) -> tuple[Array, Array, Array]:
     """Return S, A and B to start a fit with a finite supervision weight from."""
     A = class_means(X, members * known[:, None], owner, rng)
-    S = _even_start(X, A, np.ones((len(members), len(owner)), dtype=bool))
-    k = members.shape[1]
-    B = np.where(np.eye(k, dtype=bool)[owner], 1.0, _UNLIKELY)
-    mean = float(S[known].mean(axis=0) @ B.mean(axis=1)) if known.any() else 0.0
-    share = float(members[known].mean()) if known.any() else 1.0
-    B *= share / mean if mean > 0 else 1.0
+    S = even_start(X, A, np.ones((len(members), len(owner)), dtype=bool))
+    B = guided_B(S[known].mean(axis=0) if known.any() else None, members[known], owner)
     return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
+
+
+def guided_B(means: Array | None, members: Array, owner: Array) -> Array:
+    """Return a start of B; `means` are those of S over the labelled samples, if there are any."""
+    B = np.where(np.eye(members.shape[1], dtype=bool)[owner], 1.0, _UNLIKELY)
+    mean = 0.0 if means is None else float(means @ B.mean(axis=1))
+    share = 1.0 if means is None else float(members.mean())
+    B *= share / mean if mean > 0 else 1.0
+    return B

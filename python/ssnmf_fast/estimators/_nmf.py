@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._models.factorize import factorize
 from ._batches import BatchLearner
 from ._parameters import set_parameters
 
@@ -104,7 +103,7 @@ class NMF(BatchLearner):
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         del y
         parameters = self._arguments(self._model_parameters + self._loop_parameters)
-        self._keep(factorize(X, X_weights=X_weights, **parameters))
+        self._keep(self._factorize(X, X_weights=X_weights, **parameters))
 
     def partial_fit(
         self,

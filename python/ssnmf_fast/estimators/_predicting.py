@@ -274,7 +274,7 @@ def scored(
     """Compare the predictions for the labelled samples with the truth."""
     if not labelled.any():
         raise ValueError("y has no labelled sample to score; give at least one.")
-    predicted = model.predict(X)
+    predicted = np.asarray(model.predict(X))
     if len(predicted) != len(labelled):
         raise ValueError(f"X has {len(predicted)} samples and y has {len(labelled)}.")
     if sample_weight is not None:

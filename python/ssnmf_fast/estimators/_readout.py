@@ -16,7 +16,6 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
-from .._data.csr_file import CsrFile
 from .._linalg.randomized_svd import randomized_svd
 
 N_DIRECTIONS = 50
@@ -87,9 +86,10 @@ class Context:
 def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
     """Return the leading directions of X, or None if the readout uses the topics only.
 
-    It does so for data on disk, and for data with weights.
+    It does so for data that are not in memory, and for data with weights.
     """
-    if isinstance(X, CsrFile) or X_weights is not None:
+    in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
+    if not in_memory or X_weights is not None:
         return None
     seed = random_state if isinstance(random_state, (int, np.integer)) else 0
     return leading_directions(filled(X, None, None), int(seed), n_threads)

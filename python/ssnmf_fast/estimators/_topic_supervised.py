@@ -12,7 +12,6 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
-from .._models.factorize import factorize
 from .._solver.weights import as_weights
 from .._topics import Topics
 from ._base import require
@@ -136,21 +135,31 @@ class TopicSupervisedNMF(GuidedBase):
         self._check_readout()
         lists = LabelLists(y, self.topic_names, self.unlabelled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        rows, weights = (
-            np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0),
-            X_weights,
-        )
-        if (rows != 1).any():
-            weights = as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
-        result = factorize(
+        rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
+        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
+        result = self._factorize(
             X,
             n_components=rank,
             X_weights=weights,
-            S_support=lists.support(rank, bool(self.free_in_labelled)),
+            S_support=self._support(X, lists, rank),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
         self._keep(result, topic_names_=lists.names, n_labelled_=int(lists.labelled.sum()))
+        X, lists = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+
+    def _with_rows(self, X_weights: Any, rows: Array) -> Any:
+        """Return the weights with each row multiplied by a number."""
+        return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
+
+    def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
+        """Return where S may be positive."""
+        del X
+        return lists.support(rank, bool(self.free_in_labelled))
+
+    def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
+        """Return the samples that the readout is to see, with their labels."""
+        return X, lists
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         lists = LabelLists(y, self.topic_names_.tolist(), self.unlabelled)

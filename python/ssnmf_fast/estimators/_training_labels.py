@@ -81,30 +81,35 @@ def combined_weights(given: Any, labelled: Array, shape: tuple[int, int]) -> Any
 
 
 def labels_for_training(
-    targets: Targets, y_weights: Any, sample_weight: Any = None
+    targets: Targets, y_weights: Any, sample_weight: Any = None, chosen: Any = None
 ) -> TrainingLabels:
     """Return labels with the weight of each entry; a label of weight 0 is unknown.
 
-    The weights are those of ``fit``; `sample_weight` (n,) is multiplied with `y_weights`.
+    The weights are those of ``fit``; `sample_weight` (n,) is multiplied with `y_weights`.  With
+    `chosen`, numbers of samples, the result has these only: all others take no memory.
     """
     Y: Any = targets.matrix(np.float64)
+    n, labelled = Y.shape[0], targets.labelled
+    combined = combined_weights(y_weights, labelled, Y.shape)
+    if chosen is not None:
+        Y, labelled = Y[chosen], labelled[chosen]
+        combined = None if combined is None else _part(combined, chosen)
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
-    combined = combined_weights(y_weights, targets.labelled, members.shape)
     given = np.ones(members.shape) if combined is None else combined.dense(members.shape)
     if sample_weight is not None:
         given_rows = unmasked(sample_weight, "sample_weight", allow_nan=False)
         rows = as_array(given_rows, "sample_weight").astype(np.float64)
-        if rows.shape != members.shape[:1]:
+        if rows.shape != (n,):
             raise ValueError(
-                f"sample_weight has shape {rows.shape}; expected {members.shape[:1]}, one "
-                "weight for each sample."
+                f"sample_weight has shape {rows.shape}; expected {(n,)}, one weight for each "
+                "sample."
             )
-        given = given * rows[:, None]
+        given = given * (rows if chosen is None else rows[chosen])[:, None]
     if not np.isfinite(given).all() or (given < 0).any():
         raise ValueError("y_weights and sample_weight must be finite and at least 0.")
     unknown = np.isnan(members)
     members[unknown] = 0
-    given = np.where(targets.labelled[:, None] & ~unknown, given, 0.0)
+    given = np.where(labelled[:, None] & ~unknown, given, 0.0)
     if not given.any():
         raise ValueError(
             "The weights of all labels are zero. Give at least one labelled sample a weight "
@@ -114,6 +119,15 @@ def labels_for_training(
     if not several:  # the label of a sample counts or does not, as a whole
         given = np.repeat(_own(given, members), members.shape[1], axis=1)
     return TrainingLabels(np.where(given > 0, members, 0), given, several)
+
+
+def _part(weights: Any, rows: Array) -> Any:
+    """Return the weights of some samples, as :func:`combined_weights` made them."""
+    if isinstance(weights, Outer):
+        return Outer(None if weights.rows is None else weights.rows[rows], weights.columns)
+    if isinstance(weights, Entrywise):
+        return Entrywise(weights.array[rows])
+    return type(weights)(weights.pattern[rows])
 
 
 def check_classes(labels: TrainingLabels) -> None:
