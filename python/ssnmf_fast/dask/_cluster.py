@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import reduce
 from typing import Any
 
 from distributed import Client, get_client, wait
@@ -77,6 +78,7 @@ class Blocks:
         self.fit = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
         self.futures = list(futures)
         self._places: list[str] = []
+        self._held: list[Any] = []  # futures of the last task
         self._count = 0
 
     def __len__(self) -> int:
@@ -150,9 +152,12 @@ class Blocks:
             try:
                 shared = self.client.scatter(list(factors), hash=False) if factors else []
                 started += self.each(task, arguments, *shared)
-                root = self._added(started)
-                if self._wait([root], self._stranded):
-                    said: Said = root.result()
+                last = self._added(started)
+                # What is no longer needed is told with the new tasks: messages by themselves would
+                # let those wait.
+                self._held = [*started, *shared]
+                if self._wait(last, self._stranded):
+                    said: Said = reduce(_block.plus, self.client.gather(last))
                     self._log(factors, said)
                     return said
             except _LOST as error:  # with a worker, unless nobody answers
@@ -176,15 +181,18 @@ class Blocks:
             megabytes = n_workers * (sent + back) / 1e6
             _logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
 
-    def _added(self, parts: list[Any]) -> Any:
-        """Start the sums, and return the future of the last of them; `parts` gets all futures."""
+    def _added(self, parts: list[Any]) -> list[Any]:
+        """Start the sums, and return futures of the last ones; `parts` gets all futures.
+
+        The last sum is the caller's where workers send to it directly: that spares them a way.
+        """
         level = list(parts)
-        while len(level) > 1:
+        while len(level) > (2 if self.client.direct_to_workers else 1):
             pairs = zip(level[::2], level[1::2], strict=False)
             added = [self.client.submit(_block.plus, *pair, pure=False) for pair in pairs]
             parts += added
             level = added + ([level[-1]] if len(level) % 2 else [])
-        return level[0]
+        return level
 
     def order(self, order: Order, *factors: Array) -> Said:
         """Return what all blocks say after an order."""

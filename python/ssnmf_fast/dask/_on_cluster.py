@@ -31,7 +31,7 @@ class OnCluster(FactorizationBase):
     """
 
     _kind: ClassVar[Any]
-    _left_out: ClassVar = ("representation_",)  # in memory
+    _left_out: ClassVar[tuple[str, ...]] = ("representation_",)  # in memory
 
     def fit(
         self: Self,
