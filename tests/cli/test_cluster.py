@@ -29,7 +29,13 @@ REFIT = ["--readout", "refit"]
 class TestFiles:
     @pytest.mark.parametrize(
         ("model", "more"),
-        [("nmf", []), ("ts-nmf", []), ("dd", REFIT), ("ssnmf", ["--supervision-weight", "inf"])],
+        [
+            ("nmf", []),
+            ("ts-nmf", []),
+            ("vbnmf", []),
+            ("dd", REFIT),
+            ("ssnmf", ["--supervision-weight", "inf"]),
+        ],
     )
     def test_are_the_same(self, address, model, more, single, tmp_path):
         given = ["--labels", "kind", "--tol", "0", "--max-iter", "20", *more]

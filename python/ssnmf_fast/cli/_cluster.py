@@ -54,9 +54,7 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, address: str) -> Any:
     with _client(address) as client:
         blocks = client.scatter([X[i : i + size] for i in range(0, n, size)], hash=False)
         estimator.fit(blocks, y, client=client)
-        model = estimator.in_memory()
-        model.representation_ = estimator.representation_.compute()
-    return model
+        return estimator.in_memory(rows=True)
 
 
 @contextmanager

@@ -229,6 +229,7 @@ _ALL = (
         "Bayesian topics without the help of labels",
         options={"a_s": None},
         loop=_BAYESIAN_LOOP,
+        on_cluster=True,
         measures=(measures.bound_measures, measures.sparsity_measures),
     ),
     Model(

@@ -109,14 +109,20 @@ class OnCluster(FactorizationBase):
             return super()._represent(X, X_weights)
         return X.represented(self.components_, self.reconstruction, X_weights, self.n_threads)
 
-    def in_memory(self) -> Any:
+    def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
+
+        Parameters
+        ----------
+        rows : bool
+            Whether `representation_` comes to the caller, and with it what else has a row for each
+            sample.
 
         Returns
         -------
         estimator
             Of the class of the same name in :mod:`ssnmf_fast`, as :func:`ssnmf_fast.save` and
-            :func:`ssnmf_fast.load` give it: without `representation_`.
+            :func:`ssnmf_fast.load` give it; without `rows` it has no `representation_`.
         """
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
@@ -124,7 +130,9 @@ class OnCluster(FactorizationBase):
             parameters.pop("init")
         model = self._kind(**parameters)
         for name, value in vars(self).items():
-            if name.endswith("_") and name not in self._left_out:
+            if name in self._left_out and rows:
+                setattr(model, name, value.compute())
+            elif name.endswith("_") and name not in self._left_out:
                 setattr(model, name, value)
         return model
 
