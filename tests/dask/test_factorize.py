@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def counts(seed=0, dtype=np.float64):
 
 def pieces(X):
     """Blocks of rows, made again by Dask where they are lost."""
-    return [dask.delayed(X[begin:end]) for begin, end in pairwise(CUTS)]
+    return [dask.delayed(X[begin:end]) for begin, end in itertools.pairwise(CUTS)]
 
 
 def labels(seed=0):
@@ -144,7 +144,7 @@ def test_given_start_and_its_zeros(client):
 
 def test_files_that_the_workers_open(client, tmp_path):
     X, paths = counts(), []
-    for number, (begin, end) in enumerate(pairwise(CUTS)):
+    for number, (begin, end) in enumerate(itertools.pairwise(CUTS)):
         paths.append(tmp_path / f"{number}.npz")
         sp.save_npz(paths[-1], X[begin:end], compressed=False)
     Y = labels()
@@ -171,22 +171,29 @@ def test_chunks_of_unknown_length_and_without_rows(client):
     assert fit.S.chunks[0] == (100, 100)
 
 
-@pytest.mark.parametrize("reconstruction", LOSSES)
-def test_any_number_of_workers_gives_the_same_bits(client, reconstruction):
+def test_any_number_of_workers_gives_the_same_bits():
     X, Y = counts(), labels()
+    weights = sf.weights.outer(rows=(np.arange(N) % 3 == 0).astype(float))
     fits = []
     for n_workers in (1, 2, 4):
         with (
             distributed.LocalCluster(
                 n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
             ) as cluster,
-            distributed.Client(cluster) as other,
+            distributed.Client(cluster, direct_to_workers=n_workers == 2) as client,
         ):
-            further = arguments(reconstruction=reconstruction, client=other)
-            fit = sfd.factorize(pieces(X), Y, **further)
-            fits.append((np.asarray(fit.S), fit.A, fit.B, fit.objective))
-    for fit in fits[1:]:
-        for found, expected in zip(fit, fits[0], strict=True):
+            for losses in itertools.product(LOSSES, (None, *LOSSES)):
+                further = arguments(
+                    reconstruction=losses[0], client=client, init="random", max_iter=8
+                )
+                given: tuple = ()
+                if losses[1] is not None:
+                    given = (Y,)
+                    further |= {"supervision": losses[1], "Y_weights": weights}
+                fit = sfd.factorize(pieces(X), *given, **further)
+                fits.append((np.asarray(fit.S), fit.A, fit.B, fit.objective))
+    for number, fit in enumerate(fits):
+        for found, expected in zip(fit, fits[number % 6], strict=True):
             np.testing.assert_array_equal(found, expected)
 
 

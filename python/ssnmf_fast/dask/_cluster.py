@@ -67,6 +67,19 @@ def result_of(client: Client, futures: Any) -> Any:
         raise
 
 
+def added(
+    client: Client, parts: list[Any], plus: Callable[[Any, Any], Any], n_sums: int = 1
+) -> list[Any]:
+    """Start sums in a fixed tree; return futures of the last ones, `parts` gets all of them."""
+    level = list(parts)
+    while len(level) > n_sums:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        sums = [client.submit(plus, *pair, pure=False) for pair in pairs]
+        parts += sums
+        level = sums + ([level[-1]] if len(level) % 2 else [])
+    return level
+
+
 class Blocks:
     """Blocks of a fit, each on its worker.
 
@@ -152,7 +165,11 @@ class Blocks:
             try:
                 shared = self.client.scatter(list(factors), hash=False) if factors else []
                 started += self.each(task, arguments, *shared)
-                last = self._added(started)
+                # The last sum is the caller's where workers send to it directly: that spares them a
+                # way.
+                last = added(
+                    self.client, started, _block.plus, 2 if self.client.direct_to_workers else 1
+                )
                 # What is no longer needed is told with the new tasks: messages by themselves would
                 # let those wait.
                 self._held = [*started, *shared]
@@ -180,19 +197,6 @@ class Blocks:
             sent, back = sum(F.nbytes for F in factors), said.n_bytes
             megabytes = n_workers * (sent + back) / 1e6
             _logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
-
-    def _added(self, parts: list[Any]) -> list[Any]:
-        """Start the sums, and return futures of the last ones; `parts` gets all futures.
-
-        The last sum is the caller's where workers send to it directly: that spares them a way.
-        """
-        level = list(parts)
-        while len(level) > (2 if self.client.direct_to_workers else 1):
-            pairs = zip(level[::2], level[1::2], strict=False)
-            added = [self.client.submit(_block.plus, *pair, pure=False) for pair in pairs]
-            parts += added
-            level = added + ([level[-1]] if len(level) % 2 else [])
-        return level
 
     def order(self, order: Order, *factors: Array) -> Said:
         """Return what all blocks say after an order."""

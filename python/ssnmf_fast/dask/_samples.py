@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.represent import represent
 from ._build import Given
-from ._cluster import result_of
+from ._cluster import added, result_of
 from ._fit import Data, load
 from ._sources import source
 
@@ -126,16 +126,9 @@ def of_all_blocks(data: Data, futures: Sequence[Any], width: int) -> list[Any]:
     ]
 
 
-def summed(
-    client: Client, futures: Sequence[Any], plus: Callable[[Any, Any], Any] = operator.add
-) -> Any:
+def summed(client: Client, futures: Sequence[Any]) -> Any:
     """Return the sum of results, added in a fixed tree over the blocks."""
-    parts = list(futures)
-    while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=False)
-        added = [client.submit(plus, *pair, pure=False) for pair in pairs]
-        parts = added + ([parts[-1]] if len(parts) % 2 else [])
-    return result_of(client, parts[0])
+    return result_of(client, added(client, list(futures), operator.add)[0])
 
 
 def gathered(client: Client | None, y: Any) -> Any:
