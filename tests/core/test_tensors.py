@@ -305,6 +305,7 @@ def test_sparse_tensors_of_other_packages():
         np.testing.assert_allclose(fit.to_dense(), dense.to_dense(), atol=1e-9)
 
 
+@pytest.mark.compiled("the reference takes rows one by one")
 def test_huge_modes_need_no_memory_of_their_size():
     """Nothing has as many places as the tensor, whose places no integer can count."""
     rng = np.random.default_rng(0)

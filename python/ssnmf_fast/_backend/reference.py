@@ -784,7 +784,7 @@ def coordinate_descent(
             K += _weighted_gram(indptr, indices, weights, G, i)
         f = F[i].astype(float)
         for sweep in range(sweeps):
-            if sweep == sweeps - 1:
+            if face_steps and sweep == sweeps - 1:
                 f = _minimise_on_face(K, P[i].astype(float), f, face_steps, F.dtype)
             for k in np.flatnonzero(np.diag(K) > least):
                 f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
