@@ -108,9 +108,14 @@ def test_starts_equal_those_in_memory(client, init):
     assert not (np.asarray(fit.S) > 0)[~support].any()
 
 
-def test_balanced_supervision_weighs_as_in_memory(client):
+@pytest.mark.parametrize("reconstruction", LOSSES)
+def test_balanced_supervision_weighs_as_in_memory(client, reconstruction):
     X, Y = counts(), labels()
-    further = arguments(supervision_weight="balanced", supervision="kullback-leibler")
+    further = arguments(
+        reconstruction=reconstruction,
+        supervision_weight="balanced",
+        supervision="kullback-leibler",
+    )
     fit, expected = sfd.factorize(pieces(X), Y, **further), sf.factorize(X, Y, **further)
     assert fit.supervision_weight == pytest.approx(expected.supervision_weight, rel=1e-12)
     check_equal(fit, expected)

@@ -93,6 +93,7 @@ class Blocks:
         self._places: list[str] = []
         self._held: list[Any] = []  # futures of the last task
         self._count = 0
+        self.number = 0  # of the last order that changed the rows
 
     def __len__(self) -> int:
         return len(self.futures)

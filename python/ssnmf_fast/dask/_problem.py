@@ -33,7 +33,6 @@ class ClusterProblem(Problem):
     ) -> None:
         self._blocks, self._has_data = blocks, has_data
         self._changes: list[Change] = []
-        self._number = 0
         self._sums: dict[str, Any] = {}
         self._largest: Array | None = None
         super().__init__(factors, relations, support, whole=False, **options)
@@ -55,9 +54,9 @@ class ClusterProblem(Problem):
     def order(self, **what: Any) -> Said:
         """Let all blocks do what is due, and something more."""
         if self._changes or what.get("rule"):
-            self._number += 1
+            self._blocks.number += 1
         names = tuple(self.others)
-        order = Order(self._blocks.fit, self._number, names, tuple(self._changes), **what)
+        order = Order(self._blocks.fit, self._blocks.number, names, tuple(self._changes), **what)
         said = self._blocks.order(order, *(self.factors[name] for name in names))
         self._changes = []
         self._largest = said.largest
