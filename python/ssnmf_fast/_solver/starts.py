@@ -58,7 +58,7 @@ def start(
     name = _chosen(init, X, data)
     if name == "least-squares":
         S, A = _least_squares(X, X_weights, data.threads, rank, rng, support)
-        S *= _ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
+        S *= ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
     else:
         S, A = _drawn(name, X, data, rank, rng)
         S = _within(S, support)
@@ -149,10 +149,10 @@ def roots(X: Any) -> Any:
 def start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:
     """Uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
-    return B * _ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
+    return B * ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
 
 
-def _ratio(wanted: float, found: float) -> float:
+def ratio(wanted: float, found: float) -> float:
     """Return what brings a mean to the wanted one; 1 for factors of zeros."""
     return wanted / found if found > 0 else 1.0
 

@@ -22,7 +22,7 @@ from .._solver.blocks import problem_of
 from .._solver.problem import Ahead, Problem, Solver, Workspaces
 from .._solver.relations import Relation, Statistics, unreached, value
 
-_UPDATES_OF_LOST_ROWS = 100
+UPDATES_OF_LOST_ROWS = 100
 
 
 class Change(NamedTuple):
@@ -162,13 +162,18 @@ def own(F: Array) -> Array:
     return result
 
 
-def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
+def titled(title: str, task: Any, *arguments: Any) -> Any:
     """Run a task; an error names the block."""
     try:
-        return task(block, fit, *arguments)
+        return task(*arguments)
     except Exception as error:
         kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
-        raise kind(f"{block.title}: {error}") from error
+        raise kind(f"{title}: {error}") from error
+
+
+def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
+    """Run a task of a fit with a block; an error names the block."""
+    return titled(block.title, task, block, fit, *arguments)
 
 
 def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
@@ -278,19 +283,19 @@ def _found_again(block: Block, others: Mapping[str, Array], rule: Solver) -> Row
         S *= block.support
     rows = Rows(S, S)
     problem = _problem(block, rows, others)
-    for _ in range(_UPDATES_OF_LOST_ROWS):
+    for _ in range(UPDATES_OF_LOST_ROWS):
         problem.update_rows(rule)
     rows.before = S.copy()
     return rows
 
 
-def taken(block: Block, fit: str, names: tuple[str, ...], exponent: int, *factors: Array) -> Array:
-    """Return the rows of S, (rows, r), in the units of the user."""
+def taken(block: Block, fit: str, names: tuple[str, ...], *factors: Array) -> Array:
+    """Return the rows of S, (rows, r)."""
     rows = _rows.get((fit, block.number))
     if rows is None:
         others = dict(zip(names, (own(F) for F in factors), strict=True))
         rows = _found_again(block, others, "auto")
-    return np.ldexp(rows.S[:, : block.rank], exponent)
+    return np.array(rows.S[:, : block.rank])
 
 
 def sum_of_squares(block: Block, fit: str, nothing: None) -> Said:

@@ -75,15 +75,6 @@ class Totals:
         return Totals(*(a + b for a, b in pairs))
 
 
-def titled(title: str, task: Any, *arguments: Any) -> Any:
-    """Run a task; an error names the block."""
-    try:
-        return task(*arguments)
-    except Exception as error:
-        kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
-        raise kind(f"{title}: {error}") from error
-
-
 def opened(path: str, memory: int) -> CsrFile:
     """Open the file of a block on the worker."""
     return open_csr(path, memory=memory)

@@ -203,9 +203,9 @@ class Blocks:
         """Return what all blocks say after an order."""
         return self.said(_block.work, [order] * len(self), *factors)
 
-    def taken(self, names: tuple[str, ...], exponent: int, factors: Sequence[Array]) -> list[Any]:
+    def taken(self, names: tuple[str, ...], factors: Sequence[Array]) -> list[Any]:
         """Return futures of the rows of S, which other workers may solve for again."""
-        return self.rows(_block.taken, names, exponent, factors=factors)
+        return self.rows(_block.taken, names, factors=factors)
 
     def rows(
         self, task: Callable[..., Array], *arguments: Any, factors: Sequence[Array]

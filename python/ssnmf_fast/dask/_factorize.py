@@ -233,7 +233,7 @@ def _result(
     problem.flush()
     rank, data = fit.plan.rank, fit.data
     names = tuple(problem.others)
-    futures = fit.blocks.taken(names, 0, [problem.factors[name] for name in names])
+    futures = fit.blocks.taken(names, [problem.factors[name] for name in names])
     factors = {
         name: np.ascontiguousarray(problem.factors[name][:, :rank].T) for name in problem.others
     }

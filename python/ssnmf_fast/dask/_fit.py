@@ -99,7 +99,7 @@ def _checked(client: Client, blocks: Source, parts: list[list[Any]], threads: in
         mine = (part[number] for part in flat)
         futures.append(
             client.submit(
-                _build.titled,
+                _block.titled,
                 title,
                 _build.checked,
                 blocks.futures[position],

@@ -16,10 +16,8 @@ from .._models.variational import counts_of
 from .._models.variational_priors import Posterior
 from .._models.variational_problem import Counts
 from . import _block
-from ._block import Block, Said, own
-from ._build import Given, titled
-
-_UPDATES_OF_LOST_ROWS = 100
+from ._block import UPDATES_OF_LOST_ROWS, Block, Said, own, titled
+from ._build import Given
 
 
 @dataclass
@@ -129,7 +127,7 @@ def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> Poste
     else:
         S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
         rows = PosteriorRows(_posterior(block, S), counts, order.number)
-        for _ in range(_UPDATES_OF_LOST_ROWS):
+        for _ in range(UPDATES_OF_LOST_ROWS):
             _update(rows, order, A)
     _block._rows[key] = rows
     return rows

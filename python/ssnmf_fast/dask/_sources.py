@@ -16,7 +16,7 @@ from distributed import Client, Future
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._solver.weights import Missing, Observed, Outer, Weights, as_weights
-from . import _build
+from . import _block, _build
 from ._cluster import result_of
 
 _BLOCKS = (Delayed, Future, str, Path)
@@ -56,7 +56,7 @@ def source(client: Client, X: Any, memory: int) -> Source:
     if not np.isnan(sizes).any():
         return Source(futures, [int(size) for size in sizes])
     counted = [
-        client.submit(_build.titled, f"block {i}", rows_in, f, pure=False)
+        client.submit(_block.titled, f"block {i}", rows_in, f, pure=False)
         for i, f in enumerate(futures)
     ]
     return Source(futures, result_of(client, counted))
@@ -72,7 +72,7 @@ def started(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
             found.append(next(computed))
         elif isinstance(block, (str, Path)):
             task = client.submit(
-                _build.titled, f"block {number}", _build.opened, str(block), memory, pure=False
+                _block.titled, f"block {number}", _build.opened, str(block), memory, pure=False
             )
             found.append(task)
         else:

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.checks import check_option
 from .._solver.loop import steps_of
 from .._solver.losses import Loss
-from .._solver.starts import FILLER, INITS, LEAST_SQUARES_STEPS, ROWS_PER_MEAN
+from .._solver.starts import FILLER, INITS, LEAST_SQUARES_STEPS, ROWS_PER_MEAN, ratio
 from . import _block, _build
 from ._block import Change, Start
 from ._cluster import result_of
@@ -66,7 +66,7 @@ def begin(fit: ClusterFit, name: str, rng: np.random.Generator, threads: int) ->
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
-        scale = _ratio(fit.mean(), float(unbound @ A.mean(axis=1)))
+        scale = ratio(fit.mean(), float(unbound @ A.mean(axis=1)))
         return Begun(A, means, scale * _within(fit))
     return Begun(*_uniform(fit, rng))
 
@@ -113,14 +113,10 @@ def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
     return means
 
 
-def _ratio(wanted: float, found: float) -> float:
-    return wanted / found if found > 0 else 1.0
-
-
 def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
     """Return uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((fit.plan.rank, fit.data.n_labels or 0))
-    return B * _ratio(fit.mean_of_labels(), float(means @ B.mean(axis=1)))
+    return B * ratio(fit.mean_of_labels(), float(means @ B.mean(axis=1)))
 
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator, threads: int) -> Begun:
@@ -142,7 +138,7 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, threads: int) -> B
         A = np.maximum(A, filler * A.mean())
         floors = [filler * mean] * len(roots.blocks)
         means, _ = fit.begin(roots.blocks.each(_block.squares, floors))
-    return Begun(A, means, _ratio(fit.mean(), float(means @ A.mean(axis=1))))
+    return Begun(A, means, ratio(fit.mean(), float(means @ A.mean(axis=1))))
 
 
 def _stored(A: Array, rank: int, dtype: Any) -> dict[str, Array]:
