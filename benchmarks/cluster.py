@@ -96,7 +96,7 @@ def beside_memory(options: argparse.Namespace) -> list[list[str]]:
             whole = files(X, 1, options.disk / "whole")
             cases["from files"] = (paths, sf.open_csr(whole[0]))
         for loss in LOSSES:
-            further = {"n_components": options.rank, "reconstruction": loss}
+            further = {"n_components": options.rank, "loss": loss}
             for name, (cut, one) in cases.items():
                 spans: dict[str, list[float]] = {"cluster": [], "memory": []}
                 for _ in range(options.rounds):
@@ -158,7 +158,7 @@ def constants(options: argparse.Namespace) -> Costs:
 
     import ssnmf_fast.dask as sfd
 
-    further = {"n_components": options.rank, "reconstruction": LOSSES[0]}
+    further = {"n_components": options.rank, "loss": LOSSES[0]}
     single = {**further, "n_threads": 1}
 
     def alone(n: int, per_row: int) -> float:
@@ -255,7 +255,7 @@ def large(options: argparse.Namespace) -> None:
             fit = sfd.factorize(
                 paths,
                 n_components=options.rank,
-                reconstruction=loss,
+                loss=loss,
                 init="random",
                 random_state=0,
                 max_iter=options.large_iterations,

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import newsgroup_posts
 import numpy as np
 import scipy.sparse as sp
 
@@ -29,20 +30,23 @@ ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)
 COARSE_FROM = 1.0
 
 
-def newsgroup_posts() -> Any:
-    """Return the module that reads the 20 Newsgroups for the demo of the command."""
-    from ssnmf_fast.cli import _newsgroups
+def tfidf(texts: list[str]) -> tuple[Any, Array]:
+    """Return the TF-IDF matrix (csr) of the papers, at most 5000 terms, and its terms."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    return _newsgroups
+    vectorizer = TfidfVectorizer(
+        token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words="english"
+    )
+    X = vectorizer.fit_transform(texts)
+    return X, vectorizer.get_feature_names_out()
 
 
 @cache
 def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
     """Return the 20 Newsgroups subset: TF-IDF (csr, 8980 x 5000), one-hot labels (8980 x 5)."""
-    posts = newsgroup_posts()
-    texts, names = posts.load_subset()
-    X, _ = posts.tfidf(texts)
-    Y = (names[:, None] == np.array(list(posts.CLASSES))[None, :]).astype(dtype)
+    texts, names = newsgroup_posts.load_subset()
+    X, _ = tfidf(texts)
+    Y = (names[:, None] == np.array(list(newsgroup_posts.CLASSES))[None, :]).astype(dtype)
     return sp.csr_matrix(X, dtype=dtype), Y
 
 
@@ -52,7 +56,7 @@ def reuters() -> Any:
     path = Path(os.environ["SSNMF_FAST_DATA"]) / "reuters21578.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         stories = [json.loads(line) for line in file]
-    X, _ = newsgroup_posts().tfidf([f"{story['title']} {story['body']}" for story in stories])
+    X, _ = tfidf([f"{story['title']} {story['body']}" for story in stories])
     return sp.csr_matrix(X)
 
 
@@ -170,7 +174,7 @@ def our_runner(
             X,
             n_components=init[0].shape[1],
             init=init,
-            reconstruction=loss,
+            loss=loss,
             X_weights=X_weights,
             solver=solver,
             tol=0,

@@ -35,7 +35,7 @@ def fit(X: Any, threads: int, iterations: int) -> None:
     sf.factorize(
         X,
         n_components=10,
-        reconstruction="kullback-leibler",
+        loss="kullback-leibler",
         random_state=0,
         max_iter=iterations,
         tol=0,

@@ -2,7 +2,7 @@
 
     python benchmarks/few_labels.py --out few_labels
 
-Shares of 0.5 to 100 % of the training samples are labelled, five random splits and draws each; only
+Shares of 0.5 to 100 % of the training samples are labeled, five random splits and draws each; only
 these labels are used for any choice.  Results are appended to DIR/results.jsonl, line by line:
 started again, the script goes on where it was.  Tables go to standard output, the picture to
 DIR/few_labels.png.
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from common import Array
-from labelled_sets import ALL_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labelled, split
+from labeled_sets import ALL_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
 
 SHARES = (0.005, 0.01, 0.05, 0.2, 1.0)
 OURS = "SSNMFClassifier()"
@@ -77,7 +77,7 @@ def measure(options: argparse.Namespace, path: Path) -> None:
             if all((name, share, draw, method) in done for method in methods):
                 continue
             data = data or split(name, draw)
-            known = labelled(data.y, share, draw)
+            known = labeled(data.y, share, draw)
             facts = {"data": name, "share": share, "draw": draw, "labels": int(known.sum())}
             for record in results(who, data, known, draw, options):
                 with path.open("a", encoding="utf-8") as file:
@@ -133,7 +133,7 @@ def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float]
 def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> list[str]:
     """Return a Markdown table with one row for each data set and share."""
     methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
-    lines = ["| data | labelled | " + " | ".join(methods) + " |"]
+    lines = ["| data | labeled | " + " | ".join(methods) + " |"]
     lines.append("|---|---:|" + "---:|" * len(methods))
     for name in sets:
         for share in SHARES:
@@ -232,7 +232,7 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
         axis.set_title(name)
         axis.grid(alpha=0.3)
     for axis in axes[-1]:
-        axis.set_xlabel("labelled samples, %")
+        axis.set_xlabel("labeled samples, %")
     for row in axes:
         row[0].set_ylabel("test accuracy, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import Array
-from labelled_sets import Split
+from labeled_sets import Split
 
-_ONE_FOLD = 400  # labelled samples from which on one part of them is held out
+_ONE_FOLD = 400  # labeled samples from which on one part of them is held out
 _MOST_HELD_OUT = 1000
 _DIRECTIONS = {True: 100, False: 50}  # of the SVD, for sparse and dense data
 
@@ -111,8 +111,8 @@ def run(split: Split, known: Array, draw: int) -> dict[str, float]:
         machine.fit(X, marked(seen))
         return lambda rows: np.asarray(machine.predict(rows))
 
-    def spread(seen: Array, neighbours: int) -> Callable[[Any], Array]:
-        machine = LabelSpreading(kernel="knn", n_neighbors=neighbours, max_iter=100)
+    def spread(seen: Array, neighbors: int) -> Callable[[Any], Array]:
+        machine = LabelSpreading(kernel="knn", n_neighbors=neighbors, max_iter=100)
         machine.fit(narrow[0], marked(seen))
         return lambda rows: np.asarray(machine.predict(rows))
 

@@ -91,7 +91,7 @@ def main() -> None:
         sf.factorize(
             X,
             n_components=options.rank,
-            reconstruction=options.loss,
+            loss=options.loss,
             init="random",
             random_state=0,
             max_iter=k,

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, newsgroup_posts
+from common import Array
+from newsgroup_posts import load_subset
 
 Texts = tuple[list[str], list[str] | None]
 FORMS = ("tfidf", "counts")
@@ -29,7 +30,7 @@ def _lines(name: str) -> list[dict[str, Any]]:
 
 
 def _newsgroups() -> Texts:
-    texts, classes = newsgroup_posts().load_subset()
+    texts, classes = load_subset()
     return texts, classes.tolist()
 
 

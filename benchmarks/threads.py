@@ -30,7 +30,7 @@ def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None
     sf.factorize(
         X,
         n_components=rank,
-        reconstruction=loss,
+        loss=loss,
         init="random",
         random_state=0,
         max_iter=max_iter,

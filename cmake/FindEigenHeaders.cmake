@@ -28,6 +28,15 @@ find_path(EIGEN_INCLUDE_DIR Eigen/Core HINTS ${include_candidates} PATH_SUFFIXES
 if(NOT EIGEN_INCLUDE_DIR)
   message(FATAL_ERROR "Eigen 3.4 not found: pip install cmeel-eigen, or set Eigen3_DIR.")
 endif()
+# A copy in the build folder, where files change with their contents alone: the folder of an isolated
+# build is a new one each time, and all would be compiled again.
+set(headers "${PROJECT_BINARY_DIR}/eigen3")
+file(GLOB_RECURSE found RELATIVE "${EIGEN_INCLUDE_DIR}" "${EIGEN_INCLUDE_DIR}/Eigen/*")
+foreach(header IN LISTS found)
+  get_filename_component(folder "${headers}/${header}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
+  file(COPY_FILE "${EIGEN_INCLUDE_DIR}/${header}" "${headers}/${header}" ONLY_IF_DIFFERENT)
+endforeach()
 add_library(Eigen3::Eigen INTERFACE IMPORTED)
-set_target_properties(Eigen3::Eigen PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${EIGEN_INCLUDE_DIR}"
-                      INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${EIGEN_INCLUDE_DIR}")
+set_target_properties(Eigen3::Eigen PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${headers}"
+                      INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${headers}")

@@ -37,7 +37,7 @@ set(SSNMF_BINDING_SOURCES
 
 function(ssnmf_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
-  # GCC 12 takes the undefined operands of its own AVX-512 intrinsics for uninitialised variables.
+  # GCC 12 takes the undefined operands of its own AVX-512 intrinsics for uninitialized variables.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-uninitialized)
   endif()
@@ -46,11 +46,16 @@ function(ssnmf_compile_options target)
   endif()
 endfunction()
 
-# Eigen must not start threads of its own, and memory layouts must not depend on the level.
+# Eigen must not start threads of its own, and memory layouts must not depend on the level.  Square
+# roots are rounded correctly: an estimate and a step from it (fast math) differ between vendors.
+# Small products go the same way as large ones: by coefficients, bits would depend on where the
+# result lies.  Threads may have stacks of 128 KiB, which musl gives by default.
 function(ssnmf_use_eigen target)
   target_link_libraries(${target} PRIVATE Eigen3::Eigen)
-  target_compile_definitions(${target} PRIVATE EIGEN_DONT_PARALLELIZE EIGEN_MAX_ALIGN_BYTES=64
-                                               EIGEN_MPL2_ONLY)
+  target_compile_definitions(
+    ${target} PRIVATE EIGEN_DONT_PARALLELIZE EIGEN_MAX_ALIGN_BYTES=64 EIGEN_MPL2_ONLY
+                      EIGEN_FAST_MATH=0 EIGEN_GEMM_TO_COEFFBASED_THRESHOLD=0
+                      EIGEN_STACK_ALLOCATION_LIMIT=20480)
 endfunction()
 
 # Export the module's entry point alone: each level is a link of its own, since a linker would merge
@@ -59,7 +64,7 @@ function(ssnmf_hide_symbols target)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON)
   if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-    set(map "${CMAKE_CURRENT_SOURCE_DIR}/cmake/export.map")
+    set(map "${PROJECT_SOURCE_DIR}/cmake/export.map")
     target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
     set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
   endif()
@@ -79,24 +84,40 @@ function(ssnmf_add_bindings)
   set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# One module for one instruction-set level.  Its own objects come first: of an inline function that
-# the bindings have too the linker takes the first copy.
-function(ssnmf_add_kernels level flags)
-  set(target _kernels_${level})
-  pybind11_add_module(${target} MODULE NO_EXTRAS ${SSNMF_KERNEL_SOURCES} cpp/bindings/module.cpp
-                      $<TARGET_OBJECTS:ssnmf_bindings>)
+# The kernels of one instruction-set level.
+function(ssnmf_add_kernel_objects level flags)
+  set(target ssnmf_kernels_${level})
+  add_library(${target} OBJECT ${SSNMF_KERNEL_SOURCES})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${target} PRIVATE Threads::Threads)
   ssnmf_compile_options(${target})
   ssnmf_use_eigen(${target})
-  # Threads are our own (cpp/core/thread_pool.cpp); OpenMP is asked how many there may be.
-  target_link_libraries(${target} PRIVATE Threads::Threads OpenMP::OpenMP_CXX)
   ssnmf_hide_symbols(${target})
   target_compile_options(${target} PRIVATE -O3 ${flags})
-  set_source_files_properties(cpp/bindings/module.cpp PROPERTIES COMPILE_OPTIONS -O0)
+endfunction()
+
+# One module for one instruction-set level.  Kernels come first: of an inline function that the
+# bindings have too the linker takes the first copy.
+function(ssnmf_add_module level flags)
+  set(target _kernels_${level})
+  set(entry ssnmf_module_${level})
+  add_library(${entry} OBJECT cpp/bindings/module.cpp)
+  set_target_properties(${entry} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${entry} PRIVATE pybind11::module)
+  ssnmf_compile_options(${entry})
+  ssnmf_hide_symbols(${entry})
+  target_compile_options(${entry} PRIVATE -O0)
   target_compile_definitions(
-    ${target}
+    ${entry}
     PRIVATE SSNMF_MODULE=${target} SSNMF_LEVEL="${level}"
             SSNMF_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
             SSNMF_FLAGS="-O3 ${flags}")
+  pybind11_add_module(${target} MODULE NO_EXTRAS $<TARGET_OBJECTS:ssnmf_kernels_${level}>
+                      $<TARGET_OBJECTS:${entry}> $<TARGET_OBJECTS:ssnmf_bindings>)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  # Threads are our own (cpp/core/thread_pool.cpp); OpenMP is asked how many there may be.
+  target_link_libraries(${target} PRIVATE Threads::Threads OpenMP::OpenMP_CXX)
+  ssnmf_hide_symbols(${target})
   install(TARGETS ${target} LIBRARY DESTINATION ssnmf_fast)
 endfunction()
 

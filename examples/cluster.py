@@ -27,10 +27,11 @@ def main():
         Client(cluster),
     ):
         blocks = [counts(number) for number in range(6)]
-        options = {"n_components": 8, "reconstruction": "kullback-leibler", "random_state": 0}
+        options = {"n_components": 8, "loss": "kullback-leibler", "random_state": 0}
         fit = sfd.factorize(blocks, **options)
         print(f"S: {fit.S.shape} in {fit.S.numblocks[0]} blocks, A: {fit.A.shape}")
-        print(f"largest topic of the first documents: {fit.S[:5].compute().argmax(axis=1)}")
+        amounts = fit.S[:5].compute() * fit.A.sum(axis=1)  # the scales of the topics are arbitrary
+        print(f"largest topic of the first documents: {amounts.argmax(axis=1)}")
 
         whole = sp.csr_array(sp.vstack(dask.compute(*blocks)))
         alone = sf.factorize(whole, **options)

@@ -1,4 +1,4 @@
-"""CNMF: labelled digits of a class share one row of S; unlabelled ones find their own."""
+"""CNMF: labeled digits of a class share one row of S; unlabeled ones find their own."""
 
 import sys
 
@@ -12,16 +12,16 @@ from ssnmf_fast import plotting
 
 X, y = load_digits(return_X_y=True)
 X = X / 16
-labelled = np.random.default_rng(0).random(len(y)) < 0.3
-visible = np.where(labelled, y, -1)  # -1: not labelled
+labeled = np.random.default_rng(0).random(len(y)) < 0.3
+visible = np.where(labeled, y, -1)  # -1: not labeled
 
 options = {"n_components": 20, "random_state": 0}
 plain = sf.NMF(**options).fit(X)
 model = sf.ConstrainedNMF(**options).fit(X, visible)
 for name, fitted in {"NMF": plain, "CNMF": model}.items():
-    S = fitted.transform(X[~labelled])
+    S = fitted.transform(X[~labeled])
     clusters = KMeans(10, n_init=10, random_state=0).fit_predict(S)
-    print(f"{name}: adjusted Rand index of {adjusted_rand_score(y[~labelled], clusters):.2f}")
+    print(f"{name}: adjusted Rand index of {adjusted_rand_score(y[~labeled], clusters):.2f}")
 
 picture = plotting.class_map(
     model.class_representation_.T, model.classes_, title="Components in the rows that classes share"

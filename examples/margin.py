@@ -12,22 +12,22 @@ from ssnmf_fast import plotting
 X, y = load_digits(return_X_y=True)
 X = X / 16
 models = {
-    "NMF": sf.NMF(n_components=10, reconstruction="kullback-leibler", tol=0),
+    "NMF": sf.NMF(n_components=10, loss="kullback-leibler", tol=0),
     "NMF-alpha": sf.MarginNMF(n_components=10, tol=0),
 }
 scores = {name: [] for name in models}
 for seed in range(10):
     rng = np.random.default_rng(seed)
     train = rng.random(len(y)) < 0.7
-    labelled = train & (rng.random(len(y)) < 0.05)
-    visible = np.where(labelled, y, -1)  # -1: not labelled
+    labeled = train & (rng.random(len(y)) < 0.05)
+    visible = np.where(labeled, y, -1)  # -1: not labeled
     for name, model in models.items():
         model.set_params(random_state=seed).fit(X[train], visible[train])
         machine = LinearSVC(C=10, max_iter=10_000)
-        machine.fit(model.transform(X[labelled]), y[labelled])
+        machine.fit(model.transform(X[labeled]), y[labeled])
         scores[name].append(machine.score(model.transform(X[~train]), y[~train]))
 
-print("5 % of the digits labelled, 10 features instead of 64 pixels, ten draws")
+print("5 % of the digits labeled, 10 features instead of 64 pixels, ten draws")
 for name, found in scores.items():
     print(f"{name}: {np.mean(found):.1%} of new digits are right (sd {np.std(found):.1%})")
 better = np.greater(scores["NMF-alpha"], scores["NMF"]).sum()

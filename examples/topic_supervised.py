@@ -11,15 +11,15 @@ from ssnmf_fast import plotting
 X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = X[:1300] / 16, X[1300:] / 16, y[:1300], y[1300:]
 rng = np.random.default_rng(0)
-topics = [[f"digit {label}"] if rng.random() < 0.2 else [] for label in y]  # []: not labelled
+topics = [[f"digit {label}"] if rng.random() < 0.2 else [] for label in y]  # []: not labeled
 
 model = sf.TopicSupervisedNMF(n_free_topics=2, random_state=0).fit(X, topics)
-S_new = model.transform(X_new)
+shares = model.shares(X_new)
 names = model.get_feature_names_out()
-found = names[S_new[:, :10].argmax(axis=1)]
-print(f"{model.n_labelled_} of {len(X)} labelled; topics: {', '.join(names)}")
+found = names[shares[:, :10].argmax(axis=1)]
+print(f"{model.n_labeled_} of {len(X)} labeled; topics: {', '.join(names)}")
 print(f"named rightly: {np.mean(found == [f'digit {label}' for label in y_new]):.1%} of new digits")
-matching = sf.metrics.match_topics(S_new[:, :10], y_new)
+matching = sf.metrics.match_topics(shares[:, :10], y_new)
 print(f"similarity to the true digits {matching.score:.2f}, {matching.n_resolved} of 10 resolved")
 
 picture = plotting.image_grid(model.components_, (8, 8), names=names, columns=6)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+
+# Before NumPy is loaded: threads of BLAS wait for each other by spinning, which takes many times as
+# long for the small problems of these tests when several processes share the cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 import scipy

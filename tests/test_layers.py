@@ -20,7 +20,7 @@ ROOMS = {
     "common": "_common _version",
     "backend": "_backend",
     "data": "_data _labels _topics _config",
-    "linear algebra": "_linalg",
+    "linear algebra": "_linalg linalg",
     "solver": "_solver weights",
     "models": "_models extend",
     "completion": "completion",
@@ -35,7 +35,7 @@ ROOMS = {
 ROOM_OF = {name: room for room, names in ROOMS.items() for name in names.split()}
 OUTSIDE = {"__init__", "__main__"}  # the public names, and the way to start the command
 # Only these may name the reference: all else takes the kernels that `_backend.dispatch` chose.
-KNOW_THE_REFERENCE = {"_backend", "completion._dense_reference"}
+KNOW_THE_REFERENCE = {"_backend"}
 
 
 def modules() -> dict[str, Path]:

@@ -6,12 +6,13 @@ import csv
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from topic_tables import Topics, amounts, class_means, make_topics
+from topic_tables import Topics, amounts, class_means, make_topics, topic_shares
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -41,8 +42,9 @@ class TestClassMeans:
     def test_every_sample_and_every_class_counts_alike(self) -> None:
         # Two short samples and a long one; class b has one sample only.
         explained = np.array([[1.0, 1.0], [0.0, 2.0], [300.0, 100.0], [9.0, 9.0]])
+        shares = topic_shares(explained, np.eye(2))
         indicators = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
-        means = class_means(explained, indicators)
+        means = class_means(shares, indicators)
         np.testing.assert_allclose(means, [[0.25, 0.75], [0.75, 0.25]])
         np.testing.assert_array_equal(indicators, [[1, 0], [1, 0], [0, 1], [0, 0]])
 
@@ -58,10 +60,10 @@ class TestClassMeans:
     def test_amounts_do_not_depend_on_scales(self) -> None:
         X = np.random.default_rng(0).random((12, 7))
         model = sf.NMF(n_components=3, random_state=0).fit(X)
-        once = amounts(model, model.representation_)
+        once = amounts(model.representation_, model.components_)
         factors = np.array([1e-3, 1.0, 50.0])
         model.components_ = model.components_ * factors[:, None]
-        again = amounts(model, model.representation_ / factors)
+        again = amounts(model.representation_ / factors, model.components_)
         np.testing.assert_allclose(again, once)
 
 
@@ -133,13 +135,37 @@ class TestTables:
             False,
         ]  # 200 is too wide
 
+    def test_time_is_linear_in_the_cells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+        monkeypatch.setattr(_tables, "len", lambda one: calls.append(1) or len(one), raising=False)
+        counts = []
+        for count in (10, 20, 40):
+            names = [f"class {k}" for k in range(count)]
+            table = _tables.confusion_table(confusion(names, names, names))
+            assert table is not None
+            calls.clear()
+            for row in table.cells:
+                assert all(cell.text == "" or table.numbers for cell in row)
+            counts.append(len(calls))
+        # Whether numbers fit is settled once for the table, not once for each cell.
+        assert all(count <= 1 + 40**2 for count in counts)
+
+    def test_no_table_beyond_a_hundred_classes(self) -> None:
+        for count, drawn in ((100, True), (101, False)):
+            names = [f"class {k}" for k in range(count)]
+            shares = _tables.share_table(report(topics=topics_of(3, names)))
+            assert (shares is not None) == drawn
+            assert (_tables.confusion_table(confusion(names, names, names)) is not None) == drawn
+        pairs = _tables.most_confused(confusion(names, names[1:] + names[:1], names))
+        assert len(pairs) == 30
+
     def test_shares(self) -> None:
         B = np.array([[1.0, 0, 0], [0, 0, 3], [1, 3, 0], [2, 0, 0]])
         topics = make_topics(np.eye(4, 5), n_terms=3).with_shares(["b", "a", "c"], B)
         heat = _tables.share_table(report(topics=topics, class_counts=[10, 20, 30]))
         assert heat is not None
         assert heat.classes == ["b (10)", "a (20)", "c (30)"]
-        # Topics of one class are neighbours, unless they have names.
+        # Topics of one class are neighbors, unless they have names.
         assert [name[0] for name in heat.names] == ["0", "3", "2", "1"]
         assert [cell.text for cell in heat.cells[2]] == ["25", "75", ""]
         assert heat.cells[2][1].about.endswith(": 75.0%")
@@ -149,7 +175,7 @@ class TestTables:
         assert _tables.share_table(report(topics=make_topics(np.eye(2)))) is None
         assert _tables.share_table(report()) is None
 
-    def test_colours_use_the_whole_scale(self) -> None:
+    def test_colors_use_the_whole_scale(self) -> None:
         topics = make_topics(np.eye(1, 5)).with_shares(list(range(10)), np.ones((1, 10)))
         heat = _tables.share_table(report(topics=topics))
         assert heat is not None
@@ -175,6 +201,12 @@ class TestTables:
 
 
 class TestCards:
+    def test_ids_name_the_examples(self) -> None:
+        topics = make_topics(np.eye(1, 5))
+        some = [[Example(3, 0.9, id="art-3"), Example(4, 0.9)]]
+        (card,) = _cards.topic_cards(report(topics=topics, examples=some))
+        assert [one["sample"] for one in card["examples"]] == ["art-3", "sample 4"]
+
     def test_sizes_tags_and_examples(self) -> None:
         topics = make_topics(np.eye(3, 5)).with_shares(
             ["u", "v"], np.array([[9.0, 1], [1, 1], [0, 0]])
@@ -227,6 +259,28 @@ class TestPage:
         page = self.page(tmp_path, topics=topics_of(2, ["a", "b"]).named(["p", "q"]))
         assert "no class in particular" not in page  # a name says what the topic is
         assert "Topic 0: p" in page
+
+    def test_an_objective_of_few_points_is_folded(self, tmp_path: Path) -> None:
+        assert "<details open>" not in self.page(tmp_path)
+        write_report(
+            tmp_path / "page.html",
+            replace(report(), objective=[(k, 9.0 - k) for k in range(4)]),
+        )
+        assert "<details open>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    def test_many_classes_are_told_in_words(self, tmp_path: Path) -> None:
+        names = [f"class {k}" for k in range(120)]
+        page = self.page(
+            tmp_path,
+            topics=topics_of(3, names),
+            shares_file="topic_classes.csv",
+            confusion=confusion(names, names[::-1], names),
+        )
+        assert page.count("it has 120 classes, too many to read") == 2
+        assert "topic_classes.csv has it." in page
+        assert 'class="tag"' in page
+        assert "Most often confused" in page
+        assert "<td style=" not in page
 
     def test_many_topics_have_their_examples_folded(self, tmp_path: Path) -> None:
         for count, opened in ((30, 30), (31, 0)):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ssnmf_fast._topics import Topics, amounts, class_means, make_topics
+from ssnmf_fast._topics import Topics, amounts, class_means, make_topics, topic_shares
 
-__all__ = ["Topics", "amounts", "class_means", "make_topics"]
+__all__ = ["Topics", "amounts", "class_means", "make_topics", "topic_shares"]

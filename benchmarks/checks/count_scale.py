@@ -1,6 +1,6 @@
 """What should TF-IDF be multiplied by, for models that take data as counts?
 
-For several counts of the median entry: accuracy of nearest neighbours on the representation of
+For several counts of the median entry: accuracy of nearest neighbors on the representation of
 SupervisedBayesianNMF with few and with all labels, coherence (NPMI) of the topics of BayesianNMF
 and how many of them are neither idle nor copies.  The last line of a collection has its raw counts.
 
@@ -28,7 +28,7 @@ TRAIN, TEST = 3000, 1500
 
 
 def accuracy(X: Any, y: Array, share: float, rank: int, seed: int) -> float:
-    """Return the accuracy in percent on new texts, a share of the others labelled."""
+    """Return the accuracy in percent on new texts, a share of the others labeled."""
     from sklearn.neighbors import KNeighborsClassifier
 
     rng = np.random.default_rng(seed)
@@ -40,9 +40,9 @@ def accuracy(X: Any, y: Array, share: float, rank: int, seed: int) -> float:
     model = sf.SupervisedBayesianNMF(
         n_components=rank, count_scale=1, tol=0, random_state=seed, n_threads=1
     ).fit(X[train], labels)
-    neighbours = KNeighborsClassifier(round(np.sqrt(known.sum())), metric="cosine")
-    neighbours.fit(model.transform(X[train[known]]), y[train[known]])
-    return float(100 * np.mean(neighbours.predict(model.transform(X[test])) == y[test]))
+    neighbors = KNeighborsClassifier(round(np.sqrt(known.sum())), metric="cosine")
+    neighbors.fit(model.transform(X[train[known]]), y[train[known]])
+    return float(100 * np.mean(neighbors.predict(model.transform(X[test])) == y[test]))
 
 
 def topics(X: Any, rank: int, seed: int) -> tuple[float, int]:
@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
         for name in options.data:
             for median in [*options.medians, None]:
                 rows.append(row(name, median, options))
-    shares = [f"accuracy, {100 * share:g} % labelled" for share in options.shares]
+    shares = [f"accuracy, {100 * share:g} % labeled" for share in options.shares]
     print(markdown(["data", "median entry", *shares, "NPMI", "distinct topics"], rows))
 
 

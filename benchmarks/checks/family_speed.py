@@ -4,7 +4,7 @@
 
 Text-like data of the size of 20 Newsgroups (11314 x 10000, about 80 nonzeros a row), float64;
 target: at most 1.6 times for variational Bayes, 1.3 times for NMF-alpha with ten machines (2p = 20)
-for which half of all labelled samples are support vectors.  All are timed in turn, again and again,
+for which half of all labeled samples are support vectors.  All are timed in turn, again and again,
 and the least counts; an iteration is a fit with `--iterations` of them minus a fit with none, over
 their number.  All hyperparameters are learned from the first iteration on, and bound and objective
 are evaluated every ten, as always.
@@ -35,10 +35,10 @@ def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
     """Return functions of the number of iterations, the first that of plain NMF."""
     common = {"n_components": rank, "tol": 0, "random_state": 0, "n_threads": threads}
     common["init"] = "random"  # the same for all, and soon done
-    nmf = sf.NMF(reconstruction="kullback-leibler", solver="mm", **common)
+    nmf = sf.NMF(loss="kullback-leibler", solver="mm", **common)
     labels = np.random.default_rng(0).integers(CLASSES, size=X.shape[0])
     unsupervised = sf.BayesianNMF(burn_in=0, **common)
-    sparse = sf.BayesianNMF(burn_in=0, a_S="auto", **common)
+    sparse = sf.BayesianNMF(burn_in=0, S_shape="auto", **common)
     supervised = sf.SupervisedBayesianNMF(burn_in=0, **common)
 
     margin = sf.MarginNMF(solver="mm", **common)
@@ -52,17 +52,17 @@ def fits(X: Any, rank: int, threads: int) -> dict[str, Callable[[int], Any]]:
     return {
         "NMF": partial(fit, nmf, None),
         "Bayesian": partial(fit, unsupervised, None),
-        "Bayesian, a_S learned": partial(fit, sparse, None),
+        "Bayesian, S_shape learned": partial(fit, sparse, None),
         "with labels": partial(fit, supervised, labels),
         "NMF-alpha": partial(fit_margin, dual_coefficients(X.shape[0], 1.0)),
-        "a tenth labelled": partial(fit_margin, dual_coefficients(X.shape[0], 0.1)),
+        "a tenth labeled": partial(fit_margin, dual_coefficients(X.shape[0], 0.1)),
     }
 
 
-def dual_coefficients(n: int, labelled: float, machines: int = 10) -> Any:
-    """Return alpha (n x 2p) of machines whose support vectors are half of the labelled samples."""
+def dual_coefficients(n: int, labeled: float, machines: int = 10) -> Any:
+    """Return alpha (n x 2p) of machines whose support vectors are half of the labeled samples."""
     rng = np.random.default_rng(0)
-    support = (rng.random((n, machines)) < 0.5) & (rng.random((n, 1)) < labelled)
+    support = (rng.random((n, machines)) < 0.5) & (rng.random((n, 1)) < labeled)
     rows, machine = np.nonzero(support)
     side = rng.integers(2, size=len(rows))
     place = (rows, machine + machines * side)

@@ -4,7 +4,8 @@
     python benchmarks/checks/fuzz.py --seconds 60
     python benchmarks/checks/fuzz.py --seed 0 --case 1234
 
-Legal calls are checked against dense NumPy and SciPy; illegal ones must raise ValueError or
+It needs ``python -m pip install 'ssnmf-fast[test,dask]'``.  Legal calls are checked against dense
+NumPy and SciPy, and forms of labels against plain ones; illegal calls must raise ValueError or
 TypeError.  Batches run in processes of their own: a signal, or a batch that takes too long, is a
 failure of the case it was at.  The exit status is 1 if there is any failure.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -62,7 +64,11 @@ def child(seed: int, first: int, last: int) -> None:
 def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
     """Start a process for some cases."""
     command = [sys.executable, __file__, "--seed", str(seed), "--child", str(first), str(last)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Small problems gain nothing by threads of BLAS, which would fight with those of other batches.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[str]:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 LOSSES = ("frobenius", "kullback-leibler")
 FORMS = ("none", "outer", "observed", "missing", "dense")
-WEIGHTS = {  # the papers' lambda for (reconstruction, supervision)
+WEIGHTS = {  # the papers' lambda for (loss, supervision_loss)
     ("frobenius", "frobenius"): 100.0,
     ("frobenius", "kullback-leibler"): 10.0,
     ("kullback-leibler", "frobenius"): 100.0,
@@ -50,7 +50,7 @@ def run(out: str) -> None:
     import ssnmf_fast as sf
 
     X, Y = newsgroups()
-    labelled = (np.arange(X.shape[0]) % 5 < 3).astype(float)
+    labeled = (np.arange(X.shape[0]) % 5 < 3).astype(float)
     results = {}
     for form, W in weight_forms(X).items():
         for losses, masked in itertools.product(WEIGHTS, (False, True)):
@@ -58,11 +58,11 @@ def run(out: str) -> None:
                 X,
                 Y,
                 n_components=13,
-                reconstruction=losses[0],
-                supervision=losses[1],
+                loss=losses[0],
+                supervision_loss=losses[1],
                 supervision_weight=WEIGHTS[losses],
                 X_weights=W,
-                Y_weights=sf.weights.outer(labelled) if masked else None,
+                Y_weights=sf.weights.outer(labeled) if masked else None,
                 random_state=0,
                 max_iter=10,
                 tol=0,

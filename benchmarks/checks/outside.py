@@ -44,14 +44,53 @@ def loss_of(X: Array, W: Array, S: Array, A: Array, loss: str) -> float:
 
 
 def objective(
-    X: Array, W: Array, fit: dict[str, Any], Y: Any, loss: str, supervision: str
+    X: Array, W: Array, fit: dict[str, Any], Y: Any, loss: str, supervision_loss: str
 ) -> float:
     """Return the objective of a fit, with labels of weight 1."""
     value = loss_of(X, W, fit["S"], fit["A"], loss)
     if Y is not None:
-        labels = loss_of(Y, np.ones(Y.shape), fit["S"], fit["B"], supervision)
+        labels = loss_of(Y, np.ones(Y.shape), fit["S"], fit["B"], supervision_loss)
         value += fit["weight"] * labels
     return value
+
+
+def beta_entries(X: Array, Z: Array, loss: Any) -> tuple[Array, Array]:
+    """Return the loss of every entry, and the sum of the sizes of its terms.
+
+    `loss` is beta, a name, or "elastic", which is half of the squares with the divergence added.
+    """
+    beta = {"itakura-saito": 0, "kullback-leibler": 1, "frobenius": 2}.get(loss, loss)
+    if beta == "elastic":
+        squares, divergences = beta_entries(X, Z, 2), beta_entries(X, Z, 1)
+        return squares[0] / 2 + divergences[0], squares[1] / 2 + divergences[1]
+    if beta == 2:
+        return (X - Z) ** 2, X**2 + Z**2
+    if beta == 1:
+        logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / Z), 0)
+        return logs - X + Z, np.abs(logs) + X + Z
+    if beta == 0:
+        return X / Z - np.log(X / Z) - 1, X / Z + np.abs(np.log(X / Z)) + 1
+    beta = np.longdouble(beta)
+    parts = X**beta, (beta - 1) * Z**beta, -beta * X * Z ** (beta - 1)
+    scale = beta * (beta - 1)
+    return sum(parts) / scale, sum(np.abs(part) for part in parts) / np.abs(scale)
+
+
+def divergence_of(X: Array, W: Array, S: Array, A: Array, loss: Any) -> tuple[float, float]:
+    """Return the weighted loss, and the scale of its rounding errors; NaN in X weighs nothing."""
+    least = np.finfo(A.dtype).tiny / np.finfo(A.dtype).eps  # what a model counts as that vanishes
+    Z = np.maximum(S.astype(np.longdouble) @ A.astype(np.longdouble), least)
+    counts = ~np.isnan(X) & (W > 0)
+    entries, rounding = beta_entries(X[counts].astype(np.longdouble), Z[counts], loss)
+    # Where a model vanishes the loss is what the floor makes of it: nothing to be compared.
+    rounding = np.where(Z[counts] > least, rounding, 1e12 * rounding)
+    return float(np.sum(W[counts] * entries)), float(np.sum(W[counts] * rounding)) + 1e-300
+
+
+def row_values(X: Array, W: Array, S: Array, A: Array, loss: Any) -> Array:
+    """Return `divergence_of` for every row, (2, n)."""
+    rows = [divergence_of(X[[i]], W[[i]], S[[i]], A, loss) for i in range(len(X))]
+    return np.array(rows).T
 
 
 def size(X: Array, W: Array, loss: str) -> float:

@@ -67,14 +67,14 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
 def nmf(rng: Any) -> Call:
     options = {
         "n_components": int(rng.integers(1, 6)),
-        "reconstruction": str(rng.choice(LOSSES)),
+        "loss": str(rng.choice(LOSSES)),
         "solver": str(rng.choice(SOLVERS)),
     }
     return _fit("NMF", rng, options, classes=False)
 
 
 def classifier(rng: Any) -> Call:
-    options: dict[str, Any] = {"reconstruction": str(rng.choice(LOSSES))}
+    options: dict[str, Any] = {"loss": str(rng.choice(LOSSES))}
     if rng.random() < 0.7:
         options["n_components"] = int(rng.integers(1, 8))
     if rng.random() < 0.7:
@@ -86,7 +86,7 @@ def classifier(rng: Any) -> Call:
 def topic_supervised(rng: Any) -> Call:
     options = {
         "n_free_topics": int(rng.integers(0, 3)),
-        "reconstruction": str(rng.choice(LOSSES)),
+        "loss": str(rng.choice(LOSSES)),
     }
     return _fit("TopicSupervisedNMF", rng, options, classes=True)
 
@@ -94,7 +94,7 @@ def topic_supervised(rng: Any) -> Call:
 def constrained(rng: Any) -> Call:
     options = {
         "n_components": int(rng.integers(1, 6)),
-        "reconstruction": str(rng.choice(LOSSES)),
+        "loss": str(rng.choice(LOSSES)),
     }
     return _fit("ConstrainedNMF", rng, options, classes=True)
 

@@ -95,7 +95,7 @@ def rmse(predicted: Array, truth: Ratings) -> float:
 
 
 def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict, str]:
-    """Our completion; without biases the data are centred by their mean."""
+    """Our completion; without biases the data are centered by their mean."""
     mean = 0.0 if biases else float(train.values.mean())
     fit = sf.complete(
         (train.users, train.items, train.values - mean),
@@ -132,16 +132,16 @@ def mean_only(train: Ratings) -> tuple[Predict, str]:
     return (lambda test: np.full(len(test.values), mean)), ""
 
 
-CENTRES: dict[str, Callable[[Ratings], tuple[Predict, str]]] = {
+CENTERS: dict[str, Callable[[Ratings], tuple[Predict, str]]] = {
     "biases": bias_only,
     "mean": mean_only,
     "nothing": lambda _: ((lambda test: np.zeros(len(test.values))), ""),
 }
 
 
-def imputed(train: Ratings, impute: Impute, centre: str) -> Predict:
-    """Impute what a centre leaves."""
-    base, _ = CENTRES[centre](train)
+def imputed(train: Ratings, impute: Impute, center: str) -> Predict:
+    """Impute what a center leaves."""
+    base, _ = CENTERS[center](train)
     whole = impute(train.with_values(train.values - base(train)).dense())
     return lambda test: base(test) + whole[test.users, test.items]
 
@@ -150,7 +150,7 @@ def tuned(
     train: Ratings,
     seed: int,
     threads: int,
-    centre: str,
+    center: str,
     make: Callable[[Any], Impute],
     choices: tuple[Any, ...],
 ) -> tuple[Predict, str]:
@@ -159,20 +159,20 @@ def tuned(
     held, rest = train.divided(0.1, np.random.default_rng(seed))
     errors: dict[Any, float] = {}
     for choice in choices:
-        errors[choice] = rmse(imputed(rest, make(choice), centre)(held), held)
+        errors[choice] = rmse(imputed(rest, make(choice), center)(held), held)
         least = min(errors.values())
         if len(errors) > 2 and min(list(errors.values())[-2:]) > least * (1 + 1e-6):
             break
     best = min(errors, key=lambda choice: errors[choice])
-    return imputed(train, make(best), centre), f"{best:g}"
+    return imputed(train, make(best), center), f"{best:g}"
 
 
 def plain(
-    train: Ratings, seed: int, threads: int, centre: str, make: Callable[[], Any]
+    train: Ratings, seed: int, threads: int, center: str, make: Callable[[], Any]
 ) -> tuple[Predict, str]:
     """An imputer without anything to choose."""
     del seed, threads
-    return imputed(train, make(), centre), ""
+    return imputed(train, make(), center), ""
 
 
 def scikit_learn(name: str, **settings: Any) -> Impute:
@@ -196,26 +196,26 @@ def models(everything: bool) -> dict[str, Model]:
         "ours, data minus their mean": partial(ours, biases=False),
         "biases only": bias_only,
         f"SoftImpute ({library}), tuned, data minus biases": partial(
-            tuned, centre="biases", make=soft, choices=SHRINKAGES
+            tuned, center="biases", make=soft, choices=SHRINKAGES
         ),
         f"SoftImpute ({library}), tuned, raw data": partial(
-            tuned, centre="nothing", make=soft, choices=SHRINKAGES
+            tuned, center="nothing", make=soft, choices=SHRINKAGES
         ),
         f"SoftImpute ({library}), default, raw data": partial(
-            plain, centre="nothing", make=soft_impute
+            plain, center="nothing", make=soft_impute
         ),
     }
     if iterative_svd(1) is not None:
-        for centre, title in (("biases", "data minus biases"), ("nothing", "raw data")):
+        for center, title in (("biases", "data minus biases"), ("nothing", "raw data")):
             found[f"IterativeSVD (fancyimpute), tuned, {title}"] = partial(
-                tuned, centre=centre, make=iterative_svd, choices=SVD_RANKS
+                tuned, center=center, make=iterative_svd, choices=SVD_RANKS
             )
     settings: dict[str, dict[str, Any]] = {"SimpleImputer": {}, "KNNImputer": {}}
     if everything:
         settings["IterativeImputer"] = {"random_state": 0}
     for name, more in settings.items():
         make = partial(scikit_learn, name, **more)
-        found[f"{name} (scikit-learn)"] = partial(plain, centre="mean", make=make)
+        found[f"{name} (scikit-learn)"] = partial(plain, center="mean", make=make)
     return found
 
 

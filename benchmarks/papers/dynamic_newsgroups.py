@@ -27,7 +27,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, mean_and_deviation, newsgroup_posts, say
+from common import Array, load_average, markdown, mean_and_deviation, say
+from newsgroup_posts import read_posts, strip
 from over_time import GENSIM, as_dynamic, gensim_lda, has_gensim, save, sklearn_lda
 
 import ssnmf_fast as sf
@@ -71,10 +72,9 @@ def stop_words() -> list[str]:
 
 def posts() -> dict[str, list[str]]:
     """Return the posts of the groups without headers, footers and quotes, where any is left."""
-    module = newsgroup_posts()
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for text, group in module._read_posts():
-        if group in found and (rest := module._strip(text)).strip():
+    for text, group in read_posts():
+        if group in found and (rest := strip(text)).strip():
             found[group].append(rest)
     return found
 

@@ -1,9 +1,9 @@
 """Section 3 of the NMF-alpha paper: do labels help a reduction that precedes a linear classifier?
 
 Three tasks (MNIST fours against nines, 20 Newsgroups, aviation safety reports), several shares of
-labelled training rows, several ranks, five splits into training and validation rows, one test
+labeled training rows, several ranks, five splits into training and validation rows, one test
 part.  Every reduction sees all training rows; linear support vector machines are trained on the
-labelled ones alone, mapped as the test rows are.  Their penalty, and the weight of the supervision,
+labeled ones alone, mapped as the test rows are.  Their penalty, and the weight of the supervision,
 are chosen by the validation rows, whose labels are known, as in the paper.
 
     python benchmarks/papers/nmf_alpha.py --data mnist --rates 0.05 0.1 --out results
@@ -94,9 +94,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", nargs="+", choices=list(DATA), help="default: all")
     parser.add_argument("--splits", type=int, default=5, help="as many as in the paper")
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 40, 80])
-    parser.add_argument("--rates", type=float, nargs="+", help="shares of labelled training rows")
+    parser.add_argument("--rates", type=float, nargs="+", help="shares of labeled training rows")
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--updates", type=int, default=100, help="of every factorisation")
+    parser.add_argument("--updates", type=int, default=100, help="of every factorization")
     parser.add_argument("--no-figure", dest="figure", action="store_false", help="skip Figure 2")
     parser.add_argument("--quick", action="store_true", help="small made-up data, one split")
     parser.add_argument(

@@ -22,7 +22,8 @@ import scipy.sparse as sp
 from ssnmf_documents import _stop_words
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, newsgroup_posts
+from common import Array
+from newsgroup_posts import FILE_NAME, strip
 
 VALIDATION = 0.2  # of the documents that are not test
 N_TERMS = 6000
@@ -46,12 +47,12 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Numbers of the rows of one split; the labelled are the first of `order`."""
+    """Numbers of the rows of one split; the labeled are the first of `order`."""
 
     order: Array
     validation: Array
 
-    def labelled(self, rate: float) -> Array:
+    def labeled(self, rate: float) -> Array:
         """Return the training rows whose labels are known at this rate.
 
         Those of a smaller rate are among them, so that rates differ by what is added only.
@@ -91,7 +92,7 @@ def news() -> Data:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    with gzip.open(_folder() / newsgroup_posts().FILE_NAME, "rt", encoding="utf-8") as file:
+    with gzip.open(_folder() / FILE_NAME, "rt", encoding="utf-8") as file:
         records = [json.loads(line) for line in file]
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(
@@ -100,7 +101,7 @@ def news() -> Data:
     parts: list[Any] = []
     for part, convert in (("train", vectorizer.fit_transform), ("test", vectorizer.transform)):
         chosen = [record for record in records if record["split"] == part]
-        parts.append(sp.csr_matrix(convert([newsgroup_posts()._strip(r["text"]) for r in chosen])))
+        parts.append(sp.csr_matrix(convert([strip(r["text"]) for r in chosen])))
         parts.append(np.array([names.index(record["label"]) for record in chosen]))
     return Data("news", *parts)
 
@@ -135,7 +136,7 @@ def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
 
 
 DATA: dict[str, Callable[[], Data]] = {"mnist": mnist, "news": news, "aviation": aviation}
-# Shares of labelled training rows: the paper's, and the 5 % of the others for MNIST too.
+# Shares of labeled training rows: the paper's, and the 5 % of the others for MNIST too.
 RATES = {
     "mnist": (0.02, 0.05, 0.1, 1.0),
     "news": (0.05, 0.1, 1.0),

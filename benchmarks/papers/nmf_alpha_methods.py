@@ -1,6 +1,6 @@
 """Reductions of the dimension for nmf_alpha.py, and the linear classifiers that judge them.
 
-Every reduction learns from all training rows, knows the labels of some, and then maps labelled,
+Every reduction learns from all training rows, knows the labels of some, and then maps labeled,
 validation and test rows by one and the same map, which sees no label.
 """
 
@@ -40,7 +40,7 @@ WEIGHTS = {
 }
 # Of the machines whose normal vectors are kept, on the same scale: one, or many with hard margins.
 MACHINE_PENALTY, HARD_PENALTY = 1.0, 1000.0
-# One machine keeps two directions; many, each from a few of the labelled rows, keep more.
+# One machine keeps two directions; many, each from a few of the labeled rows, keep more.
 MACHINES, ROWS_OF_A_CLASS = 50, 15
 
 
@@ -56,17 +56,17 @@ class Case:
 
     @cached_property
     def X(self) -> Any:
-        """Return all training rows, the labelled ones first."""
+        """Return all training rows, the labeled ones first."""
         return self.data.X[self.split.order].astype(np.float32)
 
     @cached_property
-    def labelled(self) -> Array:
-        return self.split.labelled(self.rate)
+    def labeled(self) -> Array:
+        return self.split.labeled(self.rate)
 
     @cached_property
     def y(self) -> Array:
         """Return the labels of the training rows; -1, or a row of NaN, where unknown."""
-        known = self.data.y[self.labelled]
+        known = self.data.y[self.labeled]
         hidden = self.X.shape[0] - len(known)
         if self.data.multilabel:
             return np.vstack([known, np.full((hidden, known.shape[1]), np.nan)])
@@ -74,11 +74,11 @@ class Case:
 
     @cached_property
     def parts(self) -> tuple[Any, Any, Any]:
-        """Return labelled, validation and test rows."""
+        """Return labeled, validation and test rows."""
         X = self.data.X
-        rows = X[self.labelled], X[self.split.validation], self.data.X_test
-        labelled, validation, test = (part.astype(np.float32) for part in rows)
-        return labelled, validation, test
+        rows = X[self.labeled], X[self.split.validation], self.data.X_test
+        labeled, validation, test = (part.astype(np.float32) for part in rows)
+        return labeled, validation, test
 
     @cached_property
     def alpha(self) -> sp.csr_array:
@@ -88,7 +88,7 @@ class Case:
     @cached_property
     def alpha_of_many(self) -> sp.csr_array:
         """Return those of many machines, each trained on a few rows of both classes."""
-        rng = np.random.default_rng([self.seed, len(self.labelled)])
+        rng = np.random.default_rng([self.seed, len(self.labeled)])
         parts = []
         for _ in range(MACHINES):
             y = np.full(len(self.y), -1)
@@ -100,7 +100,7 @@ class Case:
 
     def _duals(self, y: Array, penalty: float) -> sp.csr_array:
         targets: Any = Indicators(y) if self.data.multilabel else ClassLabels(y, -1)
-        squares = float(self.parts[0].multiply(self.parts[0]).sum() / len(self.labelled))
+        squares = float(self.parts[0].multiply(self.parts[0]).sum() / len(self.labeled))
         return dual_coefficients(self.X, targets, penalty / squares)
 
     def _scaled(self, alpha: sp.csr_array) -> sp.csr_array:
@@ -113,21 +113,21 @@ Candidate = tuple[float, Features]  # weight (or number of the start), features
 
 
 def mapped(case: Case, model: Any) -> Features:
-    """Return the features of labelled, validation and test rows."""
-    labelled, validation, test = (np.asarray(model.transform(part)) for part in case.parts)
-    return labelled, validation, test
+    """Return the features of labeled, validation and test rows."""
+    labeled, validation, test = (np.asarray(model.transform(part)) for part in case.parts)
+    return labeled, validation, test
 
 
 def corrected(case: Case, model: Any) -> Features:
     """Return S (A A^T)^{1/2}, which has the inner products of the data (eq. 5)."""
     values, vectors = np.linalg.eigh(model.components_ @ model.components_.T)
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    labelled, validation, test = (part @ root for part in mapped(case, model))
-    return labelled, validation, test
+    labeled, validation, test = (part @ root for part in mapped(case, model))
+    return labeled, validation, test
 
 
 def common_arguments(case: Case, rank: int, start: int = 0) -> dict[str, Any]:
-    """Return what all factorisations are given: the same start and number of updates."""
+    """Return what all factorizations are given: the same start and number of updates."""
     return {
         "n_components": rank,
         "init": "random",
@@ -159,7 +159,7 @@ def plain_model(data: Data, rows: Split, rank: int, updates: int, seed: int) -> 
     """Fit NMF, once for all rates of labels."""
     case = Case(data, rows, 1.0, 0, updates)
     arguments = common_arguments(case, rank) | {"random_state": seed}
-    return sf.NMF(reconstruction="kullback-leibler", **arguments).fit(case.X)
+    return sf.NMF(loss="kullback-leibler", **arguments).fit(case.X)
 
 
 def unsupervised(case: Case, rank: int, starts: int = 1) -> Iterator[Candidate]:
@@ -175,34 +175,34 @@ def chosen_start(case: Case, rank: int) -> Iterator[Candidate]:
 
 
 def principal(case: Case, rank: int) -> Iterator[Candidate]:
-    """PCA of images; truncated singular vectors of text, which is not centred."""
-    from sklearn.decomposition import PCA as Centred
+    """PCA of images; truncated singular vectors of text, which is not centered."""
+    from sklearn.decomposition import PCA as Centered
     from sklearn.decomposition import TruncatedSVD
 
     if case.data.name == "mnist":
-        model = Centred(rank, svd_solver="covariance_eigh")
+        model = Centered(rank, svd_solver="covariance_eigh")
     else:
         model = TruncatedSVD(rank, random_state=case.seed)
     yield 0.0, mapped(case, model.fit(case.X))
 
 
 def lee(case: Case, rank: int) -> Iterator[Candidate]:
-    ones = case.data.y[case.labelled].sum() if case.data.multilabel else len(case.labelled)
+    ones = case.data.y[case.labeled].sum() if case.data.multilabel else len(case.labeled)
     scale = float(case.X.multiply(case.X).sum() / ones)
     for weight in WEIGHTS[LEE]:
         model = sf.SSNMFClassifier(
-            reconstruction="frobenius",
-            supervision="frobenius",
+            loss="frobenius",
+            supervision_loss="frobenius",
             supervision_weight=weight * scale,
             readout="joint",
-            unlabelled=-1,
+            unlabeled=-1,
             **common_arguments(case, rank),
         )
         yield weight, corrected(case, model.fit(case.X, case.y))
 
 
 def constrained(case: Case, rank: int) -> Iterator[Candidate]:
-    model = sf.ConstrainedNMF(unlabelled=-1, readout=None, **common_arguments(case, rank))
+    model = sf.ConstrainedNMF(unlabeled=-1, readout=None, **common_arguments(case, rank))
     yield 0.0, corrected(case, model.fit(case.X, case.y))
 
 
@@ -248,16 +248,16 @@ def classifier(data: Data, penalty: float, is_raw: bool) -> Any:
 
 
 def classify(case: Case, features: Features, is_raw: bool) -> dict[str, float]:
-    """Train on the labelled rows; choose the penalty by the validation rows, and score the test."""
-    labelled, validation, test = features
-    squares = labelled.multiply(labelled).sum() if is_raw else np.square(labelled).sum()
-    unit = len(case.labelled) / max(float(squares), 1e-30)
-    known, held = case.data.y[case.labelled], case.data.y[case.split.validation]
+    """Train on the labeled rows; choose the penalty by the validation rows, and score the test."""
+    labeled, validation, test = features
+    squares = labeled.multiply(labeled).sum() if is_raw else np.square(labeled).sum()
+    unit = len(case.labeled) / max(float(squares), 1e-30)
+    known, held = case.data.y[case.labeled], case.data.y[case.split.validation]
     best: dict[str, float] = {"validation": -1.0}
     for penalty in PENALTIES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # large penalties may stop at the limit of iterations
-            machine = classifier(case.data, penalty * unit, is_raw).fit(labelled, known)
+            machine = classifier(case.data, penalty * unit, is_raw).fit(labeled, known)
         score = judged(case.data, held, machine.predict(validation))
         if score > best["validation"]:
             reached = judged(case.data, case.data.y_test, machine.predict(test))
@@ -274,4 +274,4 @@ def measure(case: Case, rank: int, method: str) -> dict[str, Any]:
     ]
     best = max(grid, key=lambda entry: entry["validation"])
     seconds = round(perf_counter() - begin, 3)
-    return best | {"grid": grid, "seconds": seconds, "labelled": len(case.labelled)}
+    return best | {"grid": grid, "seconds": seconds, "labeled": len(case.labeled)}

@@ -57,7 +57,7 @@ def scores(records: list[Record]) -> str:
                 found = tests(records, rate=rate, method=method, rank=0 if method == RAW else rank)
                 row.append(mean_and_deviation(list(found.values()), 100) if found else "")
             rows.append(row)
-    return markdown(["labelled", "method", *(f"rank {rank}" for rank in ranks)], rows)
+    return markdown(["labeled", "method", *(f"rank {rank}" for rank in ranks)], rows)
 
 
 def differences(records: list[Record]) -> str:
@@ -76,7 +76,7 @@ def differences(records: list[Record]) -> str:
                 row.append(f"{100 * np.mean(above):+.2f}, {wins} of {len(above)}" if above else "")
             if method != ALPHA and any(row[2:]):
                 rows.append(row)
-    return markdown(["labelled", "NMF-alpha above", *(f"rank {rank}" for rank in ranks)], rows)
+    return markdown(["labeled", "NMF-alpha above", *(f"rank {rank}" for rank in ranks)], rows)
 
 
 def weights(records: list[Record], method: str) -> str:
@@ -94,7 +94,7 @@ def weights(records: list[Record], method: str) -> str:
                 score = np.mean([record["grid"][place]["test"] for record in here])
                 row.append(f"{100 * score:.2f} ({times[weight]})")
             rows.append(row)
-    return markdown(["labelled", "rank", *(f"{weight:g}" for weight in WEIGHTS[method])], rows)
+    return markdown(["labeled", "rank", *(f"{weight:g}" for weight in WEIGHTS[method])], rows)
 
 
 def report(name: str, records: list[Record], updates: int) -> str:
@@ -126,7 +126,7 @@ def curves(name: str, records: list[Record], path: Path) -> None:
             curve(axes, records, rate, method, ranks)
         axes.set_xscale("log", base=2)
         axes.set_xticks(ranks, [str(rank) for rank in ranks])
-        axes.set_title(f"{rate:.0%} labelled")
+        axes.set_title(f"{rate:.0%} labeled")
         axes.set_xlabel("rank")
     figure.axes[0].set_ylabel(TITLES[name].rpartition(": ")[2])
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right", fontsize=8)
@@ -164,8 +164,8 @@ def basis_images(case: Case, rank: int, path: Path) -> None:
         axes.imshow(mosaic(components), cmap="gray_r", vmin=0, vmax=1)
         axes.set_title(f"{title} ({weight:g}): {reached['test']:.2%}", fontsize=10)
         axes.set_axis_off()
-    labelled = len(case.labelled)
-    figure.suptitle(f"{rank} components, {labelled} of {case.X.shape[0]} images labelled")
+    labeled = len(case.labeled)
+    figure.suptitle(f"{rank} components, {labeled} of {case.X.shape[0]} images labeled")
     figure.savefig(path, dpi=150)
 
 

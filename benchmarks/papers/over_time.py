@@ -77,6 +77,6 @@ def save(figure: Any, path: Path) -> None:
     figure.savefig(made, dpi=100, bbox_inches="tight")
     pyplot.close(figure)
     picture = Image.open(made).convert("RGB")
-    # This method keeps colours of few points, such as those of the bar.
+    # This method keeps colors of few points, such as those of the bar.
     few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(path, optimize=True)

@@ -17,10 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, newsgroup_posts
+from common import Array
+from newsgroup_posts import CLASSES, PER_CLASS, read_posts, strip
 
-_NEWSGROUPS = newsgroup_posts()
-CLASSES = _NEWSGROUPS.CLASSES
 SUBGROUPS = tuple(group for groups in CLASSES.values() for group in groups)
 CLASS_OF_SUBGROUP = np.array([k for k, groups in enumerate(CLASSES.values()) for _ in groups])
 TRAIN, VALIDATION = 0.6, 0.2
@@ -76,8 +75,8 @@ class Split:
 def newsgroup_documents() -> Documents:
     """Return all posts of the 13 subgroups."""
     index = {group: i for i, group in enumerate(SUBGROUPS)}
-    kept = [(text, index[group]) for text, group in _NEWSGROUPS._read_posts() if group in index]
-    texts = np.array([_NEWSGROUPS._strip(text) for text, _ in kept], dtype=object)
+    kept = [(text, index[group]) for text, group in read_posts() if group in index]
+    texts = np.array([strip(text) for text, _ in kept], dtype=object)
     return Documents(texts, np.array([group for _, group in kept]))
 
 
@@ -102,7 +101,7 @@ def split(documents: Documents, seed: int) -> Split:
     """Draw the balanced subset and cut it into train, validation and test."""
     rng = np.random.default_rng(seed)
     classes = documents.classes
-    size = min(_NEWSGROUPS.PER_CLASS, int(np.bincount(classes).min()))
+    size = min(PER_CLASS, int(np.bincount(classes).min()))
     cuts = [round(TRAIN * size), round((TRAIN + VALIDATION) * size)]
     pieces: list[list[Array]] = [[], [], []]
     for k in range(len(CLASSES)):

@@ -26,8 +26,8 @@ TINY = 1e-10
 class Model:
     """Losses of data and labels, and the weight and tolerance the paper chose (its Table 6)."""
 
-    reconstruction: str
-    supervision: str
+    loss: str
+    supervision_loss: str
     weight: float
     tol: float
 
@@ -76,8 +76,8 @@ def fit(X: Any, Y: Array, model: Model, protocol: Protocol, seed: int) -> tuple[
             X,
             Y,
             n_components=RANK,
-            reconstruction=model.reconstruction,
-            supervision=model.supervision,
+            loss=model.loss,
+            supervision_loss=model.supervision_loss,
             supervision_weight=model.weight,
             solver="mu",
             init=start,

@@ -83,7 +83,7 @@ def run_models(part: Part, seed: int, record: Record) -> None:
     for protocol_name, protocol in PROTOCOLS.items():
         for name, model in MODELS.items():
             result, updates = fit(part.X, part.Y, model, protocol, seed)
-            S = sf.represent(part.X_held, result.A, loss=model.reconstruction, n_threads=1)
+            S = sf.represent(part.X_held, result.A, loss=model.loss, n_threads=1)
             record.add(f"{protocol_name}, exact", name, accuracy(part, S @ result.B))
             record.add(f"updates, {protocol_name}", name, updates)
             if protocol_name == PROGRAM:
@@ -92,7 +92,7 @@ def run_models(part: Part, seed: int, record: Record) -> None:
 
 def add_as_program(record: Record, part: Part, name: str, result: Any, seed: int) -> None:
     """Represent and judge the held-out documents as the paper's program does."""
-    S = represent(part.X_held, result.A, MODELS[name].reconstruction, seed + 1000)
+    S = represent(part.X_held, result.A, MODELS[name].loss, seed + 1000)
     record.add(AS_PROGRAM, name, accuracy(part, S @ result.B))
     add_scores(record, name, part, result.S, S)
     if name == "(D, F)":
@@ -114,7 +114,7 @@ def run_nmf(part: Part, seed: int, record: Record) -> None:
         result = sf.factorize(
             part.X,
             n_components=RANK,
-            reconstruction=loss,
+            loss=loss,
             solver="mu",
             max_iter=400,
             # scikit-learn's rule, which they use: the root of the loss, over ten iterations.

@@ -1,6 +1,6 @@
 """Our settings of SSNMF on 20 Newsgroups, beside linear SVM and naive Bayes on the same splits.
 
-Every class owns some of the topics: the start of S is zero where a labelled document would use a
+Every class owns some of the topics: the start of S is zero where a labeled document would use a
 topic of another class, the start of B where a topic would speak for one, and zeros stay zero; so
 the labels shape the topics without a large weight, under which S fits labels instead of words.  A
 new document is represented over the topics mixed with the words' overall shares ("background"), so
@@ -88,8 +88,8 @@ def class_shares(
             part.X,
             part.Y,
             n_components=len(start[1]),
-            reconstruction=D,
-            supervision=D,
+            loss=D,
+            supervision_loss=D,
             supervision_weight=WEIGHT,
             init=start,
             max_iter=after - before,

@@ -73,7 +73,7 @@ def noisy(truth: Factors, experiment: int, rng: np.random.Generator) -> tuple[Ar
         "kullback-leibler": poisson,
     }
     suits = list(MODELS.values())[experiment]
-    return noise[suits.reconstruction](S @ A), noise[suits.supervision](S @ B)
+    return noise[suits.loss](S @ A), noise[suits.supervision_loss](S @ B)
 
 
 def fits(X: Array, Y: Array, name: str, start: Factors, updates: list[int]) -> list[Factors]:
@@ -84,8 +84,8 @@ def fits(X: Array, Y: Array, name: str, start: Factors, updates: list[int]) -> l
             X,
             Y,
             n_components=RANK,
-            reconstruction=MODELS[name].reconstruction,
-            supervision=MODELS[name].supervision,
+            loss=MODELS[name].loss,
+            supervision_loss=MODELS[name].supervision_loss,
             solver="mu",
             init=start,
             max_iter=after - before,
@@ -101,7 +101,7 @@ def distance(X: Array, Y: Array, factors: Factors, experiment: int) -> float:
     """Return the objective of the model that suits an experiment."""
     S, A, B = factors
     suits = list(MODELS.values())[experiment]
-    losses = {"reconstruction": suits.reconstruction, "supervision": suits.supervision}
+    losses = {"loss": suits.loss, "supervision_loss": suits.supervision_loss}
     return float(sf.objective(X, S, A, Y=Y, B=B, n_threads=1, **losses))
 
 

@@ -5,7 +5,7 @@ columns of S and of the labels; the score is the mean similarity, a topic above 
 The paper does not say how S is scaled.  Here a topic's weight is the amount of data it explains,
 S times the row sums of A, and the rows of S and of the labels sum to 1 ("rows"); a table shows the
 other scales.  The paper judges all stories, also those whose labels the fit has seen, where a
-supervised S is zero at every wrong topic by construction; hence also the unlabelled ones alone.
+supervised S is zero at every wrong topic by construction; hence also the unlabeled ones alone.
 
     python benchmarks/papers/topic_supervised.py --out results
 
@@ -63,9 +63,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draws", type=int, default=5, help="of the labelled stories and starts")
+    parser.add_argument("--draws", type=int, default=5, help="of the labeled stories and starts")
     parser.add_argument("--lda-draws", type=int, default=2, help="at most: a fit takes minutes")
-    parser.add_argument("--rates", type=float, nargs="+", help="shares of labelled stories")
+    parser.add_argument("--rates", type=float, nargs="+", help="shares of labeled stories")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--quick", action="store_true", help="made-up stories, one draw, two rates")
     parser.add_argument("--out", type=Path, help="folder for fits (JSON lines), tables, pictures")

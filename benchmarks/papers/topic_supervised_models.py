@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from topic_supervised_stories import Stories, labelled_rows
+from topic_supervised_stories import Stories, labeled_rows
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array
@@ -19,7 +19,7 @@ from common import Array
 import ssnmf_fast as sf
 
 SCALES = ("rows", "columns", "none")
-WHERE = ("all", "unlabelled")
+WHERE = ("all", "unlabeled")
 # Settled: 60 passes lower the perplexity by 0.2 % more.  scikit-learn's other method, "online",
 # leaves a third of the topics unused on these data and scores less.
 LDA_PASSES = 30
@@ -27,14 +27,14 @@ LDA_PASSES = 30
 PAPER, UNWEIGHTED, DIVERGENCE = "TS-NMF", "TS-NMF, weight 1", "TS-NMF, KL"
 HEAVY, HEAVY_DIVERGENCE = "TS-NMF, weight 100", "TS-NMF, KL, weight 100"
 NMF, SKLEARN_NMF, LDA = "NMF", "NMF, scikit-learn", "LDA, scikit-learn"
-KL = {"reconstruction": "kullback-leibler"}
+KL = {"loss": "kullback-leibler"}
 # Parameters of TopicSupervisedNMF; the first are the paper's model and weights.
 SUPERVISED: dict[str, dict[str, Any]] = {
     PAPER: {},
-    UNWEIGHTED: {"labelled_weight": 1.0},
+    UNWEIGHTED: {"labeled_weight": 1.0},
     DIVERGENCE: KL,
-    HEAVY: {"labelled_weight": 100.0},
-    HEAVY_DIVERGENCE: {**KL, "labelled_weight": 100.0},
+    HEAVY: {"labeled_weight": 100.0},
+    HEAVY_DIVERGENCE: {**KL, "labeled_weight": 100.0},
 }
 
 
@@ -46,9 +46,9 @@ class Fit(NamedTuple):
     seconds: float
 
 
-def _supervised(stories: Stories, labelled: Array, draw: int, parameters: dict[str, Any]) -> Any:
+def _supervised(stories: Stories, labeled: Array, draw: int, parameters: dict[str, Any]) -> Any:
     model = sf.TopicSupervisedNMF(random_state=draw, n_threads=1, **parameters)
-    y = stories.topics * labelled[:, None]
+    y = stories.topics * labeled[:, None]
     return model.fit(stories.X, y)
 
 
@@ -95,12 +95,12 @@ def _unsupervised(stories: Stories, method: str, draw: int) -> Fit:
     return Fit(S, iterations, perf_counter() - begin)
 
 
-def fit(stories: Stories, method: str, labelled: Array, draw: int) -> Fit:
-    """Fit one method; the supervised ones see the topics of the labelled stories."""
+def fit(stories: Stories, method: str, labeled: Array, draw: int) -> Fit:
+    """Fit one method; the supervised ones see the topics of the labeled stories."""
     if method in UNSUPERVISED:
         return _unsupervised(stories, method, draw)
     begin = perf_counter()
-    model = _supervised(stories, labelled, draw, SUPERVISED[method])
+    model = _supervised(stories, labeled, draw, SUPERVISED[method])
     S = model.representation_ * model.components_.sum(axis=1)
     return Fit(S, model.n_iter_, perf_counter() - begin)
 
@@ -113,7 +113,7 @@ def judge(S: Array, truth: Array) -> dict[str, list[float]]:
     present = truth[:, truth.any(axis=0)]
     results = {}
     for scale in SCALES:
-        matching = sf.metrics.match_topics(S, present, normalise=scale)
+        matching = sf.metrics.match_topics(S, present, normalize=scale)
         results[scale] = [matching.score, matching.n_resolved]
     return results
 
@@ -127,12 +127,12 @@ def named_score(S: Array, truth: Array) -> float:
 
 def measure(stories: Stories, method: str, rate: float, draw: int) -> dict[str, Any]:
     """Return the record of one method at one rate and draw."""
-    labelled = labelled_rows(stories, rate, draw)
-    S, iterations, seconds = fit(stories, method, labelled, draw)
-    parts = {"all": np.ones_like(labelled), "unlabelled": ~labelled}
+    labeled = labeled_rows(stories, rate, draw)
+    S, iterations, seconds = fit(stories, method, labeled, draw)
+    parts = {"all": np.ones_like(labeled), "unlabeled": ~labeled}
     record: dict[str, Any] = {"method": method, "rate": rate, "draw": draw}
     record |= {"iterations": iterations, "seconds": round(seconds, 2)}
-    record["coverage"] = float(stories.topics[labelled].any(axis=0).mean())
+    record["coverage"] = float(stories.topics[labeled].any(axis=0).mean())
     for where in WHERE:
         rows = parts[where]
         record[where] = judge(S[rows], stories.topics[rows])

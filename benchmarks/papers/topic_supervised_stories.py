@@ -100,10 +100,10 @@ def _stop_words() -> list[str] | str:
     return sorted({word for word in words if len(word) >= 3})
 
 
-def labelled_rows(stories: Stories, rate: float, draw: int) -> Array:
+def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:
     """Return which stories a draw labels: a share `rate` of them."""
     n = len(stories.topics)
     rng = np.random.default_rng([2017, draw, round(1e4 * rate)])
-    labelled = np.zeros(n, dtype=bool)
-    labelled[rng.choice(n, round(rate * n), replace=False)] = True
-    return labelled
+    labeled = np.zeros(n, dtype=bool)
+    labeled[rng.choice(n, round(rate * n), replace=False)] = True
+    return labeled

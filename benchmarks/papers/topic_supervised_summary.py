@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import markdown, mean_and_deviation
 
 RIVALS = (NMF, SKLEARN_NMF, LDA)
-TITLES = {"all": "all stories (as in the paper)", "unlabelled": "unlabelled stories only"}
+TITLES = {"all": "all stories (as in the paper)", "unlabeled": "unlabeled stories only"}
 SCORE, RESOLVED = 0, 1
 
 
@@ -97,7 +97,7 @@ def scales(results: Results, rate: float) -> str:
 
 def fits(results: Results) -> str:
     """Return what the fits took, and how well topics match the component of their own name."""
-    header = ["method", "iterations, median", "seconds, median", "own name, all", "unlabelled"]
+    header = ["method", "iterations, median", "seconds, median", "own name, all", "unlabeled"]
     rows = []
     for method in results.methods:
         records = [record for rate in results.rates for record in results.of(method, rate)]
@@ -113,7 +113,7 @@ def fits(results: Results) -> str:
 
 def report(results: Results, documents: int, topics: int) -> str:
     """Return the markdown summary."""
-    parts = [f"# TS-NMF: {documents} stories, {topics} topics, by share of labelled stories"]
+    parts = [f"# TS-NMF: {documents} stories, {topics} topics, by share of labeled stories"]
     for where in WHERE:
         parts += [f"## {TITLES[where].capitalize()}", "Similarity score:"]
         parts += [by_rate(results, where, SCORE), "Resolved topics (similarity above 0.1):"]
@@ -128,7 +128,7 @@ def report(results: Results, documents: int, topics: int) -> str:
 
 
 def coverage(results: Results) -> str:
-    """Return the mean share of topics with a labelled story, by rate."""
+    """Return the mean share of topics with a labeled story, by rate."""
     cells = []
     for rate in results.rates:
         found = [record["coverage"] for m in results.methods for record in results.of(m, rate)]
@@ -154,13 +154,13 @@ def picture(results: Results, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _curve(axis: Any, results: Results, method: str, where: str, what: int, colour: str) -> None:
+def _curve(axis: Any, results: Results, method: str, where: str, what: int, color: str) -> None:
     """Draw the means of one method, and the range of its draws."""
     rates = [rate for rate in results.rates if results.of(method, rate)]
     lists = [results.values(method, rate, where, what) for rate in rates]
     style = "--" if method in UNSUPERVISED else "-"
     means = [float(np.mean(values)) for values in lists]
-    axis.plot(rates, means, style, color=colour, marker=".", label=method)
+    axis.plot(rates, means, style, color=color, marker=".", label=method)
     axis.fill_between(
-        rates, list(map(min, lists)), list(map(max, lists)), color=colour, alpha=0.15, linewidth=0
+        rates, list(map(min, lists)), list(map(max, lists)), color=color, alpha=0.15, linewidth=0
     )

@@ -41,9 +41,9 @@ def wanted(options: argparse.Namespace) -> Iterator[Task]:
     for rank in sorted({*options.ranks, options.pca_rank}):
         yield Task(PCA, rank, 0.0, 0)
     for start, rank in product(range(options.restarts), options.ranks):
-        for shape in options.a_S:
+        for shape in options.S_shape:
             yield Task(UNSUPERVISED, rank, shape, start)
-        for shape in options.a_lambda:
+        for shape in options.rate_shape:
             yield Task(SUPERVISED, rank, shape, start)
 
 
@@ -78,14 +78,14 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--restarts", type=int, default=3, help="random starts; the paper: 10")
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 40, 60, 100])
     parser.add_argument("--pca-rank", type=int, default=200, help="beside --ranks, for PCA alone")
-    parser.add_argument("--a-lambda", type=float, nargs="+", default=list(A_LAMBDA))
-    parser.add_argument("--a-S", type=float, nargs="+", default=list(A_S), dest="a_S")
+    parser.add_argument("--rate-shape", type=float, nargs="+", default=list(A_LAMBDA))
+    parser.add_argument("--S-shape", type=float, nargs="+", default=list(A_S), dest="S_shape")
     parser.add_argument("--quick", action="store_true", help="small made-up data, one start")
     parser.add_argument("--out", type=Path, help="folder for fits (JSON lines), table, pictures")
     options = parser.parse_args(arguments)
     if options.quick:
         options.restarts, options.ranks, options.pca_rank = 1, [5, 8], 10
-        options.a_lambda, options.a_S = [1.0, 100.0], [1.0, 0.5]
+        options.rate_shape, options.S_shape = [1.0, 100.0], [1.0, 0.5]
     return options
 
 

@@ -19,8 +19,8 @@ from ssnmf_fast import metrics
 
 PCA, UNSUPERVISED, SUPERVISED = "PCA", "unsupervised vbNMF", "supervised vbNMF"
 ITERATIONS = 60
-# The paper learns it, and warns of that.  Learned with a_lambda = 1000, rank 100, it becomes 0.015:
-# a higher bound, and an accuracy of 0.61 instead of 0.71.
+# The paper learns it, and warns of that.  Learned with rate_shape = 1000, rank 100, it becomes
+# 0.015: a higher bound, and an accuracy of 0.61 instead of 0.71.
 SHAPE_OF_A = 1.0
 # The paper has no such factor.  Where documents carry little mass the priors outweigh them.
 COUNT_SCALE = 2.0
@@ -28,7 +28,7 @@ COUNT_SCALE = 2.0
 
 @dataclass(frozen=True)
 class Task:
-    """A fit: method, rank, a_S or a_lambda (PCA: 0), number of the random start."""
+    """A fit: method, rank, S_shape or rate_shape (PCA: 0), number of the random start."""
 
     method: str
     rank: int
@@ -59,7 +59,7 @@ def _pca(task: Task, documents: Documents) -> dict[str, Any]:
 def _bayesian(task: Task, documents: Documents) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "n_components": task.rank,
-        "a_A": SHAPE_OF_A,
+        "A_shape": SHAPE_OF_A,
         "count_scale": COUNT_SCALE,
         "init": "random",
         "max_iter": ITERATIONS,
@@ -68,10 +68,10 @@ def _bayesian(task: Task, documents: Documents) -> dict[str, Any]:
         "n_threads": 1,
     }
     if task.method == SUPERVISED:
-        model = sf.SupervisedBayesianNMF(a_lambda=task.shape, **settings)
+        model = sf.SupervisedBayesianNMF(rate_shape=task.shape, **settings)
         S = model.fit(documents.X, documents.classes).representation_
     else:
-        model = sf.BayesianNMF(a_S=task.shape, **settings)
+        model = sf.BayesianNMF(S_shape=task.shape, **settings)
         S = model.fit(documents.X).representation_
     measured = accuracies(S, model.transform(documents.X_test), documents)
     return measured | sparsities(S, documents) | {"bound": model.lower_bound_}
@@ -85,12 +85,13 @@ def sparsities(S: Array, documents: Documents) -> dict[str, float]:
 
 def accuracies(S: Array, S_test: Array, documents: Documents) -> dict[str, float]:
     """Classify by k-NN with cosine similarity and majority vote, k the root of n_train."""
+    from sklearn.metrics import accuracy_score, balanced_accuracy_score
     from sklearn.neighbors import KNeighborsClassifier
 
     k = round(np.sqrt(len(S)))
-    neighbours = KNeighborsClassifier(k, metric="cosine", algorithm="brute", n_jobs=1)
-    predicted = neighbours.fit(S, documents.classes).predict(S_test)
+    neighbors = KNeighborsClassifier(k, metric="cosine", algorithm="brute", n_jobs=1)
+    predicted = neighbors.fit(S, documents.classes).predict(S_test)
     return {
-        "micro": metrics.micro_accuracy(documents.classes_test, predicted),
-        "macro": metrics.macro_accuracy(documents.classes_test, predicted),
+        "micro": accuracy_score(documents.classes_test, predicted),
+        "macro": balanced_accuracy_score(documents.classes_test, predicted),
     }

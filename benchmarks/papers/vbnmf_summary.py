@@ -91,7 +91,7 @@ def report(records: list[Record]) -> str:
     parts = [
         "## Table 1",
         "Minimum / mean / maximum over random starts; every method at the setting of its best "
-        "single fit, chosen on the test documents as in the paper. Shape: a_S or a_lambda.",
+        "single fit, chosen on the test documents as in the paper. Shape: S_shape or rate_shape.",
         table_1(records),
         "All settings:",
         all_settings(records),
@@ -133,10 +133,10 @@ def curves(place: Any, records: list[Record], method: str, measure: str) -> None
 
 
 def figure_3(records: list[Record], path: Path) -> None:
-    """Micro accuracy against a_lambda."""
+    """Micro accuracy against rate_shape."""
     figure, (place,) = new_axes(1)
     curves(place, records, SUPERVISED, "micro")
-    place.set_xlabel("a_lambda")
+    place.set_xlabel("rate_shape")
     place.set_ylabel("micro accuracy")
     figure.savefig(path, dpi=130)
 
@@ -159,7 +159,7 @@ def figure_7(records: list[Record], path: Path) -> None:
     """Inter-label sparsity against the shape that controls it, without and with labels."""
     figure, axes = new_axes(2)
     for place, method, name in zip(
-        axes, (UNSUPERVISED, SUPERVISED), ("a_S", "a_lambda"), strict=True
+        axes, (UNSUPERVISED, SUPERVISED), ("S_shape", "rate_shape"), strict=True
     ):
         curves(place, records, method, "inter_label")
         place.set_xlabel(name)

@@ -50,7 +50,7 @@ class Problem:
         if not all(np.isfinite(factor).all() for factor in factors):
             return np.inf
         S, A = (np.ascontiguousarray(np.maximum(factor, 0)) for factor in factors)
-        return float(sf.objective(self.X, S, A, reconstruction=self.loss, n_threads=self.threads))
+        return float(sf.objective(self.X, S, A, loss=self.loss, n_threads=self.threads))
 
 
 @dataclass

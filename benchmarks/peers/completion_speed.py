@@ -27,13 +27,15 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "core"))
 import completion_svd
+import dense_completion
 from common import Array, best, blas_threads, load_average, markdown, say, seconds
 from imputers import soft_impute, source
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend import dispatch
-from ssnmf_fast.completion import _dense_reference, _observations, _read, _schedule
+from ssnmf_fast.completion import _observations, _read, _schedule
 
 RANK = 10
 SIRLS_ITER = 10_000  # gradient steps are slow where 1 % is observed
@@ -71,7 +73,7 @@ def reference(name: str, M: Array, X: Array, count: int) -> Record:
     observed = ~np.isnan(X)
     scaled = np.where(observed, X, 0.0) / observations.scale
     begin = perf_counter()
-    steps = _dense_reference.iterates(scaled, observed, schedule(name, observations), RANK)
+    steps = dense_completion.iterates(scaled, observed, schedule(name, observations), RANK)
     last = next(islice(steps, count - 1, None))
     took = perf_counter() - begin
     gap = error(last * observations.scale, M, X)

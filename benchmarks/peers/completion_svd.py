@@ -31,7 +31,7 @@ def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
     from sklearn.utils.extmath import randomized_svd
 
     def ours(n_power: int) -> Callable[[], Array]:
-        return lambda: sf.randomized_svd(
+        return lambda: sf.linalg.randomized_svd(
             X, RANK, n_power=n_power, random_state=0, n_threads=threads
         )[1]
 

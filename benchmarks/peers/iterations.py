@@ -107,8 +107,8 @@ def our_fit(
         X,
         Y if supervised else None,
         n_components=rank,
-        reconstruction=losses[0],
-        supervision=losses[1] or F,
+        loss=losses[0],
+        supervision_loss=losses[1] or F,
         init=init if supervised else init[:2],
         solver=options.solver,
         tol=0,
@@ -125,9 +125,15 @@ def ssnmf_cases(X: Any, Y: Any, options: argparse.Namespace) -> list[Case]:
     S, A, B = start(X, options.classes, rank)
 
     def model(number: int, supervised: bool) -> Any:
-        supervision = {"Y": labels, "B": B.T.copy(), "lam": 1.0} if supervised else {}
+        supervision_loss = {"Y": labels, "B": B.T.copy(), "lam": 1.0} if supervised else {}
         return SSNMF_N(
-            dense, rank, modelNum=number, A=A.T.copy(), S=S.T.copy(), tol=-np.inf, **supervision
+            dense,
+            rank,
+            modelNum=number,
+            A=A.T.copy(),
+            S=S.T.copy(),
+            tol=-np.inf,
+            **supervision_loss,
         )
 
     def case(number: int, x_loss: str, y_loss: str | None, target: int | None) -> Case:

@@ -38,7 +38,7 @@ def fit(library: str, X: Any, rank: int, k: int) -> None:
         sf.factorize(
             X,
             n_components=rank,
-            reconstruction="kullback-leibler",
+            loss="kullback-leibler",
             random_state=0,
             solver="mu",
             tol=0,

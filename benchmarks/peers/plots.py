@@ -9,8 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Point
 
-# Okabe and Ito's colours, told apart by the colour-blind too: one for each package.
-COLOURS = {
+# Okabe and Ito's colors, told apart by the color-blind too: one for each package.
+COLORS = {
     "ssnmf_fast": "#000000",
     "scikit-learn": "#0072B2",
     "ssnmf": "#D55E00",
@@ -49,7 +49,7 @@ def plot(
             [p.seconds for p in finite],
             [min(max(p.loss / best - 1, FLOOR), CEILING) for p in finite],
             METHODS.get(method, OTHER),
-            color=COLOURS[package],
+            color=COLORS[package],
             linewidth=2.5 if package == "ssnmf_fast" else 1.5,
             markersize=4,
             label=label if finite else f"{label} (fails: NaN)",

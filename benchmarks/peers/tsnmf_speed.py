@@ -1,6 +1,6 @@
 """How many seconds does an iteration of TS-NMF take, beside the PyPI package tsnmf?
 
-Reuters as the paper prepares it, the same labelled stories, the same start, float64, in the same
+Reuters as the paper prepares it, the same labeled stories, the same start, float64, in the same
 process, turn by turn, without error weights, which the package does not have.  The time of an
 iteration is the difference of a long fit and a short one, the least of several each: setting up is
 not counted for anyone.  Ours counts the objective every 10 iterations, tsnmf never at tol=0, where
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # Last, since the script papers/topic_supervised.py must not hide the package tsnmf.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "papers"))
 from common import Array, Factors, blas_threads, load_average, markdown, say, seconds
-from topic_supervised_stories import Stories, labelled_rows, random_stories, reuters_stories
+from topic_supervised_stories import Stories, labeled_rows, random_stories, reuters_stories
 
 import ssnmf_fast as sf
 
@@ -48,14 +48,14 @@ def start(stories: Stories, seed: int = 0) -> Factors:
     return scale * (rng.random((n, rank)) + 1e-3), scale * (rng.random((rank, m)) + 1e-3)
 
 
-def our_run(stories: Stories, labelled: Array, init: Factors, solver: str, threads: int) -> Run:
+def our_run(stories: Stories, labeled: Array, init: Factors, solver: str, threads: int) -> Run:
     """Return a function that fits k iterations of ours."""
-    y = stories.topics * labelled[:, None]
+    y = stories.topics * labeled[:, None]
 
     def run(k: int) -> Factors:
         model = sf.TopicSupervisedNMF(
             init=init,
-            labelled_weight=1.0,
+            labeled_weight=1.0,
             solver=solver,
             tol=0,
             max_iter=k,
@@ -68,11 +68,11 @@ def our_run(stories: Stories, labelled: Array, init: Factors, solver: str, threa
     return run
 
 
-def their_run(stories: Stories, labelled: Array, init: Factors, tol: float = 0) -> Run:
+def their_run(stories: Stories, labeled: Array, init: Factors, tol: float = 0) -> Run:
     """Return a function that fits k iterations of tsnmf."""
     from tsnmf import TSNMF
 
-    y = [np.flatnonzero(row).tolist() for row in stories.topics * labelled[:, None]]
+    y = [np.flatnonzero(row).tolist() for row in stories.topics * labeled[:, None]]
 
     def run(k: int) -> Factors:
         # It has no name for a given start: any init it knows is overridden by W and H.
@@ -83,12 +83,12 @@ def their_run(stories: Stories, labelled: Array, init: Factors, tol: float = 0) 
     return run
 
 
-def difference(stories: Stories, labelled: Array, init: Factors, k: int = 3) -> float:
+def difference(stories: Stories, labeled: Array, init: Factors, k: int = 3) -> float:
     """Return the relative difference of A after k iterations of the same updates."""
-    peer = their_run(stories, labelled, init)
+    peer = their_run(stories, labeled, init)
     first = peer(1)[0]
     theirs = peer(k)[1]
-    ours = our_run(stories, labelled, (first, init[1]), "mu", 1)(k)[1]
+    ours = our_run(stories, labeled, (first, init[1]), "mu", 1)(k)[1]
     return float(np.linalg.norm(ours - theirs) / np.linalg.norm(theirs))
 
 
@@ -100,12 +100,12 @@ def per_iteration(samples: list[tuple[float, float]], few: int, many: int) -> fl
 
 def measure(stories: Stories, rate: float, threads: int, rounds: int) -> dict[str, Any]:
     """Time all sides turn by turn."""
-    labelled, init = labelled_rows(stories, rate, 0), start(stories)
+    labeled, init = labeled_rows(stories, rate, 0), start(stories)
     sides = {
-        "mu": our_run(stories, labelled, init, "mu", threads),
-        "auto": our_run(stories, labelled, init, "auto", threads),
-        "tsnmf": their_run(stories, labelled, init),
-        "tsnmf with tol": their_run(stories, labelled, init, TINY),
+        "mu": our_run(stories, labeled, init, "mu", threads),
+        "auto": our_run(stories, labeled, init, "auto", threads),
+        "tsnmf": their_run(stories, labeled, init),
+        "tsnmf with tol": their_run(stories, labeled, init, TINY),
     }
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     loads = [load_average()]
@@ -120,7 +120,7 @@ def measure(stories: Stories, rate: float, threads: int, rounds: int) -> dict[st
             say(f"rate {rate:g}, {threads} threads: round {number + 1} of {rounds}, {loads[-1]}")
     times = {name: per_iteration(taken, *ITERATIONS) for name, taken in samples.items()}
     result = {"rate": rate, "threads": threads, "seconds": times, "samples": samples}
-    return result | {"difference": difference(stories, labelled, init), "load": loads}
+    return result | {"difference": difference(stories, labeled, init), "load": loads}
 
 
 def table(results: list[dict[str, Any]]) -> str:

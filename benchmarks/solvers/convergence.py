@@ -46,7 +46,7 @@ def measure(name: str, rank: int, loss: str, options: argparse.Namespace) -> dic
             runs[f"scikit-learn {solver}"] = sklearn_runner(X, (S, A), loss, solver)
 
     def loss_of(factors: Any) -> float:
-        return float(sf.objective(X, *factors, reconstruction=loss))
+        return float(sf.objective(X, *factors, loss=loss))
 
     traces = {}
     for label, run in runs.items():

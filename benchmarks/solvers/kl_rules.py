@@ -1,4 +1,4 @@
-"""Which rule minimises the Kullback-Leibler divergence with the fewest passes over the data?
+"""Which rule minimizes the Kullback-Leibler divergence with the fewest passes over the data?
 
 Text (TF-IDF), plain NMF, the same starts for all rules: random ones, or those of
 ``init="least-squares"``.  A pass is a dot product and an update of length r for every nonzero, for
@@ -59,7 +59,7 @@ def first_factors(X: Any, rank: int, seed: int, init: str) -> list[Any]:
             X,
             n_components=rank,
             init=init,
-            reconstruction="kullback-leibler",
+            loss="kullback-leibler",
             max_iter=0,
             random_state=seed,
         )

@@ -1,4 +1,4 @@
-"""Rules that minimise the Kullback-Leibler divergence, as generators for `kl_rules.py`.
+"""Rules that minimize the Kullback-Leibler divergence, as generators for `kl_rules.py`.
 
 A rule changes the factors [S, A^T] in place and yields once for an iteration: the loss if it knows
 that, else None.  Rows of both factors are those of padded storage, with columns of zeros.
@@ -126,7 +126,7 @@ def certified(relaxation: float = RELAXATION, growth: float = 1.2, most: float =
 
     With the other factor fixed the loss f is convex in a row.  The row sets out from y beyond the
     accepted x; its gradient g at y is what the step needs anyway.  The step to y t lets f fall by D
-    at least, the fall of the majoriser, and f(y) <= f(x) + <g, y - x>.  A row whose
+    at least, the fall of the majorizer, and f(y) <= f(x) + <g, y - x>.  A row whose
     <g, y - x> - D is above 0 returns to x, and goes without momentum the next time.
     """
 

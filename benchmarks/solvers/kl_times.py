@@ -25,7 +25,7 @@ import ssnmf_fast as sf
 from ssnmf_fast._solver import loop
 
 WITHIN = (1e-2, 3e-3, 1e-3, 1e-4)
-LOSS: dict[str, Any] = {"reconstruction": "kullback-leibler", "tol": 0}
+LOSS: dict[str, Any] = {"loss": "kullback-leibler", "tol": 0}
 # Name -> the solver, and the fall at which "auto" goes over.
 SOLVERS = {"relaxed mm": ("auto", 0.0), "auto": ("auto", 1e-4), "hals": ("hals", 0.0)}
 

@@ -33,8 +33,8 @@ def outcomes(losses: tuple[str, str], solver: str, iterations: int, splits: int)
         train, test = order[:TRAIN], order[TRAIN:]
         model = sf.SSNMFClassifier(
             n_components=15,
-            reconstruction=losses[0],
-            supervision=losses[1],
+            loss=losses[0],
+            supervision_loss=losses[1],
             supervision_weight="balanced",
             init="random",
             readout="joint",

@@ -65,24 +65,24 @@ def _frobenius(init: Any, iterations: int, share: float = 0.01, form: str = "as 
 
 
 def _clusters(rounds: int, share: float = 0.01, uniform: bool = False) -> Method:
-    """Spherical k-means from random rows: A has the centres, S the memberships."""
+    """Spherical k-means from random rows: A has the centers, S the memberships."""
 
     def method(X: Any, rank: int, seed: int, loss: str, threads: int) -> Factors:
         rng = np.random.default_rng(seed)
         rows = sp.csr_array(X / norm(X, axis=1)[:, None])
-        centres = rows[rng.choice(len(np.diff(X.indptr)), rank, replace=False)].toarray()
+        centers = rows[rng.choice(len(np.diff(X.indptr)), rank, replace=False)].toarray()
         for _ in range(rounds):
-            nearest = np.argmax(rows @ centres.T, axis=1)
+            nearest = np.argmax(rows @ centers.T, axis=1)
             member = sp.csr_array(
                 (np.ones(len(nearest)), (nearest, np.arange(len(nearest)))),
                 shape=(rank, len(nearest)),
             )
             sums = (member @ rows).toarray()
             norms = np.linalg.norm(sums, axis=1, keepdims=True)
-            centres = np.where(norms > 0, sums / np.maximum(norms, 1e-300), centres)
-        nearest = np.argmax(rows @ centres.T, axis=1)
+            centers = np.where(norms > 0, sums / np.maximum(norms, 1e-300), centers)
+        nearest = np.argmax(rows @ centers.T, axis=1)
         S = rng.random((X.shape[0], rank)) if uniform else np.eye(rank)[nearest] + 0.1
-        return _filled(S, centres, X, share)
+        return _filled(S, centers, X, share)
 
     return method
 

@@ -39,7 +39,7 @@ def measure(task: tuple[str, str, str, int, str, int], settled: bool, threads: i
     """Fit once, and on to where the objective has settled."""
     name, form, loss, rank, start, seed = task
     X, _ = documents(name, form)
-    kind: dict[str, Any] = {"reconstruction": LOSSES[loss], "n_threads": threads}
+    kind: dict[str, Any] = {"loss": LOSSES[loss], "n_threads": threads}
     begin = perf_counter()
     init = METHODS[start](X, rank, seed, LOSSES[loss], threads)
     started = perf_counter()

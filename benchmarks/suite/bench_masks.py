@@ -39,7 +39,7 @@ class Masks(SparseSuite):
         sf.factorize(
             self.X,
             n_components=rank,
-            reconstruction=loss,
+            loss=loss,
             X_weights=self.weights,
             init=self.init,
             tol=0,

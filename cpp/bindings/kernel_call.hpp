@@ -3,6 +3,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <chrono>
+#include <thread>
+
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,12 +25,25 @@ inline bool on_main_thread() {
 #endif
 }
 
+// Python ends a thread that asks for the interpreter while this shuts down: up to version 3.13 by
+// unwinding its stack, through destructors that must not be left so and that need the interpreter.
+// Here the thread sleeps until the process ends, as in later versions.
+inline void take_interpreter(PyThreadState* state) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) {
+      std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+  }
+}
+
 // While it lives, other Python threads run; on the main thread handlers of signals are still
 // called, and Ctrl-C ends the kernel.
 class KernelCall final : InterruptSource {
  public:
   KernelCall() : state_(PyEval_SaveThread()), scope_(*this) {}
-  ~KernelCall() { PyEval_RestoreThread(state_); }
+  ~KernelCall() { take_interpreter(state_); }
   KernelCall(const KernelCall&) = delete;
   KernelCall& operator=(const KernelCall&) = delete;
 
@@ -37,7 +53,7 @@ class KernelCall final : InterruptSource {
     if (!on_main_thread()) {
       return false;
     }
-    PyEval_RestoreThread(state_);
+    take_interpreter(state_);
     const bool raised = PyErr_CheckSignals() != 0;
     PyEval_SaveThread();
     return raised;

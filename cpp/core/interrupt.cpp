@@ -19,7 +19,10 @@ void look(Attention& here) {
   // The source may run anything, other kernels included; they do not ask it in turn.
   InterruptSource* const source = here.source;
   here.source = nullptr;
-  const bool interrupted = source->interrupted();
+  const bool interrupted = [&] {
+    const ArithmeticScope callers(here.arithmetic);
+    return source->interrupted();
+  }();
   here.source = source;
   here.due = InterruptClock::now() + kTimeBetweenQuestions;
   if (interrupted) {
@@ -33,6 +36,7 @@ InterruptScope::InterruptScope(InterruptSource& source) : before_(detail::attent
   detail::Attention& here = detail::attention();
   here.source = &source;
   here.failed = nullptr;
+  here.arithmetic = arithmetic_mode();
   here.due = detail::InterruptClock::now() + detail::kTimeBetweenQuestions;
   here.work = 0;
 }

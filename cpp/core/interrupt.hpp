@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 
+#include "denormals.hpp"
 #include "views.hpp"
 
 namespace ssnmf {
@@ -15,7 +16,8 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// Who knows whether the kernel that a thread has called shall end; asked on that thread.
+// Who knows whether the kernel that a thread has called shall end; asked on that thread, in the
+// arithmetic mode of the caller.
 class InterruptSource {
  public:
   virtual bool interrupted() = 0;
@@ -38,6 +40,7 @@ constexpr Size kWorkBetweenLooks = 65536;
 struct Attention {
   InterruptSource* source = nullptr;
   const std::atomic<bool>* failed = nullptr;
+  ArithmeticMode arithmetic = 0;  // of the code that has called the kernel
   InterruptClock::time_point due;
   Size work = 0;
 };

@@ -12,9 +12,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <iterator>
+#include <stdexcept>
 #include <thread>
 
 namespace ssnmf {
@@ -25,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kMostWorkers = 1023;
 constexpr int kMostCalls = 32;  // at the same time; further ones have no helpers
+constexpr std::size_t kStackOfWorker = 1 << 20;
 
 // How long to look before sleeping.  A worker: the time that Python needs between two kernels; more
 // would be taken from other load.  The caller: about the time of a block that is not yet done.
@@ -63,6 +65,11 @@ bool look_for(std::chrono::microseconds patience, const Condition& condition) {
   return false;
 }
 
+std::atomic<bool> forked{false};
+
+// The workers stay behind in the parent.
+const int fork_handler = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+
 // A place for one call of run_with_helpers.  Places are never freed: a helper may look at any one
 // at any time.
 class alignas(64) Call {
@@ -74,8 +81,12 @@ class alignas(64) Call {
     state_.store(static_cast<std::uint32_t>(helpers) * kSeat);
   }
 
-  // Nobody can begin any more; waits for those who have.
-  void close() {
+  // Nobody can begin any more; waits for those who have.  False where they stayed behind in the
+  // parent of this process.
+  bool close() {
+    if (is_forked_child()) {
+      return (state_.load() & kInside) == 0;
+    }
     state_.fetch_and(kInside);
     if (!look_for(kPatienceOfCaller, [this] { return state_.load() == 0; })) {
       std::uint32_t state = state_.fetch_or(kAsleep) | kAsleep;
@@ -85,6 +96,7 @@ class alignas(64) Call {
       }
     }
     reserved_.store(false);
+    return true;
   }
 
   // Whether there was a seat, and the task was done.
@@ -123,13 +135,9 @@ struct Pool {
   std::atomic<int> sleeping{0};             // workers that sleep or are about to
   alignas(64) std::atomic<int> wanted{0};   // helpers of all open calls
   std::atomic<int> workers{0};
-  std::atomic<bool> forked{false};
 };
 
 Pool pool;
-
-// The workers stay behind in the parent.
-const int fork_handler = pthread_atfork(nullptr, nullptr, [] { pool.forked.store(true); });
 
 bool help_any() {
   return std::any_of(std::begin(pool.calls), std::end(pool.calls),
@@ -153,13 +161,17 @@ void work() {
   }
 }
 
-// Signals are for the threads of the program.
+// Signals are for the threads of the program, but for those that are about the thread itself: its
+// own errors, of which faulthandler tells, and the clock of a profiler.
 class BlockedSignals {
  public:
   BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF}) {
+      sigdelset(&blocked, own);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
   }
   ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   BlockedSignals(const BlockedSignals&) = delete;
@@ -169,6 +181,35 @@ class BlockedSignals {
   sigset_t before_;
 };
 
+// The same stack everywhere: the default is 8 MiB with glibc and 128 KiB with musl.
+class WorkerAttributes {
+ public:
+  WorkerAttributes() {
+    pthread_attr_init(&attributes_);
+    pthread_attr_setdetachstate(&attributes_, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes_, kStackOfWorker);
+  }
+  ~WorkerAttributes() { pthread_attr_destroy(&attributes_); }
+  WorkerAttributes(const WorkerAttributes&) = delete;
+  WorkerAttributes& operator=(const WorkerAttributes&) = delete;
+
+  const pthread_attr_t* get() const { return &attributes_; }
+
+ private:
+  pthread_attr_t attributes_;
+};
+
+bool start_worker() {
+  const BlockedSignals blocked;
+  const WorkerAttributes attributes;
+  pthread_t worker;
+  const auto run = [](void*) -> void* {
+    work();
+    return nullptr;
+  };
+  return pthread_create(&worker, attributes.get(), run, nullptr) == 0;
+}
+
 // Where the system has no more threads to give, there are fewer.
 void start_workers(int target) {
   int count = pool.workers.load();
@@ -176,10 +217,7 @@ void start_workers(int target) {
     if (!pool.workers.compare_exchange_weak(count, count + 1)) {
       continue;
     }
-    try {
-      const BlockedSignals blocked;
-      std::thread(work).detach();
-    } catch (const std::exception&) {
+    if (!start_worker()) {
       pool.workers.fetch_sub(1);
       return;
     }
@@ -203,8 +241,10 @@ Call* reserved_call() {
 
 }  // namespace
 
+bool is_forked_child() { return forked.load(); }
+
 void run_with_helpers(const TaskRef& task, int helpers) {
-  Call* const call = helpers < 1 || pool.forked.load() ? nullptr : reserved_call();
+  Call* const call = helpers < 1 || is_forked_child() ? nullptr : reserved_call();
   if (call == nullptr) {
     task();
     return;
@@ -218,7 +258,11 @@ void run_with_helpers(const TaskRef& task, int helpers) {
     wake(pool.opened, missing);
   }
   task();
-  call->close();
+  if (!call->close()) {
+    throw std::runtime_error(
+        "This process was forked while a kernel ran on several threads; the kernel cannot end "
+        "here.");
+  }
   pool.wanted.fetch_sub(helpers);
 }
 

@@ -22,7 +22,11 @@ class TaskRef {
 // A helper that comes late, when this thread has ended its own call, does not call the task at all:
 // the task must be one that any number of threads can do together, and it must not throw.  Returns
 // when all who have begun have ended.  May be called by several threads at once and by a task; in
-// the child of a fork there are no helpers.
+// the child of a fork there are no helpers.  Throws in a child that was forked by the task itself
+// (a handler of a signal may do so) if helpers, and what they had begun, stayed behind.
 void run_with_helpers(const TaskRef& task, int helpers);
+
+// Whether this process is the child of a fork: other threads will do nothing more.
+bool is_forked_child();
 
 }  // namespace ssnmf

@@ -1,4 +1,4 @@
-// Systems of equations with a positive definite matrix, compiled once: Eigen's factorisation is a
+// Systems of equations with a positive definite matrix, compiled once: Eigen's factorization is a
 // costly template.
 #pragma once
 

@@ -3,7 +3,7 @@
 //   f_ik <- max(0, f_ik - (K_i f_i - p_i)_k / K_i,kk),   k = 1..R, a few sweeps,
 //   K_i = sum_t a_ti K_t + sum_j w_ij g_j g_j^T.
 //
-// Every step is the exact minimiser in its entry, so that no sweep raises the objective.  Entries
+// Every step is the exact minimizer in its entry, so that no sweep raises the objective.  Entries
 // without curvature stay as they are.  Before the last sweep come `face_steps` steps of conjugate
 // gradients on the positive entries of each row (descent_face.hpp).
 #pragma once

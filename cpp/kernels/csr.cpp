@@ -75,12 +75,14 @@ int inspect_csr(const Size* indptr, const Given* indices, Size rows, Size column
   return worst.empty() ? kSorted : *std::max_element(worst.begin(), worst.end());
 }
 
-// Each thread counts and then places a range of rows, so that
-// the entries of a column keep the order of the rows.
+// Each part, a range of rows, is counted and then placed, so that the entries of a column keep the
+// order of the rows.  The counts of all parts take no more memory than row numbers of the entries
+// would: wide matrices with few entries have fewer parts.
 template <class T>
 void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* values,
                int threads) {
-  const Size parts = std::max(1, useful_threads(Z.entries(), threads));
+  const Size most_parts = std::max<Size>(1, Z.entries() / std::max<Size>(columns, 1));
+  const Size parts = std::clamp<Size>(useful_threads(Z.entries(), threads), 1, most_parts);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, (Z.entries() + Z.rows) / parts + 1);
   const std::size_t width = static_cast<std::size_t>(columns);
   std::vector<std::vector<Size>> places(static_cast<std::size_t>(blocks.count()));

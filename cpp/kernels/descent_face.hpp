@@ -56,12 +56,12 @@ class DescentFace {
     }
     for (int step = 0; step < steps; ++step) {
       multiply(direction_, product_);
-      const Lanes minimiser = length(curvature);
-      if (!(minimiser > T(0)).any()) {
+      const Lanes minimizer = length(curvature);
+      if (!(minimizer > T(0)).any()) {
         return;
       }
-      const Lanes moves = (minimiser > T(0)).select(Lanes::Ones(), T(0));
-      const Lanes limit = to_the_border(minimiser, f);
+      const Lanes moves = (minimizer > T(0)).select(Lanes::Ones(), T(0));
+      const Lanes limit = to_the_border(minimizer, f);
       Lanes now = Lanes::Zero();
       for (std::size_t k = 0; k < gradient_.size(); ++k) {
         f[k] = (f[k] + limit * direction_[k]).max(T(0));
@@ -70,7 +70,7 @@ class DescentFace {
       }
       const Lanes ratio = now / before;
       const Lanes turn =
-          (limit < minimiser || !(ratio < std::numeric_limits<T>::max())).select(T(0), ratio);
+          (limit < minimizer || !(ratio < std::numeric_limits<T>::max())).select(T(0), ratio);
       for (std::size_t k = 0; k < gradient_.size(); ++k) {
         direction_[k] = moves * (turn * direction_[k] - gradient_[k] * inverse_[k]);
       }
@@ -94,13 +94,13 @@ class DescentFace {
   }
 
   // Shortens the steps that would leave the orthant; entries that end on its border stay there.
-  SSNMF_INLINE Lanes to_the_border(const Lanes& minimiser, Columns& f) {
+  SSNMF_INLINE Lanes to_the_border(const Lanes& minimizer, Columns& f) {
     Lanes lowest = Lanes::Zero();
     for (std::size_t k = 0; k < gradient_.size(); ++k) {
-      lowest = lowest.min(f[k] + minimiser * direction_[k]);
+      lowest = lowest.min(f[k] + minimizer * direction_[k]);
     }
     if (!(lowest < T(0)).any()) {
-      return minimiser;
+      return minimizer;
     }
     // Without choices by lane in the loops, which would be scalar: the share of an entry that a
     // step of length 1 takes away, and the largest of a row.
@@ -109,10 +109,10 @@ class DescentFace {
       rate_[k] = ((-direction_[k]).max(T(0)) / f[k].max(tiny<T>())).min(kFastest);
       largest = largest.max(rate_[k]);
     }
-    const Lanes limit = minimiser.min(T(1) / largest);
-    const Lanes goes_on = (limit < minimiser).select(T(0), Lanes::Ones());
+    const Lanes limit = minimizer.min(T(1) / largest);
+    const Lanes goes_on = (limit < minimizer).select(T(0), Lanes::Ones());
     constexpr T above_rounding = 8 / std::numeric_limits<T>::epsilon();
-    const Lanes scale = above_rounding * minimiser;
+    const Lanes scale = above_rounding * minimizer;
     for (std::size_t k = 0; k < gradient_.size(); ++k) {
       const Lanes stays = ((largest - rate_[k]) * scale).min(T(1)).max(goes_on);
       f[k] *= stays;

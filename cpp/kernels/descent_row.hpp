@@ -114,7 +114,7 @@ class DescentRow {
     }
   }
 
-  // Moves f_k to its minimiser and returns by how much.
+  // Moves f_k to its minimizer and returns by how much.
   double step(Eigen::Index k, double curvature, double gradient, const T* allowed) {
     if (!(curvature > least_(k) && curvature < kInfinity)) {
       return 0.0;

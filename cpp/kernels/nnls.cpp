@@ -64,7 +64,7 @@ class NnlsRow {
         }
       }
       if (sweep % kSweepsBetweenFaces == kSweepsBetweenFaces - 1) {
-        minimise_on_face();
+        minimize_on_face();
       }
       descend();
     }
@@ -92,9 +92,9 @@ class NnlsRow {
     }
   }
 
-  // Goes to the minimiser on the positive entries; where that leaves the orthant, to its border,
+  // Goes to the minimizer on the positive entries; where that leaves the orthant, to its border,
   // and again on the smaller face.  Every move lowers the objective.
-  void minimise_on_face() {
+  void minimize_on_face() {
     face_.clear();
     for (const Eigen::Index k : usable_) {
       if (s_(k) > 0.0) {

@@ -2,7 +2,7 @@
 //   s_i = argmin_{s >= 0} s K_i s^T - 2 p_i s^T,   K_i = a_i K + sum_j w_ij g_j g_j^T.
 //
 // Cyclic coordinate descent, which settles most rows in a few sweeps, and every few sweeps the
-// exact minimiser on the face of the positive entries (Lawson and Hanson 1974), so that
+// exact minimizer on the face of the positive entries (Lawson and Hanson 1974), so that
 // ill-conditioned problems end as well.  Everything in double.
 //
 // Rows are solved in units in which the diagonal of K_i is between 1 and 4: components may be of

@@ -57,12 +57,30 @@ using FixedRank = std::integral_constant<int, R>;
 
 namespace detail {
 
+// Code for the sanitizers takes long to compile: tests of it do with a few ranks, one for each way.
+#ifdef SSNMF_FAST_SANITIZED
+constexpr bool kAllRanks = false;
+#else
+constexpr bool kAllRanks = true;
+#endif
+
+template <class T>
+constexpr bool compiled(int R) {
+  return kAllRanks || R == 8 || R == (sizeof(T) == 4 ? 32 : 24) || R == 64 || R == 96;
+}
+
 template <class T, int R, class Body>
 void visit_from(Size rank, const Body& body) {
-  if (rank == R) {
-    body(FixedRank<R>{});
-  } else if constexpr (R < kLargestFixedRank) {
+  if constexpr (compiled<T>(R)) {
+    if (rank == R) {
+      body(FixedRank<R>{});
+      return;
+    }
+  }
+  if constexpr (R < kLargestFixedRank) {
     visit_from<T, next_rank<T>(R)>(rank, body);
+  } else if (!kAllRanks && rank <= kLargestFixedRank) {
+    throw std::invalid_argument("rank " + std::to_string(rank) + " is not compiled here");
   } else {
     body(FixedRank<0>{});
   }

@@ -27,6 +27,9 @@ class PanelOrder {
   void wait(Size range, Size panel) const {
     while (done_[static_cast<std::size_t>(range)].load(std::memory_order_acquire) < panel) {
       end_if_interrupted(detail::kWorkBetweenLooks);
+      if (is_forked_child()) {
+        throw Interrupted();  // What is waited for stayed behind in the parent.
+      }
       std::this_thread::yield();
     }
   }

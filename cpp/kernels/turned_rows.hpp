@@ -44,7 +44,7 @@ class TurnedRows {
   // what they add to the products with f.  Either may be none.
   SSNMF_FLATTEN void turn(const Rows<const T>& G, Size first, Size width, const T* scales,
                           const T* f, T* z) {
-    columns_.resize(std::max(columns_.size(), groups_ * kLanes * width));
+    columns_.resize(std::max<Size>(columns_.size(), groups_ * kLanes * width));
     for (Size group = 0; group < groups_; ++group) {
       if (scales == nullptr) {
         f == nullptr ? turn<false, false>(group, G, first, width, scales, f, z)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSafeSquare = 1e-280;  // below, squares may have lost digits to underflow
 
-// Positive root of the majoriser's derivative.  Computed in double: the squares would overflow
+// Positive root of the majorizer's derivative.  Computed in double: the squares would overflow
 // float.  Where n2 vanishes so does p2, and the equation is linear.
 double mixed_step(double p2, double n2, double p1, double n1, double floor) {
   if (n2 <= floor) {
@@ -88,13 +88,13 @@ void update_entries(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& d
   });
 }
 
-// The step of the papers' rule, which is that of the majoriser where all terms have one kind of it.
+// The step of the papers' rule, which is that of the majorizer where all terms have one kind of it.
 // (Known to the compiler which pulls there are, the loop has no branches, at a tenth of the time.)
 template <bool Squared, bool Divergence, class T>
 void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
                   double relaxation, int threads) {
   // What up adds to down keeps the ratio from overflow, and is below its rounding else: a shorter
-  // step to the minimiser is a descent, too.
+  // step to the minimizer is a descent, too.
   const T bound = T(4) / std::numeric_limits<T>::max();
   const auto make_step = [bound](const Pulls<T>& two, const Pulls<T>& one) {
     return [=](Size e) {
@@ -118,13 +118,13 @@ void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& div
 }  // namespace
 
 template <class T>
-void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorise,
+void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorize,
             double relaxation, int threads) {
   if (!squared.present()) {
     ratio_update<false, true>(F, squared, divergence, relaxation, threads);
   } else if (!divergence.present()) {
     ratio_update<true, false>(F, squared, divergence, relaxation, threads);
-  } else if (!majorise) {
+  } else if (!majorize) {
     ratio_update<true, true>(F, squared, divergence, relaxation, threads);
   } else {
     const double floor = static_cast<double>(tiny<T>());

@@ -1,4 +1,4 @@
-"""Fast semi-supervised nonnegative matrix factorisation: sparse, masked, parallel, reproducible.
+"""Fast semi-supervised nonnegative matrix factorization: sparse, masked, parallel, reproducible.
 
 Functions :func:`factorize`, :func:`represent` and :func:`objective` work on NumPy and SciPy arrays;
 the estimators (:class:`NMF`, :class:`SSNMFClassifier` and others) follow scikit-learn, which is
@@ -13,19 +13,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import weights
+from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._data.csr_file import CsrFile, open_csr
-from ._linalg.operators import LowRankPlusSparse
-from ._linalg.randomized_svd import randomized_svd
 from ._models.factorize import Factorization, factorize, objective
 from ._models.factorize_tensor import TensorFactorization, factorize_tensor
 from ._models.represent import represent
 from ._persist.io import load, save
+from ._solver.state import FitState
+from ._topics import Topic, Topics
 from ._version import __version__
 from .completion import Completion, CompletionState, complete
 
 if TYPE_CHECKING:
-    from . import metrics, plotting
+    from . import linalg, metrics, plotting
     from .estimators import *  # their names are listed there
 
 __all__ = [
@@ -37,34 +38,38 @@ __all__ = [
     "CsrFile",
     "DynamicTopics",
     "Factorization",
+    "FitState",
     "LowRankImputer",
-    "LowRankPlusSparse",
     "MarginNMF",
+    "MissingPackageError",
     "NonnegativeCP",
+    "Peak",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SupervisedBayesianNMF",
     "TensorFactorization",
+    "Topic",
     "TopicSupervisedNMF",
+    "Topics",
     "__version__",
     "choose_rank",
     "complete",
     "factorize",
     "factorize_tensor",
+    "linalg",
     "load",
     "metrics",
     "objective",
     "open_csr",
     "plotting",
-    "randomized_svd",
     "represent",
     "save",
     "show_config",
     "weights",
 ]
 
-_SUBMODULES = ("metrics", "plotting")
+_SUBMODULES = ("linalg", "metrics", "plotting")
 
 
 def __getattr__(name: str) -> Any:

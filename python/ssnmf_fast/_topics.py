@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._common.arrays import Array
+from ._common.optional import TABLES_HINT, MissingPackageError
 from ._data.checks import check_integer
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "make_topics",
     "numbered_names",
     "real_terms",
+    "topic_shares",
 ]
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
@@ -158,7 +160,9 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise ImportError("to_frame needs pandas; install it, or use to_rows.") from error
+        raise MissingPackageError(
+            f"to_frame needs pandas: {TABLES_HINT}, or use to_rows"
+        ) from error
     return pandas
 
 
@@ -192,28 +196,31 @@ def make_topics(
     return topics.with_shares(classes.tolist(), class_components)
 
 
-def amounts(model: Any, S: Array) -> Array:
-    """Return how much of each sample every topic explains: S times the sums of the topics.
+def amounts(S: Array, A: Array) -> Array:
+    """Return how much of each sample every topic explains, (n, r): S times the row sums of A.
 
-    A factorisation leaves the scales of its topics open: a weight in S may be large only because
+    A factorization leaves the scales of its topics open: a weight in S may be large only because
     its topic is small.
     """
-    return np.asarray(S * model.components_.sum(axis=1))
+    return np.asarray(np.asarray(S, dtype=np.float64) * A.sum(axis=1, dtype=np.float64))
 
 
-def class_means(explained: Array, indicators: Any) -> Array:
+def topic_shares(S: Array, A: Array) -> Array:
+    """Return the share of each sample that every topic explains, (n, r); rows sum to 1 or are 0."""
+    return _shares(amounts(S, A))
+
+
+def class_means(shares: Array, indicators: Any) -> Array:
     """Return the mean share of every topic in the samples of each class, (r, k).
 
-    `explained` (n, r) is how much of each sample every topic explains, as from :func:`amounts`.
-    Every sample is divided by its sum, so that long ones count like short ones.  `indicators`
-    (n, k) are 1 where a sample is of a class.  A sample of several classes counts for each in equal
-    parts, and one without a class does not count.  A class without samples has zeros.
+    `shares` (n, r) are those of :func:`topic_shares`, so that long samples count like short ones.
+    `indicators` (n, k) are 1 where a sample is of a class.  A sample of several classes counts for
+    each in equal parts, and one without a class does not count.  A class without samples has zeros.
     """
-    parts = _shares(explained)
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)
     members.eliminate_zeros()
     members.data /= np.repeat(members.sum(axis=1), np.diff(members.indptr))
-    sums = np.asarray((members.T @ parts).T)
+    sums = np.asarray((members.T @ shares).T)
     counts = members.sum(axis=0)
     return np.asarray(np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0))
 
@@ -233,5 +240,7 @@ def _names(feature_names: Any, n_features: int) -> list[str]:
 def _shares(values: Array) -> Array:
     """Divide rows by their sums; rows of zeros stay zeros."""
     values = np.asarray(values, dtype=np.float64)
+    largest = values.max(axis=1, keepdims=True, initial=0.0)
+    values = values / np.where(largest > 0, largest, 1)  # first, so that tiny rows do not underflow
     totals = values.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(values, totals, out=np.zeros_like(values), where=totals > 0))
+    return np.asarray(values / np.where(totals > 0, totals, 1))

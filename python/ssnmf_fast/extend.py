@@ -24,10 +24,9 @@ from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
 from ._solver.blocks import problem_of
 from ._solver.loop import FitLoop, steps_of
-from ._solver.losses import Loss
-from ._solver.losses import register as register_loss
+from ._solver.losses import Loss, register_loss
 from ._solver.relations import Relation
-from ._solver.state import State
+from ._solver.state import FitState
 from ._solver.terms import Term
 from ._solver.weights import build_term
 
@@ -61,7 +60,7 @@ def relation(
     X : array_like or scipy.sparse, shape (n, m)
         Nonnegative data.
     loss, weights
-        As `reconstruction` and `X_weights` of :func:`ssnmf_fast.factorize`.
+        As `loss` and `X_weights` of :func:`ssnmf_fast.factorize`.
     coefficient : float
         Weight of this loss in the sum over all relations.
     n_threads : int, optional
@@ -81,10 +80,10 @@ def fit(
     max_iter: int = 200,
     tol: float = 1e-4,
     random_state: Any = None,
-    callback: Callable[[State], Any] | None = None,
+    callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
 ) -> Fit:
-    """Fit nonnegative factors to several relations: the sum of their weighted losses is minimised.
+    """Fit nonnegative factors to several relations: the sum of their weighted losses is minimized.
 
     The factor of the rows of the first relation is updated last in every iteration.  Factors that
     are not in `init` start at random; the other parameters are those of
@@ -104,6 +103,12 @@ def fit(
     """
     rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    relations = list(relations)
+    if not relations or not all(isinstance(one, Relation) for one in relations):
+        raise ValueError(
+            "relations must be a sequence of at least one extend.relation(...); got "
+            f"{relations!r:.100}."
+        )
     rng = generator(random_state)
     sizes: dict[str, tuple[int, float]] = {}
     for r in relations:

@@ -1,6 +1,6 @@
 """Weights of the entries of a data matrix, without an n x m array where none is needed.
 
-A weight multiplies the loss of its entry: the models minimise ``sum w_ij d(x_ij, z_ij)``.
+A weight multiplies the loss of its entry: the models minimize ``sum w_ij d(x_ij, z_ij)``.
 Pass one of these, a dense array, or None (all ones) as `X_weights` or `Y_weights`.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._data.checks import as_array, unmasked
-from ._solver.weights import Missing, Observed, Outer
+from ._data.arrays import as_array
+from ._solver.pattern_weights import Missing, Observed
+from ._solver.weights import Outer
 
 __all__ = ["Missing", "Observed", "Outer", "missing", "observed", "outer"]
 
@@ -86,9 +87,4 @@ def outer(rows: Any = None, columns: Any = None) -> Outer:
     >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
     sides = (("rows", rows), ("columns", columns))
-    return Outer(
-        *(
-            None if side is None else as_array(unmasked(side, name, allow_nan=False), name)
-            for name, side in sides
-        )
-    )
+    return Outer(*(None if side is None else as_array(side, name) for name, side in sides))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labelled_texts import MONEY, PAGE, PETS
+from labeled_texts import MONEY, PAGE, PETS
 
 
 @pytest.fixture
 def single(tmp_path: Path) -> Path:
-    """Texts of two classes, four of them unlabelled."""
+    """Texts of two classes, four of them unlabeled."""
     path = tmp_path / "single.csv"
     lines = ["text,kind"]
     for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):

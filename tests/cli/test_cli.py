@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from outputs import error_line, rows_of
+from outputs import error_line, measures_of, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -116,8 +116,8 @@ class TestFit:
         assert fit(table, tmp_path / "out") == 0
         rows = rows_of(tmp_path / "out" / "predictions.csv")
         used = [row["used as"] for row in rows]
-        assert [used.count(u) for u in ("training", "held out", "unlabelled")] == [6, 2, 4]
-        assert [row["label"] == "" for row in rows] == [u == "unlabelled" for u in used]
+        assert [used.count(u) for u in ("training", "held out", "unlabeled")] == [6, 2, 4]
+        assert [row["label"] == "" for row in rows] == [u == "unlabeled" for u in used]
         assert [row["prediction"] for row in rows] == [EVIL, "money, bonds"] * 6
         assert float(rows[0][f"probability {EVIL}"]) > 0.5
 
@@ -150,39 +150,32 @@ class TestFit:
         first = [row["prediction"] for row in rows_of(out / "predictions.csv")]
         assert [row["prediction"] for row in rows_of(result)] == first
 
-    @pytest.mark.parametrize("model", ["ff", "fd", "df", "dd"])
-    def test_models(self, model: str, matrix: tuple[Path, Path], tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "losses",
+        [
+            ("frobenius", "frobenius"),
+            ("frobenius", "kullback-leibler"),
+            ("kullback-leibler", "frobenius"),
+            ("kullback-leibler", "kullback-leibler"),
+        ],
+    )
+    def test_losses(
+        self, losses: tuple[str, str], matrix: tuple[Path, Path], tmp_path: Path
+    ) -> None:
         X, labels = matrix
         out = tmp_path / "out"
-        assert (
-            main(
-                [
-                    "fit",
-                    str(X),
-                    "--labels",
-                    str(labels),
-                    "--rank",
-                    "2",
-                    "--out",
-                    str(out),
-                    "--model",
-                    model,
-                    "--supervision-weight",
-                    "1",
-                ]
-            )
-            == 0
-        )
+        given = ["fit", str(X), "--labels", str(labels), "--rank", "2", "--out", str(out)]
+        given += ["--supervision-weight", "balanced"]
+        assert main([*given, "--loss", losses[0], "--supervision-loss", losses[1]]) == 0
         fitted = sf.load(out / "model.npz")
-        names = {"f": "frobenius", "d": "kullback-leibler"}
-        assert (fitted.reconstruction, fitted.supervision) == (names[model[0]], names[model[1]])
+        assert (fitted.loss, fitted.supervision_loss) == losses
         assert not (out / "vectorizer.json").exists()
 
     def test_nmf_without_labels(self, table: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         assert main(["fit", str(table), "--text", "text", "--rank", "2", "--out", str(out)]) == 0
         assert type(sf.load(out / "model.npz")).__name__ == "NMF"
-        assert set(rows_of(out / "predictions.csv")[0]) == {"sample", "topic", "weight"}
+        assert set(rows_of(out / "predictions.csv")[0]) == {"sample", "topic", "share"}
         result = tmp_path / "new.csv"
         assert main(["predict", str(out), str(table), "--out", str(result)]) == 0
         assert len(rows_of(result)) == 12
@@ -218,7 +211,7 @@ class TestFit:
                     str(out),
                     "--model",
                     "nmf",
-                    "--reconstruction",
+                    "--loss",
                     "kullback-leibler",
                     "--features",
                     str(features),
@@ -227,7 +220,7 @@ class TestFit:
             == 0
         )
         assert {row["term"] for row in rows_of(out / "topics.csv")} <= set("uvwxyz")
-        assert sf.load(out / "model.npz").reconstruction == "kullback-leibler"
+        assert sf.load(out / "model.npz").loss == "kullback-leibler"
 
 
 class TestMissingPackages:
@@ -253,7 +246,7 @@ class TestMissingPackages:
     ) -> None:
         hide("matplotlib", monkeypatch)
         assert main(["demo", "--out", str(tmp_path / "demo"), "--threads", "1"]) == 0
-        assert "left out: report.html, parts.png" in capsys.readouterr().out
+        assert "left out: components.png, report.html" in capsys.readouterr().out
 
 
 def hide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,38 +376,12 @@ class TestErrors:
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--out", str(tmp_path), "--threads", "1"]) == 0
     printed = capsys.readouterr().out
-    ours, rival = (float(line.split("%")[0]) for line in printed.splitlines() if "%  " in line)
-    assert ours >= rival > 85
-    assert (tmp_path / "parts.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "LinearSVC" in page
-    assert page.count("data:image/png;base64,") == 2
-    assert sf.load(tmp_path / "model.npz").components_.shape == (50, 128)
-
-
-def test_newsgroups_subset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ssnmf_fast.cli import _newsgroups
-
-    groups = [group for names in _newsgroups.CLASSES.values() for group in names]
-    with gzip.open(tmp_path / _newsgroups.FILE_NAME, "wt", encoding="utf-8") as file:
-        for k, group in enumerate([*groups * 6, "misc.forsale"]):
-            text = (
-                f"From: a@b\nSubject: s\n\nHe writes:\n> quoted\nshared word{'ab'[k % 2]} {group}\n"
-            )
-            file.write(json.dumps({"label": group, "text": text}) + "\n")
-    monkeypatch.setenv("SSNMF_FAST_DATA", str(tmp_path))
-    monkeypatch.setattr(_newsgroups, "PER_CLASS", 12)
-    texts, labels = _newsgroups.load_subset(seed=1)
-    assert {name: int((labels == name).sum()) for name in _newsgroups.CLASSES} == dict.fromkeys(
-        _newsgroups.CLASSES, 12
-    )
-    assert not any("quoted" in text or "Subject" in text for text in texts)
-    again, same = _newsgroups.load_subset(seed=1)
-    assert texts == again
-    assert (labels == same).all()
-    X, terms = _newsgroups.tfidf(texts)
-    assert X.shape == (60, len(terms))
-    assert "shared" not in terms  # in more than 70 % of the documents
+    assert "and 40 more" in printed
+    measures = measures_of(tmp_path)
+    assert measures["accuracy"] >= measures["linear_svc_accuracy"] > 0.85
+    assert (tmp_path / "components.png").read_bytes().startswith(b"\x89PNG")
+    assert "LinearSVC" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert sf.load(tmp_path / "model.npz").components_.shape == (50, 64)
 
 
 def test_subprocess(tmp_path: Path) -> None:

@@ -137,10 +137,15 @@ class TestRatings:
         first, second = (rows_of(tmp_path / f / "recommendations.csv") for f in "ab")
         assert [r["item"] for r in first] == [f"ítem, {r['item']}" for r in second]
 
-    def test_equal_ratings(self, tmp_path: Path) -> None:
+    def test_equal_ratings(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """They may be implicit feedback, for which zeros are no missing values."""
         lines = [(u, i, 4.0) for u, i, _ in ratings()]
         path = write(tmp_path / "equal.csv", lines, "user item rating")
         assert complete(path, tmp_path / "out", "--rank", "1") == 0
+        err = capsys.readouterr().err
+        assert f"all {len(lines)} ratings are 4" in err
+        assert "fit NMF to the whole matrix" in err
+        assert err.count("\n") == 1
         rows = rows_of(tmp_path / "out" / "recommendations.csv")
         assert {row["predicted rating"] for row in rows} == {"4"}
 
@@ -154,6 +159,26 @@ class TestRatings:
         for row in rows_of(tmp_path / "out" / "recommendations.csv"):
             truth = full[int(row["user"]), int(row["item"])]
             assert float(row["predicted rating"]) == pytest.approx(truth, rel=1e-4)
+
+    def test_clip(self, tmp_path: Path) -> None:
+        """Recommendations, errors and the model keep to the range of the ratings."""
+        low, high = 1.0, 5.0
+        stars = np.random.default_rng(0).integers(1, 6, len(ratings())).astype(float)
+        lines = [(u, i, r) for (u, i, _), r in zip(ratings(), stars, strict=True)]
+        table = write(tmp_path / "cut.csv", lines, "user item rating")
+        for name, options in (("free", []), ("kept", ["--clip"])):
+            assert complete(table, tmp_path / name, "--exact", "--rank", "2", *options) == 0
+        free, kept = (rows_of(tmp_path / n / "recommendations.csv") for n in ("free", "kept"))
+        assert [(r["user"], r["item"]) for r in free] == [(r["user"], r["item"]) for r in kept]
+        beyond = [float(r["predicted rating"]) for r in free]
+        assert max(beyond) > high
+        inside = [float(r["predicted rating"]) for r in kept]
+        np.testing.assert_allclose(inside, np.clip(beyond, low, high), rtol=1e-5)
+        dense = sf.load(tmp_path / "kept" / "model.npz").to_dense()
+        assert dense.min() >= low
+        assert dense.max() == high
+        report = json.loads((tmp_path / "kept" / "report.json").read_text(encoding="utf-8"))
+        assert report["clip"] == [low, high]
 
     def test_without_matplotlib(
         self,
@@ -214,6 +239,17 @@ class TestMatrix:
         assert dense[3, 5] == 0
         np.testing.assert_allclose(dense[known], full[known], rtol=1e-12)
 
+    def test_columns_of_the_errors_stay_apart(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, holes = low_rank()
+        np.save(tmp_path / "data.npy", holes * 1.2345e-9)
+        assert complete(tmp_path / "data.npy", tmp_path / "out.npy", "--rank", "2") == 0
+        lines = capsys.readouterr().out.splitlines()
+        (model,) = (line.split() for line in lines if line.endswith("  model"))
+        assert len(model) == 3
+        assert all(len(number) == len("1.234e-09") for number in model[:2])
+
     def test_rank_is_estimated(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         full, holes = low_rank()
         np.save(tmp_path / "data.npy", holes)
@@ -239,7 +275,7 @@ class TestMatrix:
         np.save(tmp_path / "data.npy", holes)
         assert complete(tmp_path / "data.npy", tmp_path / "out.npy", "--rank", "2") == 0
         err = capsys.readouterr().err
-        assert err.startswith("ssnmf-fast: warning: 1 rows and 0 columns")
+        assert "data.npy has no entry for 1 row; predictions for them are 0" in err
         assert err.count("\n") == 1
 
 
@@ -259,6 +295,11 @@ class TestErrors:
             ("a.csv", "user,item,rating\na,b\n", "line 2: 2 cells between delimiters ','"),
             ("a.csv", "user,item,rating\na, ,3\n", "line 2: no value in column 'item'"),
             ("a.jsonl", '{"user":1,"item":2,"rating":3}\n{"user":1}\n', "line 2: no value in"),
+            (
+                "a.jsonl",
+                '\n{"user":[1],"item":2,"rating":3}\n',
+                "line 2: column 'user' holds a list",
+            ),
             ("a.jsonl", '{"user":1,"item":2,"rating":3}\n\nbad\n', "line 3: not JSON"),
             (
                 "a.csv",

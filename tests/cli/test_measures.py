@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
@@ -95,7 +97,7 @@ class TestSharesOfData:
         assert "the 40 samples whose labels were hidden from the fit" in described.note
         assert sum(topic.size or 0 for topic in described.topics) == pytest.approx(1)
 
-    def test_all_labelled_samples_where_few_are_held_out(self) -> None:
+    def test_all_labeled_samples_where_few_are_held_out(self) -> None:
         held_out = np.arange(40) >= 30
         S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
         described = _shares.data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
@@ -139,15 +141,25 @@ class TestSharesOfData:
 
 
 class TestExamples:
-    def test_largest_shares_first_and_the_larger_of_equal_ones(self) -> None:
+    def test_most_alike_first_of_those_of_the_topic(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
         fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
         first, second = _examples.examples(fitted)
-        assert [one.sample for one in first] == [1, 0, 2]
-        assert [one.label for one in first] == ["", "a", "b"]
+        assert [one.sample for one in first] == [0, 1, 2]
+        assert [one.label for one in first] == ["a", "", "b"]
         assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
-        assert [one.sample for one in second] == [3, 2]  # the others have nothing of it
+        assert [one.sample for one in second] == [3]  # sample 2 is more of the first topic
         assert first[0].text == ""
+
+    def test_pure_but_short_samples_are_not_typical(self) -> None:
+        topic = np.array([[4.0, 3, 2, 1, 0], [0, 0, 0, 0, 1]])
+        X = np.array([[0.0, 0, 0, 1, 0], [4, 3, 2, 0.9, 0.1], [0, 0, 0, 0, 1]])
+        S = np.array([[1.0, 0], [0.97, 0.03], [0, 1]])
+        fitted = described_like(S, ["a", "b", "b"], np.zeros(3, bool), ids=("id", "pqr"))
+        fitted.model.components_, fitted.model.transform = topic, lambda X: S
+        for data in (X, sp.csr_array(X)):
+            first, _ = _examples.examples(replace(fitted, X=data))
+            assert [one.id for one in first] == ["q", "p"]
 
     def test_texts_that_begin_alike_are_shown_once(self) -> None:
         words = ["word " * 60 + end for end in ("x", "y")]

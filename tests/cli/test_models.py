@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labelled_texts import PAGE, fit
+from labeled_texts import PAGE, fit
 from outputs import error_line, measures_of, rows_of
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
-CHOOSING = ["ssnmf", "ff", "fd", "df", "dd"]  # by validation
 ESTIMATORS = {
-    **dict.fromkeys(CHOOSING, "SSNMFClassifier"),
+    "ssnmf": "SSNMFClassifier",
     "nmf": "NMF",
     "ts-nmf": "TopicSupervisedNMF",
     "nmf-alpha": "MarginNMF",
@@ -25,7 +24,7 @@ ESTIMATORS = {
     "supervised-vbnmf": "SupervisedBayesianNMF",
 }
 GUIDED = [name for name in ESTIMATORS if name not in ("nmf", "vbnmf")]
-REPORTED = ("ssnmf", "dd", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
+REPORTED = ("ssnmf", "nmf", "ts-nmf", "cnmf", "supervised-vbnmf")
 
 
 @pytest.fixture
@@ -77,6 +76,17 @@ class TestEveryModel:
         assert PAGE not in page
         assert ("Topic 1: money" in page) == (model == "ts-nmf")
 
+    @pytest.mark.parametrize("model", ESTIMATORS)
+    def test_defaults_are_those_of_the_class(
+        self, model: str, single: Path, tmp_path: Path
+    ) -> None:
+        labels = ["--labels", "kind"] if model in GUIDED else []
+        assert fit(single, model, tmp_path / "out", *labels, "--seed", "3") == 0
+        fitted = sf.load(tmp_path / "out" / "model.npz")
+        wanted = type(fitted)().get_params()
+        wanted |= {"random_state": 3, "n_components": 2, "unlabeled": None}
+        assert fitted.get_params() == {name: wanted[name] for name in fitted.get_params()}
+
     @pytest.mark.parametrize("model", GUIDED)
     def test_needs_labels(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -85,7 +95,7 @@ class TestEveryModel:
         assert f"--model {model} needs --labels" in error_line(capsys)
 
     @pytest.mark.parametrize(
-        "model", [name for name in ESTIMATORS if name not in ("ts-nmf", *CHOOSING)]
+        "model", [name for name in ESTIMATORS if name not in ("ts-nmf", "ssnmf")]
     )
     def test_needs_rank(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -102,8 +112,8 @@ class TestEveryModel:
     def test_parameters(self, digits: tuple[Path, Path], tmp_path: Path) -> None:
         given = {
             "nmf-alpha": (["--svm-c", "2", "--supervision-weight", "3"], {"C": 2.0}),
-            "ts-nmf": (["--labelled-weight", "2.5"], {"labelled_weight": 2.5}),
-            "cnmf": (["--reconstruction", "kullback-leibler"], {}),
+            "ts-nmf": (["--labeled-weight", "2.5"], {"labeled_weight": 2.5}),
+            "cnmf": (["--loss", "kullback-leibler"], {}),
         }
         for model, (more, wanted) in given.items():
             labels = ["--labels", str(digits[1]), "--max-iter", "3", "--tol", "0"]
@@ -111,7 +121,7 @@ class TestEveryModel:
             fitted = sf.load(tmp_path / model / "model.npz")
             assert {name: getattr(fitted, name) for name in wanted} == wanted
         assert sf.load(tmp_path / "nmf-alpha" / "model.npz").supervision_weight == 3
-        assert fitted.reconstruction == "kullback-leibler"
+        assert fitted.loss == "kullback-leibler"
 
     def test_beta_divergences(
         self,
@@ -120,13 +130,13 @@ class TestEveryModel:
         capsys: pytest.CaptureFixture[str],
     ) -> None:
         labels = ["--labels", str(digits[1]), "--max-iter", "3", "--tol", "0"]
-        losses = ["--reconstruction", "0.5", "--supervision", "1.5"]
-        assert fit(digits[0], "ff", tmp_path / "ff", *labels, *losses) == 0
-        fitted = sf.load(tmp_path / "ff" / "model.npz")
-        assert (fitted.reconstruction, fitted.supervision) == (0.5, 1.5)
+        losses = ["--loss", "0.5", "--supervision-loss", "1.5"]
+        assert fit(digits[0], "ssnmf", tmp_path / "out", *labels, *losses) == 0
+        fitted = sf.load(tmp_path / "out" / "model.npz")
+        assert (fitted.loss, fitted.supervision_loss) == (0.5, 1.5)
         capsys.readouterr()
         for given in ("3", "plastic"):
-            assert fit(digits[0], "nmf", tmp_path / "no", "--reconstruction", given) == 2
+            assert fit(digits[0], "nmf", tmp_path / "no", "--loss", given) == 2
             assert "a number from 0 to 2; got" in capsys.readouterr().err
 
 
@@ -134,17 +144,17 @@ class TestOptionsOfOtherModels:
     @pytest.mark.parametrize(
         ("model", "more", "users"),
         [
-            ("dd", ["--svm-c", "1"], "nmf-alpha"),
-            ("cnmf", ["--label-separator", ";"], "ssnmf, ff, fd, df, dd, ts-nmf, nmf-alpha"),
-            ("cnmf", ["--supervision-weight", "1"], "ssnmf, ff, fd, df, dd, nmf-alpha"),
-            ("ts-nmf", ["--supervision", "frobenius"], "ssnmf, ff, fd, df, dd"),
-            ("ts-nmf", ["--self-training", "1"], "ssnmf, ff, fd, df, dd"),
-            ("nmf", ["--readout", "joint"], "ssnmf, ff, fd, df, dd"),
+            ("ssnmf", ["--svm-c", "1"], "nmf-alpha"),
+            ("cnmf", ["--label-separator", ";"], "ssnmf, ts-nmf, nmf-alpha"),
+            ("cnmf", ["--supervision-weight", "1"], "ssnmf, nmf-alpha"),
+            ("ts-nmf", ["--supervision-loss", "frobenius"], "ssnmf"),
+            ("ts-nmf", ["--self-training", "1"], "ssnmf"),
+            ("nmf", ["--readout", "joint"], "ssnmf"),
             ("nmf-alpha", ["--free-topics", "1"], "ts-nmf"),
-            ("nmf-alpha", ["--labelled-weight", "1"], "ts-nmf"),
-            ("nmf", ["--a-s", "1"], "vbnmf"),
-            ("vbnmf", ["--a-lambda", "1"], "supervised-vbnmf"),
-            ("vbnmf", ["--reconstruction", "frobenius"], "ssnmf, ff, fd, df, dd, nmf, ts-nmf"),
+            ("nmf-alpha", ["--labeled-weight", "1"], "ts-nmf"),
+            ("nmf", ["--s-shape", "1"], "vbnmf"),
+            ("vbnmf", ["--rate-shape", "1"], "supervised-vbnmf"),
+            ("vbnmf", ["--loss", "frobenius"], "ssnmf, nmf, ts-nmf"),
         ],
     )
     def test_named_in_one_line(
@@ -166,8 +176,8 @@ class TestOptionsOfOtherModels:
         [
             ["--svm-c", "0"],
             ["--svm-c", "x"],
-            ["--a-s", "inf"],
-            ["--labelled-weight", "balanced"],
+            ["--s-shape", "inf"],
+            ["--labeled-weight", "balanced"],
             ["--free-topics", "-1"],
             ["--label-separator", ""],
             ["--self-training", "-1"],
@@ -208,6 +218,50 @@ class TestDigits:
         out, new = tmp_path / "out", tmp_path / "new.csv"
         assert fit(digits[0], "nmf", out, rank="8") == 0
         assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
-        first = rows_of(new)[0]
-        assert set(first) == {"sample", "topic", "weight", *(f"component{k}" for k in range(8))}
-        assert float(first["weight"]) == float(first[f"component{first['topic']}"]) > 0
+        names = [f"component{k}" for k in range(8)]
+        assert set(rows_of(new)[0]) == {"sample", "topic", "share", *names}
+        model, X = sf.load(out / "model.npz"), np.load(digits[0])
+        np.testing.assert_allclose(
+            [[float(row[name]) for name in names] for row in rows_of(new)],
+            model.transform(X),
+            rtol=1e-5,
+            atol=1e-8,
+        )
+
+    @pytest.mark.parametrize("kind", ["nmf", "vbnmf"])
+    def test_the_topic_of_a_sample_has_its_largest_share(
+        self, kind: str, digits: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        out, new = tmp_path / "out", tmp_path / "new.csv"
+        X = np.load(digits[0])
+        X[7] = 0
+        np.save(digits[0], X)
+        assert fit(digits[0], kind, out, rank="8") == 0
+        model = sf.load(out / "model.npz")
+        S, sums = model.representation_, model.components_.sum(axis=1)
+        of_fit = _topics_and_shares(rows_of(out / "predictions.csv"))
+        _assert_largest(*of_fit, S * sums)
+        assert (S.argmax(axis=1) != (S * sums).argmax(axis=1)).mean() > 0.05
+
+        # What explains most of a sample does not depend on the scales of the topics.
+        if kind == "nmf":
+            model.components_ = model.components_ * 10.0 ** np.arange(-4, 4)[:, None]
+            sf.save(model, out / "model.npz")
+        assert main(["predict", str(out), str(digits[0]), "--out", str(new)]) == 0
+        of_predict = _topics_and_shares(rows_of(new))
+        _assert_largest(*of_predict, model.shares(X))
+        assert np.mean(of_fit[0] == of_predict[0]) > 0.98
+        if kind == "nmf":
+            assert rows_of(new)[7]["topic"] == ""
+            assert rows_of(new)[7]["share"] == "0"
+
+
+def _topics_and_shares(rows: list[dict[str, str]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([row["topic"] for row in rows]), np.array([float(r["share"]) for r in rows])
+
+
+def _assert_largest(topics: np.ndarray, shares: np.ndarray, amounts: np.ndarray) -> None:
+    some = amounts.any(axis=1)
+    np.testing.assert_array_equal(topics[some].astype(int), amounts[some].argmax(axis=1))
+    wanted = amounts[some].max(axis=1) / amounts[some].sum(axis=1)
+    np.testing.assert_allclose(shares[some], wanted, rtol=1e-5)

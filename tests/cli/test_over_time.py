@@ -74,7 +74,7 @@ def test_report(tmp_path: Path) -> None:
 def test_options(tmp_path: Path) -> None:
     data = written(tmp_path / "news.csv")
     given = ["--freq", "quarter", "--documents-per-slice", "4"]
-    assert fit(data, tmp_path / "a", *given, "--reconstruction", "kullback-leibler") == 0
+    assert fit(data, tmp_path / "a", *given, "--loss", "kullback-leibler") == 0
     model = sf.load(tmp_path / "a" / "model.npz")
     assert (model.freq, model.documents_per_slice, model.loss) == ("quarter", 4, "kullback-leibler")
     assert len(rows_of(tmp_path / "a" / "topics_over_time.csv")) == 4

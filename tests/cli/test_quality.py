@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def metrics_of(folder: Path) -> dict[str, Any]:
 
 
 def files(folder: Path, per_class: int) -> list[str]:
-    """Write digits of four classes, some of each labelled; return the arguments of `fit`."""
+    """Write digits of four classes, some of each labeled; return the arguments of `fit`."""
     X, y = load_digits(n_class=4, return_X_y=True)
     X, y = X[:300], y[:300]
     left = dict.fromkeys(range(4), per_class)
@@ -54,14 +55,14 @@ class TestDefault:
             "auto",
             200,
         )
-        assert model.n_labelled_ == 40  # none is lost
+        assert model.n_labeled_ == 40  # none is lost
         assert (found["held_out"], found["judged_by"], found["judged_samples"]) == (
             *(0, "validation"),
             int((model.validation_folds_ >= 0).sum()),
         )
         assert found["measures"]["accuracy"] == pytest.approx(model.validation_accuracy_)
         assert found["intervals"]["accuracy"] == pytest.approx(model.validation_interval_)
-        assert "accuracy by validation on 40 labelled samples: " in printed
+        assert "accuracy by validation on 40 labeled samples: " in printed
         assert "LinearSVC, trained on the same labels: " in printed
         # Four classes of equal size: which is the largest outside of a fold depends on the folds.
         largest = re.search(r"always the largest class: ([\d.]+)% \(95% interval ", printed)
@@ -71,7 +72,7 @@ class TestDefault:
         used = [row["used as"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
         assert [used.count(name) for name in ("training", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-        assert "By validation on 40 labelled samples" in page
+        assert "By validation on 40 labeled samples" in page
         assert "supervision weight, chosen by validation" in page
 
     def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +118,7 @@ class TestDefault:
     def test_nothing_is_known(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         more = ["--model", "cnmf", "--rank", "4", "--test-size", "0", "--max-iter", "5"]
         assert main([*files(tmp_path, 10), *more, "--tol", "0"]) == 0
-        assert "the accuracy is not known, as no labelled sample was held out" in (
+        assert "the accuracy is not known, as no labeled sample was held out" in (
             capsys.readouterr().out
         )
 
@@ -217,7 +218,8 @@ class TestScores:
             _judged.Judged(truth, {**judged.guesses, MODEL: worse}, ["a", "b"], True)
         )
         assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
-        assert found["micro_f"].name == "micro F by validation on 3 labelled samples"
+        assert found["micro_f"].name == "micro F by validation on 3 labeled samples"
+        assert replace(judged, labeled=9).where == "by validation on 3 of 9 labeled samples"
 
 
 class TestSimpleGuesses:

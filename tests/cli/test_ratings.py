@@ -6,13 +6,16 @@ import json
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from outputs import rows_of
+from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
+from ssnmf_fast.cli._ratings import chosen_columns
+from ssnmf_fast.cli._source import Source
 
 USERS, ITEMS = 12, 9
 
@@ -44,7 +47,7 @@ class TestEmpty:
         assert complete(written(tmp_path / "b.csv", "u3,i0, \nu4,i1,\nnew,i1,\n"), out) == 0
         captured = capsys.readouterr()
         assert "3 empty ratings, to be predicted" in captured.out
-        assert "1 rows and 0 columns" in captured.err
+        assert "has no rating for 1 user; predictions for them are the overall mean" in captured.err
         found = rows_of(out / "predictions.csv")
         assert [(r["user"], r["item"]) for r in found] == [
             ("u3", "i0"),
@@ -156,3 +159,38 @@ def test_bar_of_an_exact_fit(bars: list[_Recorded], tmp_path: Path) -> None:
     given = ["--exact", "--rank", "3", "--max-iter", "7", "--method", "irls"]
     assert complete(table, tmp_path / "out", *given) == 0
     assert [bar.total for bar in bars] == [200, 7]
+
+
+class TestColumns:
+    """Which columns hold users, items and ratings."""
+
+    @pytest.mark.parametrize(
+        ("header", "more", "found"),
+        [
+            ("rating,user,item", (), ("user", "item", "rating")),
+            ("userId,movieId,rating,timestamp", (), ("userId", "movieId", "rating")),
+            ("rating,user_id,film", (), ("user_id", "film", "rating")),
+            ("stars,when,film,viewer", ("viewer", "film", "stars"), ("viewer", "film", "stars")),
+        ],
+    )
+    def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
+        given = source_of(tmp_path)
+        assert chosen_columns(given, header.split(","), more or [None] * 3) == found
+
+    def test_by_place_warns(self, tmp_path: Path) -> None:
+        with pytest.warns(UserWarning, match="user 'stars', item 'film', rating 'viewer'.*--user"):
+            chosen_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
+
+    @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
+    def test_numbers_do_not_pass_for_ratings(
+        self, cells: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "a.csv").write_text(f"stars,when,film,viewer\n{cells}\n", encoding="utf-8")
+        out = str(tmp_path / "out")
+        given = ["complete", str(tmp_path / "a.csv"), "--out", out, "--duplicates", "mean"]
+        assert main(given) == 2
+        assert "name their columns with --user, --item and --rating" in error_line(capsys)
+
+
+def source_of(folder: Path) -> Source:
+    return Source(folder / "a.csv", ".csv", "utf-8", ",")

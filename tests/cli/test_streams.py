@@ -197,7 +197,7 @@ class TestPrinting:
     def test_debug_of_every_subcommand(
         self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        def broken(_: object) -> None:
+        def broken(*_: object) -> None:
             raise TypeError("found within")
 
         monkeypatch.setattr(cli, "_printing", broken)
@@ -264,6 +264,51 @@ class TestFolder:
         (tmp_path / "kept").mkdir()  # not ours: it stays
         assert fit(table, tmp_path / "kept") == 130
         assert (tmp_path / "kept").is_dir()
+
+
+class TestClosed:
+    """Standard streams that are closed, as by `>&-` of a shell, are None."""
+
+    def test_output(
+        self,
+        model: Path,
+        table: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setattr(sys, "stdout", None)
+        assert fit(table, tmp_path / "out") == 0
+        assert (tmp_path / "out" / "predictions.csv").is_file()
+        assert main(["show-config"]) == 0
+        assert capsys.readouterr().err == ""
+        assert main(["predict", str(model), str(table), "--out", "-"]) == 2
+        assert fit(table, tmp_path / "out", "--json") == 2
+        assert sys.stdout is None
+        first, second = capsys.readouterr().err.splitlines()
+        assert "standard output is closed, and --out - writes to it" in first
+        assert "standard output is closed, and --json writes to it" in second
+
+    def test_input(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys, "stdin", None)
+        assert fit("-", tmp_path / "out") == 2
+        assert "standard input is closed; give a file in place of -" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_errors(
+        self,
+        table: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setattr(sys, "stderr", None)
+        assert fit(table, tmp_path / "out") == 0
+        capsys.readouterr()
+        assert fit("none.csv", tmp_path / "out") == 2
+        assert capsys.readouterr().out == ""
 
 
 def test_shell_completion(monkeypatch: pytest.MonkeyPatch) -> None:

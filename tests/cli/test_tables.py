@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,7 @@ class TestRows:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
+            ("text;kind\ncat, dog;a\n", "names 1. Is ';' the delimiter? If so, give --delimiter"),
             ("text,kind\ncat,a\ndog\n", "line 3: 1 cell between delimiters ','; the first line"),
             ("text,kind\n\ncat,a\ndog, mat,a\n", "line 4: 3 cells"),
             ('text,kind\ncat,a\n"dog,a\ncow,b\n', "line 3: 1 cell"),
@@ -218,4 +220,30 @@ def test_deep_json_is_refused(
     table.write_text('{"text": "dog pet"}\n' + opening * 200_000 + "\n", encoding="utf-8")
     assert main(["fit", str(table), "--rank", "2", "--out", str(tmp_path / "out")]) == 2
     assert "a.jsonl, line 2: lists or objects too deep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"kind": {"x": 1}}, "column 'kind' holds an object, {\"x\": 1}; expected a text or a"),
+        ({"kind": ["a", {}]}, "column 'kind' holds an object, {}; expected a text or a number, or"),
+        ({"kind": ["a", ["b"]]}, "column 'kind' holds a list, [\"b\"]; expected"),
+        ({"text": ["w"] * 50}, "column 'text' holds a list"),
+        ({"id": {"k": 2}}, "column 'id' holds an object"),
+    ],
+)
+def test_json_values_that_are_no_cells(
+    row: dict[str, object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": k, "text": text, "kind": "ab"[k % 2]} for k, text in enumerate(TEXTS)
+    ]
+    rows[3] |= row
+    table = tmp_path / "a.jsonl"
+    lines = [json.dumps(each) for each in rows]
+    table.write_text("\n" + "\n".join(lines), encoding="utf-8")  # a blank line counts
+    assert fit(table, tmp_path / "out") == 2
+    err = capsys.readouterr().err
+    assert "a.jsonl, line 5: " + message in err
+    assert len(err) < 250
     assert main(["complete", str(table), "--out", str(tmp_path / "out")]) == 2

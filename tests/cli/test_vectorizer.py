@@ -12,6 +12,7 @@ import pytest
 from outputs import error_line
 
 from ssnmf_fast.cli import main
+from ssnmf_fast.cli._markup import cleaned
 
 TEXTS = [
     "Oil&#39;s price of oil &quot;falls&quot; &lt;b&gt;again&lt;/b&gt;",
@@ -74,11 +75,52 @@ class TestEntities:
         assert first.any()
 
     def test_may_be_kept(self, table: Path, tmp_path: Path) -> None:
-        assert fit(table, tmp_path / "out", "--keep-entities", "--max-df", "1") == 0
+        assert fit(table, tmp_path / "out", "--keep-markup", "--max-df", "1") == 0
         assert {"39", "lt", "quot"} <= set(terms(tmp_path / "out"))
         first, second = predicted(tmp_path / "out", ["quot lt", "quot; lt;"])
         assert np.array_equal(first, second)
         assert first.any()
+
+
+NEWS = (
+    'Ticker &lt;A HREF="http://www.quotes.org/FullQuote.aspx?ticker=GDT.N target=/stocks"&gt;'
+    "Guidant&lt;/A&gt; rose, see https://news.org/x?y=1, or www.news.org."
+)
+STRIPPED = {
+    "see <i>it</i><br/>now": "see it now",
+    "x <!-- hidden --> <script>var a = 1 < 2;</script> y": "x y",
+    '<?xml version="1"?> <!DOCTYPE html> z': "z",
+    # What only looks like markup is text.
+    "#include <stdio.h> by <name@host.edu> <Key>": "#include <stdio.h> by <name@host.edu> <key>",
+    "a < b and c > d, <a unclosed": "a < b and c > d, <a unclosed",
+    "<A judge once wrote\n<B and so on": "<a judge once wrote <b and so on",
+    "<!-- open <![ www. http:// end": "<!-- open <![ www. http:// end",
+}
+
+
+class TestMarkup:
+    @pytest.mark.parametrize("text", STRIPPED)
+    def test_is_stripped(self, text: str) -> None:
+        assert " ".join(cleaned([text], "strip")[0].lower().split()) == STRIPPED[text]
+
+    @pytest.mark.parametrize("part", ["<", "<a ", '<a href="', "<!--", "<script>", "http://", "&"])
+    def test_long_texts_of_nothing_else(self, part: str) -> None:
+        assert len(cleaned([part * 20_000], "strip")) == 1  # within the limit of a test
+
+    def test_in_terms_and_examples_alike(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        assert fit(written(tmp_path / "a.csv", [NEWS, "oil price"] * 4), out) == 0
+        assert set(terms(out)) == {"ticker", "guidant", "rose", "oil", "price"}
+        shown = (out / "topic_examples.csv").read_text(encoding="utf-8")
+        assert "Ticker Guidant rose, see , or ." in shown
+        first, second = predicted(out, [NEWS, "ticker guidant rose"])
+        assert np.array_equal(first, second)
+
+    def test_may_be_kept(self, tmp_path: Path) -> None:
+        out = tmp_path / "out"
+        assert fit(written(tmp_path / "a.csv", [NEWS, "oil price"] * 4), out, "--keep-markup") == 0
+        assert {"href", "http", "fullquote"} <= set(terms(out))
+        assert "&lt;A HREF" in (out / "topic_examples.csv").read_text(encoding="utf-8")
 
 
 class TestTerms:
@@ -160,35 +202,6 @@ class TestTerms:
         assert message in error_line(capsys)
 
 
-def test_files_of_version_1(table: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert fit(table, out, "--keep-entities") == 0
-    path = out / "vectorizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    new = predicted(out, TEXTS)
-    for name in ("ngram_range", "stop_words", "unescape"):
-        del content[name]
-    path.write_text(json.dumps({**content, "version": 1}), encoding="utf-8")
-    assert np.array_equal(predicted(out, TEXTS), new)
-    path.write_text(json.dumps({**content, "version": 3}), encoding="utf-8")
-    assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 2
-
-
-def test_scales_of_earlier_versions(table: Path, tmp_path: Path) -> None:
-    """Vectorizers for models of counts had a scale, and the first ones no such entry."""
-    out = tmp_path / "out"
-    assert fit(table, out) == 0
-    path = out / "vectorizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    found = []
-    for scale in ({}, {"scale": 1}, {"scale": 4}):
-        content.pop("scale", None)
-        path.write_text(json.dumps(content | scale), encoding="utf-8")
-        found.append(predicted(out, TEXTS[:2]))
-    assert np.array_equal(found[0], found[1])
-    np.testing.assert_allclose(found[2], 4 * found[0], rtol=1e-3, atol=1e-6)
-
-
 def test_damaged_files_are_refused(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +209,8 @@ def test_damaged_files_are_refused(
     path = tmp_path / "out" / "vectorizer.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     deep = "[" * 200_000
-    for text in (json.dumps({**content, "token_pattern": "["}), deep, "{}", ""):
+    another = json.dumps({**content, "version": content["version"] + 1})
+    for text in (json.dumps({**content, "token_pattern": "["}), another, deep, "{}", ""):
         path.write_text(text, encoding="utf-8")
         out = str(tmp_path / "predictions.csv")
         assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2

@@ -166,9 +166,9 @@ def functions():
     yield D, "M", lambda Z: sf.complete(Z, method="nnm", max_iter=2)
     yield HALF, "observed", lambda Z: sf.complete(D, observed=Z, rank=1, max_iter=2)
     yield HALF, "observed", lambda Z: sf.complete(sp.csr_array(D), observed=Z, rank=1, max_iter=2)
-    yield D, "X", lambda Z: sf.randomized_svd(Z, 2)
-    yield D, "sparse", lambda Z: sf.LowRankPlusSparse(Z, S, A)
-    yield S, "left", lambda Z: sf.LowRankPlusSparse(sp.csr_array(D), Z, A)
+    yield D, "X", lambda Z: sf.linalg.randomized_svd(Z, 2)
+    yield D, "sparse", lambda Z: sf.linalg.LowRankPlusSparse(Z, S, A)
+    yield S, "left", lambda Z: sf.linalg.LowRankPlusSparse(sp.csr_array(D), Z, A)
     yield D, "X", lambda Z: sf.choose_rank(sf.BayesianNMF(max_iter=2), Z, [2], n_starts=1)
 
 
@@ -212,8 +212,6 @@ def estimators():
                 continue
             yield D, "X_weights", lambda Z, m=model, w=form: m.fit(D, y, X_weights=w(Z))
             yield D, "X_weights", lambda Z, m=fitted, w=form: m.transform(D, X_weights=w(Z))
-            if isinstance(model, (sf.SSNMFClassifier, sf.SSNMFRegressor)):
-                yield Y, "y_weights", lambda Z, m=model, w=form: m.fit(D, Y, y_weights=w(Z))
     yield S, "alpha", lambda Z: sf.MarginNMF(**rank).fit(D, alpha=Z)
     imputer = sf.LowRankImputer(rank=1, max_iter=2)
     yield D, "", imputer.fit
@@ -232,7 +230,6 @@ def reports():
     yield S, "S", lambda Z: metrics.inter_label_sparsity(Z, y)
     yield Y, "labels", lambda Z: metrics.inter_label_sparsity(S, Z)
     yield S, "x", metrics.hoyer_sparsity
-    yield Y, "y_true", lambda Z: metrics.micro_accuracy(Z, y)
     try:
         from ssnmf_fast import plotting
     except ImportError:

@@ -58,7 +58,7 @@ def test_objective_is_the_formula(beta, form, storage):
     (X, W, dense_W), whole = problem(rng, beta, form, storage, (30, 20))
     S, A = rng.random((30, 3)) + 0.1, rng.random((3, 20)) + 0.1
     expected = objective(filled(whole), dense_W, S, A, beta)
-    loss = {"reconstruction": beta, "X_weights": W}
+    loss = {"loss": beta, "X_weights": W}
     assert sf.objective(X, S, A, **loss) == pytest.approx(expected, rel=1e-9)
     fit = sf.factorize(X, n_components=3, init=(S, A), max_iter=15, tol=0, **loss)
     expected = objective(filled(whole), dense_W, fit.S, fit.A, beta)
@@ -83,9 +83,9 @@ def test_no_step_raises_the_objective(dtype, beta, other, form, storage, solver,
         solver = "mm"  # the papers' rule is for one kind of loss
     Y = None if other is None else data(rng, (shape[0], 3), dtype, "dense")
     rank, weight = int(1 + seed % 5), float(rng.choice([0.1, 1.0, 30.0]))
-    options = {"reconstruction": beta, "X_weights": W, "solver": solver, "random_state": seed}
+    options = {"loss": beta, "X_weights": W, "solver": solver, "random_state": seed}
     if Y is not None:
-        options |= {"supervision": other, "supervision_weight": weight}
+        options |= {"supervision_loss": other, "supervision_weight": weight}
     options |= {"n_components": rank, "init": "random", "max_iter": 7, "tol": 0, "n_threads": 1}
     values = []
     for S, A, B in iterates(functools.partial(sf.factorize, X, Y, **options)):
@@ -112,13 +112,11 @@ def test_objective_at_convergence_is_that_of_scikit_learn(beta):
         X, S.copy(), A.copy(), init="custom", solver="mu", beta_loss=beta, tol=0, max_iter=5000
     )
     loss = "itakura-saito" if beta == 0 else beta
-    fit = sf.factorize(
-        X, n_components=2, reconstruction=loss, init=(S, A), solver="mm", tol=0, max_iter=5000
-    )
+    fit = sf.factorize(X, n_components=2, loss=loss, init=(S, A), solver="mm", tol=0, max_iter=5000)
     ones = np.ones_like(X)
     theirs = objective(X, ones, W, H, beta)
     assert fit.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
-    fast = sf.factorize(X, n_components=2, reconstruction=loss, init=(S, A), tol=0, max_iter=5000)
+    fast = sf.factorize(X, n_components=2, loss=loss, init=(S, A), tol=0, max_iter=5000)
     assert fast.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
 
 
@@ -128,11 +126,11 @@ def test_names_and_numbers_agree_and_scale_does_not_matter(beta):
     rng = np.random.default_rng(5)
     X = rng.random((20, 10)) + 0.1
     options = {"n_components": 2, "random_state": 0, "max_iter": 30, "init": "random"}
-    fit = sf.factorize(X, reconstruction=beta, **options)
+    fit = sf.factorize(X, loss=beta, **options)
     if beta in NAMES:
-        named = sf.factorize(X, reconstruction=NAMES[beta], **options)
+        named = sf.factorize(X, loss=NAMES[beta], **options)
         np.testing.assert_array_equal(named.S, fit.S)
-    large = sf.factorize(X * 2.0**80, reconstruction=beta, **options)
+    large = sf.factorize(X * 2.0**80, loss=beta, **options)
     np.testing.assert_allclose(large.S @ large.A, fit.S @ fit.A * 2.0**80, rtol=1e-6)
     expected = fit.objective[-1][1] * 2.0 ** (80 * beta)
     assert large.objective[-1][1] == pytest.approx(expected, rel=1e-6)
@@ -142,24 +140,24 @@ def test_names_and_numbers_agree_and_scale_does_not_matter(beta):
 def test_zeros_are_refused_where_the_loss_is_infinite(zeros):
     X = np.random.default_rng(6).random((6, 5)) + 0.1
     X[2, 3] = 0
-    arguments = {"X": X, "n_components": 2, "reconstruction": "itakura-saito"}
+    arguments = {"X": X, "n_components": 2, "loss": "itakura-saito"}
     name = "X"
     if zeros == "sparse":
         arguments["X"] = sp.csr_array(X)
     elif zeros == "weights":
         arguments["X_weights"] = sf.weights.outer(np.ones(6))
     elif zeros == "labels":
-        arguments |= {"X": X + 1, "Y": np.eye(6)[:, :2], "supervision": 0}
+        arguments |= {"X": X + 1, "Y": np.eye(6)[:, :2], "supervision_loss": 0}
         name = "Y"
     with pytest.raises(ValueError, match=f"{name} has zeros, for which the loss 'itakura-saito'"):
         sf.factorize(**arguments)
     X[2, 3] = np.nan
-    assert np.isfinite(sf.factorize(X, n_components=2, reconstruction=0).objective[-1][1])
+    assert np.isfinite(sf.factorize(X, n_components=2, loss=0).objective[-1][1])
     pattern = sp.csr_array(np.nan_to_num(X) > 0)
     known = sf.factorize(
         sp.csr_array(np.nan_to_num(X)),
         n_components=2,
-        reconstruction=0,
+        loss=0,
         X_weights=sf.weights.observed(pattern),
     )
     assert np.isfinite(known.objective[-1][1])
@@ -168,7 +166,7 @@ def test_zeros_are_refused_where_the_loss_is_infinite(zeros):
 @pytest.mark.parametrize("loss", [-0.1, 2.5, True, np.nan, "beta", None])
 def test_other_losses_are_refused(loss):
     with pytest.raises(ValueError, match=r"'itakura-saito', or a number from 0 to 2; got"):
-        sf.factorize(np.ones((3, 3)), n_components=1, reconstruction=loss)
+        sf.factorize(np.ones((3, 3)), n_components=1, loss=loss)
 
 
 @pytest.mark.parametrize("beta", [0, 0.5, 1.5])
@@ -179,13 +177,13 @@ def test_represent_and_estimators(beta):
     found = sf.represent(S @ A, A, loss=beta)
     np.testing.assert_allclose(found @ A, S @ A, rtol=0.05)
     y = np.arange(12) % 3
-    model = sf.SSNMFClassifier(n_components=3, reconstruction=beta, random_state=0).fit(S @ A, y)
+    model = sf.SSNMFClassifier(n_components=3, loss=beta, random_state=0).fit(S @ A, y)
     assert model.transform(S @ A).shape == (12, 3)
-    online = sf.NMF(n_components=3, reconstruction=beta, random_state=0)
+    online = sf.NMF(n_components=3, loss=beta, random_state=0)
     for _ in range(30):
         online.partial_fit(S @ A)
     assert online.objective_[-1][1] < online.objective_[0][1]
-    constrained = sf.ConstrainedNMF(n_components=3, reconstruction=beta, random_state=0)
+    constrained = sf.ConstrainedNMF(n_components=3, loss=beta, random_state=0)
     constrained.fit(S @ A, y)
     values = [value for _, value in constrained.objective_]
     assert max(np.diff(values)) <= 1e-9 * values[0]
@@ -196,7 +194,7 @@ def test_fits_from_disk_are_those_in_memory(tmp_path, beta):
     X = data(np.random.default_rng(8), (80, 20), np.float64)
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
     file = sf.open_csr(tmp_path / "X.npz", memory=1000)
-    options = {"n_components": 3, "reconstruction": beta, "random_state": 0, "init": "random"}
+    options = {"n_components": 3, "loss": beta, "random_state": 0, "init": "random"}
     here, there = (sf.factorize(Z, max_iter=15, tol=0, **options) for Z in (X, file))
     np.testing.assert_allclose(there.A, here.A, rtol=1e-8)
     assert there.objective[-1][1] == pytest.approx(here.objective[-1][1], rel=1e-9)

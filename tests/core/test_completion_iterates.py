@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import dense_completion
 import numpy as np
 import pytest
 from completion_problems import observations, structured
 
-from ssnmf_fast.completion import _dense_irls, _dense_reference, _irls, _schedule
+from ssnmf_fast.completion import _dense_irls, _irls, _schedule
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
@@ -34,7 +35,7 @@ def test_matrix_free_is_dense(shape, p, q):
     scaled = np.where(observed, holes, 0) / data.scale
     for schedule in schedules(data, p, q):
         state = _irls.Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
-        dense = _dense_reference.iterates(scaled, observed, schedule, RANK)
+        dense = dense_completion.iterates(scaled, observed, schedule, RANK)
         for iteration in range(1, 21):
             state.reweight(schedule, iteration)
             expected = next(dense)
@@ -57,7 +58,7 @@ def test_structured_irls_is_dense(shape, alpha):
     )
     for iteration, expected in zip(
         range(1, 21),
-        _dense_reference.iterates(scaled, observed, schedule, RANK, alpha),
+        dense_completion.iterates(scaled, observed, schedule, RANK, alpha),
         strict=False,
     ):
         state.reweight(schedule, iteration)

@@ -60,7 +60,7 @@ def test_a_new_loss_fits_in_every_storage_and_with_all_weights(storage, form, so
         X,
         np.eye(3)[np.arange(30) % 3],
         n_components=4,
-        reconstruction="elastic",
+        loss="elastic",
         supervision_weight=0,
         X_weights=W,
         solver=solver,
@@ -78,16 +78,16 @@ def test_a_new_loss_serves_new_samples_batches_and_estimators():
     A, S = rng.random((3, 25)) + 0.1, rng.random((40, 3)) + 0.1
     found = sf.represent(S @ A, A, loss="elastic")
     np.testing.assert_allclose(found @ A, S @ A, rtol=0.02)
-    model = sf.NMF(n_components=3, reconstruction="elastic", random_state=0)
+    model = sf.NMF(n_components=3, loss="elastic", random_state=0)
     assert model.fit(S @ A).transform(S @ A).shape == (40, 3)
-    online = sf.NMF(n_components=3, reconstruction="elastic", random_state=0)
+    online = sf.NMF(n_components=3, loss="elastic", random_state=0)
     for _ in range(20):
         online.partial_fit(sp.csr_array(S @ A))
     assert online.objective_[-1][1] < online.objective_[0][1]
     with pytest.raises(ValueError, match="'elastic' has no weighted means"):
-        sf.ConstrainedNMF(reconstruction="elastic").fit(S @ A, np.arange(40) % 2)
+        sf.ConstrainedNMF(loss="elastic").fit(S @ A, np.arange(40) % 2)
     with pytest.raises(ValueError, match=r"must be one of .*'elastic'"):
-        sf.factorize(S @ A, n_components=2, reconstruction="plastic")
+        sf.factorize(S @ A, n_components=2, loss="plastic")
 
 
 def graph_model(rng, loss):
@@ -183,3 +183,13 @@ def test_data_that_disagree_are_refused():
             ],
             n_components=1,
         )
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
+def test_data_far_from_1_need_a_loss_with_a_degree(scale):
+    """The elastic loss has none: in other units its two parts would weigh differently."""
+    X = scale * np.random.default_rng(3).random((6, 5))
+    with pytest.raises(ValueError, match=r"X has a largest entry of about .* 'elastic' has no deg"):
+        sf.factorize(X, n_components=2, loss="elastic")
+    with pytest.raises(ValueError, match="'elastic' has no degree"):
+        sf.objective(X, scale * np.ones((6, 2)), np.ones((2, 5)), loss="elastic")

@@ -57,8 +57,8 @@ def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
     Y = np.eye(3)[np.arange(N) % 3] if len(losses) == 2 else None
     options = {
         "n_components": 5,
-        "reconstruction": losses[0],
-        "supervision": losses[-1],
+        "loss": losses[0],
+        "supervision_loss": losses[-1],
         "solver": solver,
         "init": "random",
         "random_state": 0,
@@ -83,7 +83,7 @@ def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
         sf.factorize(
             file,
             n_components=12,
-            reconstruction=loss,
+            loss=loss,
             init=init,
             random_state=0,
             max_iter=5,
@@ -224,7 +224,7 @@ def test_a_file_that_changes_during_a_fit_stops_it(matrix, tmp_path, loss, part,
         rewritten(tmp_path / f"{part}.npy", change)
 
     with pytest.raises(ValueError, match=message):
-        sf.factorize(file, n_components=3, reconstruction=loss, callback=callback, init="random")
+        sf.factorize(file, n_components=3, loss=loss, callback=callback, init="random")
 
 
 @pytest.mark.parametrize("index", [2**32 + 5, -(2**31) - 1])

@@ -25,7 +25,7 @@ def peak(X, weights, loss, solver="auto"):
     sf.factorize(
         X,
         n_components=4,
-        reconstruction=loss,
+        loss=loss,
         X_weights=weights,
         solver=solver,
         init="random",
@@ -62,7 +62,7 @@ def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
         return result
 
     monkeypatch.setattr(Problem, "statistics", watched)
-    options = {"reconstruction": "kullback-leibler", "init": "random", "random_state": 0}
+    options = {"loss": "kullback-leibler", "init": "random", "random_state": 0}
     sf.factorize(X, n_components=3, X_weights=weights, max_iter=2, **options)
     assert seen == {"S": [rows[0]], "A": [rows[1]]}
 
@@ -78,7 +78,7 @@ def test_separable_weights_of_data_with_holes(loss, share, solver):
     a, b = rng.random(40), rng.random(30)
     a[:4] = 0
     W = np.where(np.isnan(X), 0, np.outer(a, b))
-    options = {"reconstruction": loss, "solver": solver, "random_state": 0, "tol": 0}
+    options = {"loss": loss, "solver": solver, "random_state": 0, "tol": 0}
     fit = sf.factorize(X, n_components=3, X_weights=sf.weights.outer(a, b), **options)
     expected = dense_objective(filled(X), W, fit.S, fit.A, loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
@@ -89,10 +89,10 @@ def test_separable_weights_of_data_with_holes(loss, share, solver):
 
 
 UNKNOWN = {
-    "factorize": lambda: sf.factorize(X, n_components=2, reconstruction="euclidean"),
+    "factorize": lambda: sf.factorize(X, n_components=2, loss="euclidean"),
     "represent": lambda: sf.represent(X, np.ones((2, 8)), loss="euclidean"),
-    "objective": lambda: sf.objective(X, X[:, :2], X[:2], reconstruction="euclidean"),
-    "ConstrainedNMF": lambda: sf.ConstrainedNMF(reconstruction="euclidean").fit(X, LABELS),
+    "objective": lambda: sf.objective(X, X[:, :2], X[:2], loss="euclidean"),
+    "ConstrainedNMF": lambda: sf.ConstrainedNMF(loss="euclidean").fit(X, LABELS),
 }
 
 
@@ -103,18 +103,24 @@ def test_an_unknown_loss_is_refused_with_the_list(function):
         UNKNOWN[function]()
 
 
+TENSORS = {  # to be mended with the weights and losses of tensors
+    "_solver/tensor_terms.py",
+    "_solver/terms.py",
+}
+
+
 def test_no_module_asks_for_the_name_of_a_loss_or_the_kind_of_weights():
     ladder = re.compile(
         r"""[!=]= *["'](frobenius|kullback-leibler)["']"""
         r"|isinstance\([^)]*(Separable|Listed|Complement|Outer|Observed|Missing|Entrywise)\b"
     )
-    found = [
-        f"{path.name}: {line.strip()}"
-        for path in PACKAGE.glob("_*.py")
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if ladder.search(line)
-    ]
-    assert found == []
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if ladder.search(path.read_text(encoding="utf-8"))
+    }
+    assert found <= TENSORS
+    assert len(list(PACKAGE.rglob("*.py"))) > 100  # the search finds the package
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
@@ -140,7 +146,7 @@ def test_a_file_is_read_once_in_every_iteration(tmp_path, monkeypatch, loss, sol
     file = sf.open_csr(tmp_path / "X.npz", memory=2000)
     blocks, reads = sf.CsrFile.blocks, []
     monkeypatch.setattr(sf.CsrFile, "blocks", lambda self: (reads.append(1), blocks(self))[1])
-    sums = {"reconstruction": loss, "supervision": loss, "solver": solver}
+    sums = {"loss": loss, "supervision_loss": loss, "solver": solver}
     options = {"n_components": 4, "init": "random", "random_state": 0, "tol": 0, **sums}
     in_memory = dict(options)
     if loss == "kullback-leibler" and solver == "hals" and not labels:

@@ -33,17 +33,17 @@ def test_objective_is_the_formula(losses, form, storage):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, data(rng, (40, 30), np.float64, storage), form)
     Y, L, dense_L = weighted(rng, data(rng, (40, 4), np.float64, storage), form)
-    reconstruction, supervision = losses
+    loss, supervision_loss = losses
     arguments = {
-        "reconstruction": reconstruction,
-        "supervision": supervision,
+        "loss": loss,
+        "supervision_loss": supervision_loss,
         "supervision_weight": 0.7,
         "X_weights": W,
         "Y_weights": L,
     }
     fit = sf.factorize(X, Y, n_components=5, random_state=0, max_iter=20, tol=0, **arguments)
-    expected = dense_objective(filled(X), dense_W, fit.S, fit.A, reconstruction)
-    expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision)
+    expected = dense_objective(filled(X), dense_W, fit.S, fit.A, loss)
+    expected += 0.7 * dense_objective(filled(Y), dense_L, fit.S, fit.B, supervision_loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
     value = sf.objective(X, fit.S, fit.A, Y=Y, B=fit.B, **arguments)
     assert value == pytest.approx(expected, rel=1e-9)
@@ -63,8 +63,8 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, restarts=False):
             X,
             Y,
             n_components=int(1 + seed % 7),
-            reconstruction=losses[0],
-            supervision=losses[1],
+            loss=losses[0],
+            supervision_loss=losses[1],
             supervision_weight=weight,
             X_weights=W,
             Y_weights=L,
@@ -131,7 +131,7 @@ def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):
 def test_gradient_vanishes_at_convergence(losses):
     rng = np.random.default_rng(3)
     X, Y = rng.random((15, 10)) + 0.1, rng.random((15, 3)) + 0.1
-    options = {"reconstruction": losses[0], "supervision": losses[1]}
+    options = {"loss": losses[0], "supervision_loss": losses[1]}
     start = sf.factorize(X, Y, n_components=2, random_state=0, max_iter=0, **options)
     end = sf.factorize(X, Y, n_components=2, random_state=0, max_iter=3000, tol=0, **options)
 
@@ -161,7 +161,7 @@ def test_sparse_equals_dense():
     rng = np.random.default_rng(0)
     X = data(rng, (50, 40), np.float64)
     for losses in MODELS:
-        options = {"reconstruction": losses[0], "supervision": losses[1], "random_state": 1}
+        options = {"loss": losses[0], "supervision_loss": losses[1], "random_state": 1}
         Y = data(rng, (50, 3), np.float64)
         a = sf.factorize(X, Y, n_components=4, max_iter=20, tol=0, **options)
         b = sf.factorize(X.toarray(), Y.toarray(), n_components=4, max_iter=20, tol=0, **options)
@@ -195,8 +195,8 @@ def test_threads_give_the_same_bits():
                 X,
                 Y,
                 n_components=7,
-                reconstruction=losses[0],
-                supervision=losses[1],
+                loss=losses[0],
+                supervision_loss=losses[1],
                 random_state=0,
                 max_iter=5,
                 tol=0,
@@ -242,7 +242,7 @@ def test_input_is_never_modified():
         np.testing.assert_array_equal(array, copy)
 
 
-def test_balanced_weight_equalises_the_losses_at_the_start():
+def test_balanced_weight_equalizes_the_losses_at_the_start():
     rng = np.random.default_rng(0)
     X, Y = rng.random((30, 20)), 100 * rng.random((30, 2))
     fit = sf.factorize(X, Y, n_components=3, supervision_weight="balanced", max_iter=0)
@@ -308,8 +308,8 @@ def test_degenerate_input_gives_finite_factors(name, losses):
             X,
             Y,
             n_components=rank,
-            reconstruction=losses[0],
-            supervision=losses[1],
+            loss=losses[0],
+            supervision_loss=losses[1],
             random_state=0,
             max_iter=15,
         )
@@ -339,8 +339,8 @@ def test_fuzz():
                 x,
                 Y,
                 n_components=int(rng.integers(0, 4)),
-                reconstruction=str(rng.choice(LOSSES)),
-                supervision=str(rng.choice(LOSSES)),
+                loss=str(rng.choice(LOSSES)),
+                supervision_loss=str(rng.choice(LOSSES)),
                 X_weights=weight,
                 max_iter=3,
                 random_state=0,
@@ -370,9 +370,9 @@ def test_zeros_of_a_given_start_stay(solver, form):
     assert fit.objective[-1][1] < fit.objective[0][1]
 
 
-@pytest.mark.parametrize("reconstruction", LOSSES)
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("supervised", [False, True])
-def test_auto_is_further_down_than_mm_with_two_thirds_more_iterations(reconstruction, supervised):
+def test_auto_is_further_down_than_mm_with_two_thirds_more_iterations(loss, supervised):
     """Summed over several problems: which minimum one run ends in is a matter of chance."""
     totals = {("auto", 30): 0.0, ("mm", 50): 0.0}
     for seed in range(6):
@@ -384,8 +384,8 @@ def test_auto_is_further_down_than_mm_with_two_thirds_more_iterations(reconstruc
                 X,
                 np.eye(3)[labels] if supervised else None,
                 n_components=5,
-                reconstruction=reconstruction,
-                supervision=reconstruction,
+                loss=loss,
+                supervision_loss=loss,
                 solver=solver,
                 random_state=seed,
                 max_iter=n,

@@ -31,7 +31,7 @@ def _problem(seed=0, n=40, m=25, r=4):
 def _preserving(X, alpha, S, A, weight=0.7, X_weights=None, **more):
     arguments = {
         "n_components": S.shape[1],
-        "reconstruction": "kullback-leibler",
+        "loss": "kullback-leibler",
         "supervision_weight": weight,
         "init": (S, A),
         "random_state": None,
@@ -57,7 +57,7 @@ def test_nmf_alpha_has_the_updates_of_the_paper(kind):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_nmf_alpha_reports_the_objective(loss):
     X, alpha, S, A = _problem(1)
-    fit = _preserving(sp.csr_array(X), alpha, S, A, reconstruction=loss)
+    fit = _preserving(sp.csr_array(X), alpha, S, A, loss=loss)
     expected = nmf_alpha_objective(X, alpha, fit.S, fit.A, 0.7, loss)
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
 
@@ -82,7 +82,7 @@ def test_nmf_alpha_never_raises_the_objective(dtype, loss, solver, sparse, seed)
     values = []
     for _ in range(12):
         values.append(nmf_alpha_objective(dense, alpha.astype(float), S, A, weight, loss))
-        options = {"reconstruction": loss, "solver": solver, "max_iter": 1}
+        options = {"loss": loss, "solver": solver, "max_iter": 1}
         fit = _preserving(X, alpha, S, A, weight, **options)
         S, A = fit.S, fit.A
     scale = np.sum(dense**2) + weight * np.sum((alpha.T.astype(float) @ dense) ** 2)
@@ -93,7 +93,7 @@ def test_nmf_alpha_never_raises_the_objective(dtype, loss, solver, sparse, seed)
 def test_nmf_alpha_without_weight_is_nmf():
     X, alpha, S, A = _problem(2)
     plain = sf.factorize(
-        X, n_components=4, reconstruction="kullback-leibler", init=(S, A), max_iter=20, **UPDATES
+        X, n_components=4, loss="kullback-leibler", init=(S, A), max_iter=20, **UPDATES
     )
     fit = _preserving(X, alpha, S, A, weight=0.0)
     np.testing.assert_allclose(fit.A, plain.A, rtol=1e-12)
@@ -121,7 +121,7 @@ def test_cnmf_has_the_updates_of_the_paper(loss, kind):
     G = np.eye(groups.max() + 1)[groups]
     P = (G.T @ S) / G.sum(axis=0)[:, None]
     model = sf.ConstrainedNMF(
-        n_components=4, reconstruction=loss, init=(S, A), max_iter=20, unlabelled=-1, **UPDATES
+        n_components=4, loss=loss, init=(S, A), max_iter=20, unlabeled=-1, **UPDATES
     ).fit(kind(X), y)
     expected = constrained(X, G, P, A, loss, 20)
     np.testing.assert_allclose(model.representation_, expected[0], rtol=1e-8)
@@ -139,7 +139,7 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     groups = np.concatenate([np.arange(8), rng.integers(8, size=22)])
     small = _collapse.collapse(X, groups, 8, W, loss)
     P, A = rng.random((8, 3)), rng.random((3, 12))
-    loss_of = {"reconstruction": loss, "X_weights": small.X_weights}
+    loss_of = {"loss": loss, "X_weights": small.X_weights}
     value = sf.objective(small.X, P, A, **loss_of) + small.constant
     expected = dense_objective(filled(X), dense_W, P[groups], A, loss)
     assert value == pytest.approx(expected, rel=1e-9)
@@ -187,7 +187,7 @@ def test_support_holds_and_the_objective_never_rises(dtype, loss, solver, init, 
     support = rng.random((n, int(1 + seed % 7))) < 0.6
     arguments = {
         "n_components": support.shape[1],
-        "reconstruction": loss,
+        "loss": loss,
         "solver": solver,
         "init": init,
         "X_weights": W,

@@ -24,7 +24,7 @@ def refined_at_once():
 
 
 def fit_of(X, rank, **options):
-    return sf.factorize(X, n_components=rank, reconstruction=LOSS, tol=0, **options)
+    return sf.factorize(X, n_components=rank, loss=LOSS, tol=0, **options)
 
 
 @settings(max_examples=examples(300, in_numpy=30))
@@ -77,7 +77,7 @@ def test_the_optimality_conditions_hold_at_convergence(solver):
     assert residual(X, fit.S, fit.A) < 1e-6
     values = [value for _, value in fit.objective]
     assert max(np.diff(values)) <= 1e-12 * values[0]
-    known = sf.objective(X, fit.S, fit.A, reconstruction=LOSS)
+    known = sf.objective(X, fit.S, fit.A, loss=LOSS)
     assert fit.objective[-1][1] == pytest.approx(known, rel=1e-10)
 
 
@@ -93,7 +93,7 @@ def test_auto_goes_further_than_multiplicative_steps():
 
 def test_a_fit_that_stops_by_default_is_one_of_multiplicative_steps():
     X = text(2)
-    options = {"n_components": 4, "reconstruction": LOSS, "random_state": 0}
+    options = {"n_components": 4, "loss": LOSS, "random_state": 0}
     fit = sf.factorize(X, **options)
     assert fit.converged
     with mock.patch.object(loop, "_SLOW", 0.0):

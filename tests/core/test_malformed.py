@@ -166,7 +166,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
     np.testing.assert_array_equal(*filled)
     labels = np.ma.array(np.arange(12) % 2 + 5, mask=hidden.any(axis=1))
     model = sf.ConstrainedNMF(**FEW).fit(D, labels)
-    assert model.n_labelled_ == 10
+    assert model.n_labeled_ == 10
     assert model.classes_.tolist() == [5, 6]
 
 
@@ -199,10 +199,8 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
     [
         ("X", lambda: sf.factorize(UNEVEN, **FEW)),
         ("X", lambda: sf.NMF(**FEW).fit(UNEVEN)),
-        ("y", lambda: sf.SSNMFClassifier().fit(D, UNEVEN)),
         ("y", lambda: sf.SSNMFRegressor().fit(D, UNEVEN)),
-        ("y", lambda: sf.ConstrainedNMF().fit(D, UNEVEN)),
-        ("y_weights", lambda: sf.SSNMFClassifier().fit(D, np.arange(12) % 2, y_weights=UNEVEN)),
+        ("Y_weights", lambda: sf.factorize(D, np.ones((12, 2)), Y_weights=UNEVEN, **FEW)),
         ("X_weights", lambda: sf.factorize(D, X_weights=UNEVEN, **FEW)),
         ("A", lambda: sf.represent(D, UNEVEN[:2])),
         ("M", lambda: sf.complete(UNEVEN, rank=1)),
@@ -211,6 +209,16 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
 def test_rows_of_different_lengths_are_named(name, call):
     with pytest.raises(ValueError, match=f"^{name} is no array: its rows have different lengths"):
         call()
+
+
+@pytest.mark.parametrize("labels", [[["a"], ["a", "b"], []] * 4, [["a"], "b", None] * 4])
+def test_lists_of_labels_are_named(labels):
+    objects = np.empty(12, dtype=object)
+    objects[:] = labels
+    for model in (sf.SSNMFClassifier(), sf.ConstrainedNMF(), sf.MarginNMF()):
+        for given in (labels, objects):
+            with pytest.raises(ValueError, match=r"y holds lists of labels.*MultiLabelBinarizer"):
+                model.fit(D, given)
 
 
 @pytest.mark.parametrize("n_threads", [2**31, 2**40, 2**70])
@@ -229,7 +237,7 @@ def test_too_many_threads_are_refused(n_threads):
 
 def test_products_with_a_low_rank_plus_sparse_matrix():
     left, right = np.ones((12, 2)), np.ones((2, 8))
-    X = sf.LowRankPlusSparse(sp.csr_array(D), left, right)
+    X = sf.linalg.LowRankPlusSparse(sp.csr_array(D), left, right)
     dense = D + left @ right
     for k in (1, 3, 8):
         V, U = np.linspace(0, 1, 8 * k).reshape(8, k), np.linspace(0, 1, 12 * k).reshape(12, k)

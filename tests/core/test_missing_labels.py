@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ssnmf_fast._labels import ClassLabels, unlabelled_samples
+from ssnmf_fast._labels import ClassLabels, unlabeled_samples
 from ssnmf_fast.cli._sample_labels import read_labels as of_files
 from ssnmf_fast.metrics._memberships import read_labels as of_metrics
 from ssnmf_fast.plotting._checks import check_labels as of_pictures
@@ -32,22 +32,22 @@ CASES = [
 
 @pytest.mark.parametrize(("labels", "marker", "absent"), CASES)
 def test_all_readers_agree(labels, marker, absent):
-    labelled = ~np.array(absent, dtype=bool)
-    assert np.array_equal(ClassLabels(labels, marker).labelled, labelled)
-    assert np.array_equal(of_metrics(labels, "y", None, marker).labelled, labelled)
+    labeled = ~np.array(absent, dtype=bool)
+    assert np.array_equal(ClassLabels(labels, marker).labeled, labeled)
+    assert np.array_equal(of_metrics(labels, "y", None, marker).labeled, labeled)
     indicators = of_pictures(labels, marker)[0]
-    assert np.array_equal(indicators.sum(axis=1) > 0, labelled)
+    assert np.array_equal(indicators.sum(axis=1) > 0, labeled)
 
 
 @pytest.mark.parametrize("labels", [[1, -1, 1], [1.0, -1.0, NAN], [-1, None, 1]])
 def test_minus_one_and_one_are_classes_with_a_warning(labels):
     array = np.array(labels, dtype=float)
     with pytest.warns(UserWarning, match="only labels in y are -1 and 1"):
-        assert np.array_equal(unlabelled_samples(array, "y", "auto"), np.isnan(array))
+        assert np.array_equal(unlabeled_samples(array, "y", "auto"), np.isnan(array))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for classes, is_class in (([-1, 1], True), ([0, 1], False)):
-            absent = unlabelled_samples(array, "y", "auto", np.array(classes))
+            absent = unlabeled_samples(array, "y", "auto", np.array(classes))
             assert np.array_equal(absent, np.isnan(array) | (not is_class) * (array == -1))
 
 
@@ -59,8 +59,8 @@ def test_of_a_file():
 
 @pytest.mark.parametrize("marker", [[1], np.array([1, 2]), {}])
 def test_bad_markers(marker):
-    with pytest.raises(TypeError, match='unlabelled must be "auto", None or a label'):
-        unlabelled_samples(np.arange(3), "y", marker)
+    with pytest.raises(TypeError, match='unlabeled must be "auto", None or a label'):
+        unlabeled_samples(np.arange(3), "y", marker)
 
 
 @pytest.mark.parametrize(

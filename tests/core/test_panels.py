@@ -33,8 +33,8 @@ def fit(X, Y, loss, n_threads=1, **options):
         X,
         Y,
         n_components=3,
-        reconstruction=loss,
-        supervision="kullback-leibler",
+        loss=loss,
+        supervision_loss="kullback-leibler",
         init="random",
         random_state=0,
         max_iter=12,
@@ -86,7 +86,7 @@ def test_panels_are_for_long_matrices_with_entries_enough():
 
 def test_the_singular_values_of_a_long_matrix(short_panels):
     X, _ = problem(3)
-    singular = sf.randomized_svd(X, 4, random_state=0)[1]
+    singular = sf.linalg.randomized_svd(X, 4, random_state=0)[1]
     np.testing.assert_allclose(singular, np.linalg.svd(X.toarray())[1][:4], rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Behaviour of the process: Ctrl-C, fork, forced levels, imports, threads."""
+"""Behavior of the process: Ctrl-C, fork, forced levels, imports, threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ parts = []
 for r in ("frobenius", "kullback-leibler"):
     for s in ("frobenius", "kullback-leibler"):
         for W in (None, rng.random(X.shape), sf.weights.missing(X[::-1] > 0)):
-            fit = sf.factorize(X, Y, n_components=6, reconstruction=r, supervision=s, X_weights=W,
+            fit = sf.factorize(X, Y, n_components=6, loss=r, supervision_loss=s, X_weights=W,
                                random_state=0, max_iter=20, tol=0)
             parts += [fit.S.ravel(), fit.A.ravel(), fit.B.ravel()]
 np.save(sys.argv[1], np.concatenate(parts))
@@ -71,7 +71,7 @@ import ssnmf_fast as sf
 X = sp.random(20000, 2000, density=0.02, format="csr", random_state=1)
 print("ready", flush=True)
 try:
-    sf.factorize(X, n_components=20, reconstruction="kullback-leibler", tol=0, max_iter=10**6)
+    sf.factorize(X, n_components=20, loss="kullback-leibler", tol=0, max_iter=10**6)
 except KeyboardInterrupt:
     print("interrupted", time.time(), flush=True)
 """

@@ -37,7 +37,7 @@ def test_optimality(loss, form, storage):
 def test_no_worse_than_the_fit(loss):
     rng = np.random.default_rng(0)
     X = data(rng, (60, 40), np.float64)
-    fit = sf.factorize(X, n_components=5, reconstruction=loss, random_state=0)
+    fit = sf.factorize(X, n_components=5, loss=loss, random_state=0)
     S = sf.represent(X, fit.A, loss=loss)
     ones = np.ones(X.shape)
     now = dense_objective(X.toarray(), ones, S, fit.A, loss)
@@ -109,3 +109,79 @@ def test_powers_of_two_change_no_digit(loss, form):
     for size in (-900, -160, 200):
         small = sf.represent(sp.csr_array(X * 2.0**size), A, **options)
         np.testing.assert_array_equal(np.ldexp(small, -size), S)
+
+
+def beta_loss(x, z, beta):
+    if beta == 0:
+        return np.sum(x / z - np.log(x / z) - 1)
+    powers = x**beta + (beta - 1) * z**beta - beta * x * z ** (beta - 1)
+    return np.sum(powers) / (beta * (beta - 1))
+
+
+def beta_residual(X, W, S, A, beta):
+    """The largest residual of the conditions, as the docstring of the solver has them."""
+    Z = np.maximum(S @ A, 1e-80)
+    N, P = (W * Z ** (beta - 1)) @ A.T, (W * X * Z ** (beta - 2)) @ A.T
+    some = X.any(axis=1)
+    shares = (S * N)[some] / np.sum(S * N, axis=1)[some, None]
+    return np.abs(np.minimum(shares, 1 - P[some] / N[some])).max()
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-10])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.2, 1.5, 1.9])
+def test_betas_meet_the_tolerance(beta, form, tol):
+    rng = np.random.default_rng(0)
+    X, W, dense_W = weighted(rng, rng.random((20, 30)) + 0.01, form)
+    A = rng.random((5, 30)) + 0.01
+    S = sf.represent(X, A, loss=beta, X_weights=W, tol=tol)
+    assert beta_residual(filled(X), dense_W, S, A, beta) <= 1.01 * tol
+
+
+@pytest.mark.parametrize("beta", [1.1, 1.5, 1.9])
+def test_betas_against_scipy(beta):
+    """The problem is convex: no other solver finds a lower value."""
+    rng = np.random.default_rng(0)
+    A = rng.random((4, 15)) * (rng.random((4, 15)) < 0.7)
+    X = sp.random_array((10, 15), density=0.4, rng=rng, format="csr")
+    S = sf.represent(X, A, loss=beta, tol=1e-10)
+    for x, s in zip(X.toarray(), S, strict=True):
+
+        def value(t, x=x):
+            return beta_loss(x, np.maximum(t @ A, 1e-80), beta)
+
+        def gradient(t, x=x):
+            z = np.maximum(t @ A, 1e-80)
+            return A @ (z ** (beta - 1) - x * z ** (beta - 2))
+
+        start = s + 1e-2 * rng.random(4)
+        found = scipy.optimize.minimize(
+            value,
+            start,
+            jac=gradient,
+            bounds=[(0, None)] * 4,
+            method="L-BFGS-B",
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
+        )
+        assert value(s) <= found.fun + 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.5])
+def test_betas_do_not_depend_on_the_scale_of_components(beta, dtype):
+    rng = np.random.default_rng(0)
+    A = rng.random((3, 9)) + 0.01
+    X = (np.array([[1.0, 2.0, 3.0], [2.0, 0.5, 1.0]]) @ A).astype(dtype)
+    scales = np.array([[1.0], [1e8], [1e-3]])
+    tol = 1e-10 if dtype == np.float64 else 1e-5
+    S = sf.represent(X, A.astype(dtype), loss=beta, tol=tol)
+    scaled = sf.represent(X, (A * scales).astype(dtype), loss=beta, tol=tol)
+    assert S.dtype == dtype
+    np.testing.assert_allclose(S, [[1, 2, 3], [2, 0.5, 1]], rtol=1e4 * tol)
+    np.testing.assert_allclose(scaled * scales.T, S, rtol=1e4 * tol)
+
+
+def test_betas_of_rows_without_data():
+    X = np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, 2.0]])
+    S = sf.represent(X, np.eye(2), loss=1.5)
+    np.testing.assert_allclose(S, [[0, 0], [0, 0], [1, 2]], rtol=1e-5)

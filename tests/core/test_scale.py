@@ -25,7 +25,7 @@ def scaled(X, power):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "mu"])
 def test_nmf_of_data_of_any_size(loss, storage, solver):
-    options = {"reconstruction": loss, "n_components": 3, "max_iter": 20, "random_state": 0}
+    options = {"loss": loss, "n_components": 3, "max_iter": 20, "random_state": 0}
     for dtype, power in SIZES:
         X = data(np.random.default_rng(0), (20, 15), dtype, storage)
         fit = sf.factorize(X, solver=solver, **options)
@@ -37,17 +37,17 @@ def test_nmf_of_data_of_any_size(loss, storage, solver):
         degree = 2 if loss == "frobenius" else 1
         values = [np.ldexp(value, degree * power) for _, value in fit.objective]
         np.testing.assert_allclose([value for _, value in large.objective], values, rtol=1e-13)
-        again = sf.objective(scaled(X, power), large.S, large.A, reconstruction=loss)
+        again = sf.objective(scaled(X, power), large.S, large.A, loss=loss)
         assert again == pytest.approx(values[-1], rel=1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("supervision", LOSSES)
-def test_labels_beside_data_of_any_size(loss, supervision):
+@pytest.mark.parametrize("supervision_loss", LOSSES)
+def test_labels_beside_data_of_any_size(loss, supervision_loss):
     Y = np.eye(4)[np.arange(20) % 4]
     for dtype, power in SIZES:
         X = data(np.random.default_rng(0), (20, 15), dtype)
-        common = {"n_components": 5, "reconstruction": loss, "supervision": supervision}
+        common = {"n_components": 5, "loss": loss, "supervision_loss": supervision_loss}
         common |= {"max_iter": 20, "random_state": 0}
         fit = sf.factorize(X, Y, supervision_weight="balanced", **common)
         large = sf.factorize(scaled(X, power), Y, supervision_weight="balanced", **common)
@@ -74,7 +74,7 @@ def test_a_start_and_callbacks_in_units_of_the_data(loss):
     def callback(state):
         seen.append((state.S.copy(), state.A.copy(), state.objective))
 
-    options = {"reconstruction": loss, "n_components": 3, "max_iter": 10}
+    options = {"loss": loss, "n_components": 3, "max_iter": 10}
     fit = sf.factorize(X, init=(S, A), **options)
     given = (S, np.ldexp(A, -600))
     large = sf.factorize(np.ldexp(X, -600), init=given, callback=callback, **options)
@@ -106,7 +106,7 @@ class Unreachable:
     def fit(self, storage, balanced):
         X = sp.csr_array(self.X) if storage == "sparse" else self.X
         options = {"n_components": 4, "S_support": self.support, "tol": 1e-4}
-        options |= {"reconstruction": "kullback-leibler", "supervision": "kullback-leibler"}
+        options |= {"loss": "kullback-leibler", "supervision_loss": "kullback-leibler"}
         if not balanced:
             return sf.factorize(X, init=self.init, **options)
         init = (*self.init, self.B)
@@ -132,11 +132,11 @@ def test_divergences_are_finite_and_not_negative():
     rng = np.random.default_rng(0)
     X = np.ldexp(rng.random((20, 15)), 80)
     S, A = np.zeros((20, 2)), np.zeros((2, 15))
-    assert np.isfinite(sf.objective(X, S, A, reconstruction="kullback-leibler"))
+    assert np.isfinite(sf.objective(X, S, A, loss="kullback-leibler"))
     for seed in range(20):
         rng = np.random.default_rng(seed)
         S, A = rng.random((30, 2)).astype(np.float32), rng.random((2, 40)).astype(np.float32)
-        assert sf.objective(S @ A, S, A, reconstruction="kullback-leibler") >= 0
+        assert sf.objective(S @ A, S, A, loss="kullback-leibler") >= 0
 
 
 @pytest.mark.compiled("the reference takes rows one by one")

@@ -109,7 +109,7 @@ def test_coordinate_descent_is_that_of_the_formulas():
 def test_two_modes_are_a_matrix(loss, solver):
     X = np.random.default_rng(2).random((20, 15))
     options = {"n_components": 4, "solver": solver, "random_state": 5, "max_iter": 30, "tol": 0}
-    matrix = sf.factorize(X, reconstruction=loss, **options)
+    matrix = sf.factorize(X, loss=loss, **options)
     tensor = sf.factorize_tensor(X, loss=loss, **options)
     np.testing.assert_allclose(tensor.to_dense(), matrix.S @ matrix.A, rtol=1e-7)
     np.testing.assert_allclose(tensor.objective, matrix.objective, rtol=1e-9)
@@ -179,13 +179,16 @@ def problems(draw):
 @given(problems())
 def test_objectives_never_rise(problem):
     X, weights, options = problem
-    fit = sf.factorize_tensor(X, weights=weights, max_iter=30, tol=0, **options)
+    fit = sf.factorize_tensor(X, X_weights=weights, max_iter=30, tol=0, **options)
     values = np.array([value for _, value in fit.objective])
     dtype = fit.weights.dtype
     assert np.isfinite(values).all()
     assert all(np.isfinite(F).all() and (F >= 0).all() for F in (*fit.factors, fit.weights))
+    # Rounding is relative to the data, where the start is nearly exact.
+    entries = X if isinstance(X, np.ndarray) else X[1]
+    size = max(values[0], np.nansum(entries.astype(float) ** 2), np.nansum(entries), 1e-30)
     slack = 1e-5 if dtype == np.float32 else 1e-10
-    assert (np.diff(values) <= slack * max(values[0], 1e-30)).all()
+    assert (np.diff(values) <= slack * size).all()
 
 
 # ------------------------------------------------------------------------------- forms
@@ -222,7 +225,9 @@ def test_weights_of_every_form_agree(loss):
     options = {"n_components": 2, "loss": loss, "solver": "mm", "random_state": 0}
 
     def fit(data, weights, init="random"):
-        return sf.factorize_tensor(data, weights=weights, init=init, max_iter=40, tol=0, **options)
+        return sf.factorize_tensor(
+            data, X_weights=weights, init=init, max_iter=40, tol=0, **options
+        )
 
     start = [rng.random((n, 2)) for n in X.shape]
     same = {
@@ -261,7 +266,7 @@ def test_missing_entries_of_a_component_that_has_no_others():
         fit = sf.factorize_tensor(
             coordinates(X),
             n_components=2,
-            weights=sf.weights.missing(coordinates(missing)),
+            X_weights=sf.weights.missing(coordinates(missing)),
             init=start,
             solver=solver,
             max_iter=20,
@@ -317,7 +322,7 @@ def test_huge_modes_need_no_memory_of_their_size():
             (coords, np.ones(500), shape), n_components=1, loss=loss, max_iter=2, random_state=0
         )
         assert np.isfinite(fit.objective[-1][1])
-        assert fit.at(coords[:, :3]).shape == (3,)
+        assert fit.predict(coords[:, :3]).shape == (3,)
     with pytest.raises(ValueError, match="ask for some of them"):
         fit.to_dense()
 
@@ -348,9 +353,9 @@ def test_zeros_and_single_entries():
 # ------------------------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize("supervision", LOSSES)
+@pytest.mark.parametrize("supervision_loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
-def test_labels_guide_a_mode(supervision, solver):
+def test_labels_guide_a_mode(supervision_loss, solver):
     """Labels of half of a mode tell the other half."""
     rng = np.random.default_rng(0)
     classes = np.repeat([0, 1, 2], 8)
@@ -363,7 +368,7 @@ def test_labels_guide_a_mode(supervision, solver):
             data,
             n_components=3,
             labels={mode: Y},
-            supervision=supervision,
+            supervision_loss=supervision_loss,
             supervision_weight=10.0,
             solver=solver,
             random_state=0,
@@ -376,14 +381,14 @@ def test_labels_guide_a_mode(supervision, solver):
         assert (scores.argmax(axis=1) == classes)[::2].mean() > 0.8
         known = ~np.isnan(Y[:, 0])
         parts = loss_of(data, fit.to_dense(), "frobenius")
-        parts += 10 * loss_of(Y[known], scores[known], supervision)
+        parts += 10 * loss_of(Y[known], scores[known], supervision_loss)
         np.testing.assert_allclose(parts, values[-1], rtol=1e-7)
 
 
 # ------------------------------------------------------------------------------- results
 
 
-def test_result_is_sorted_and_normalised(capsys):
+def test_result_is_sorted_and_normalized(capsys):
     X = sparse_counts((6, 5, 4)) + 0.1
     for loss in LOSSES:
         fit = sf.factorize_tensor(X, n_components=3, loss=loss, random_state=0)
@@ -392,7 +397,7 @@ def test_result_is_sorted_and_normalised(capsys):
             sizes = F.sum(axis=0) if loss == "kullback-leibler" else np.linalg.norm(F, axis=0)
             np.testing.assert_allclose(sizes, 1)
         places = np.array(np.nonzero(X))
-        np.testing.assert_allclose(fit.at(places), fit.to_dense()[tuple(places)])
+        np.testing.assert_allclose(fit.predict(places), fit.to_dense()[tuple(places)])
     assert "TensorFactorization(shape=(6, 5, 4), n_components=3" in repr(fit)
 
 
@@ -420,7 +425,7 @@ def test_inputs_stay_as_they_are():
         A.flags.writeable = False
     for data in (X, (places, values, shape)):
         for weights in (None, sf.weights.missing(X > 2), sf.weights.observed(X > 0)):
-            sf.factorize_tensor(data, n_components=2, weights=weights, init=start, max_iter=2)
+            sf.factorize_tensor(data, n_components=2, X_weights=weights, init=start, max_iter=2)
     for A, B in zip((X, places, values, *start), before, strict=True):
         assert np.array_equal(A, B)
 
@@ -458,6 +463,8 @@ def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
         (tensor(shape=(2, 2, 2**31)), ValueError, "lengths from 1"),
         (tensor(shape=(2.0, 2, 3)), ValueError, "shape of two or more integers"),
         (tensor(shape=(2,)), ValueError, "shape of two or more integers"),
+        (tensor()[:2], ValueError, r"without a shape; give \(coords, values, shape\)"),
+        (object(), TypeError, "X must be an array; got object"),
     ],
 )
 def test_data_that_are_no_tensor(X, error, message):
@@ -469,17 +476,19 @@ def test_data_that_are_no_tensor(X, error, message):
     ("options", "error", "message"),
     [
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
-        ({"loss": "itakura-saito"}, ValueError, "loss must be one of 'frobenius'"),
+        ({"loss": "squares"}, ValueError, "loss must be one of 'frobenius'"),
+        ({"loss": 2.5}, ValueError, "a number from 0 to 2; got 2.5"),
+        ({"supervision_loss": "squares"}, ValueError, "supervision_loss must be one of"),
         ({"solver": "fast"}, ValueError, "solver must be one of"),
         ({"init": "nndsvda"}, ValueError, "init must be one of"),
         ({"init": [np.ones((2, 2))]}, ValueError, "init has 1 factors; expected 3"),
         ({"init": [np.ones((3, 2))] * 3}, ValueError, r"init\[0\] has shape \(3, 2\)"),
-        ({"weights": [None]}, ValueError, "weights has 1 vectors, and X has 3 modes"),
-        ({"weights": [np.ones(3), None, None]}, ValueError, r"weights\[0\]"),
-        ({"weights": np.ones((2, 2))}, ValueError, r"weights has shape \(2, 2\)"),
-        ({"weights": np.full((2, 2, 3), np.nan)}, ValueError, "NaN"),
-        ({"weights": GOOD}, TypeError, "can be read in two ways"),
-        ({"weights": sf.weights.observed(np.ones((2, 2)))}, ValueError, "that of X"),
+        ({"X_weights": [None]}, ValueError, "X_weights has 1 vectors, and X has 3 modes"),
+        ({"X_weights": [np.ones(3), None, None]}, ValueError, r"X_weights\[0\]"),
+        ({"X_weights": np.ones((2, 2))}, ValueError, r"X_weights has shape \(2, 2\)"),
+        ({"X_weights": np.full((2, 2, 3), np.nan)}, ValueError, "NaN"),
+        ({"X_weights": GOOD}, TypeError, "can be read in two ways"),
+        ({"X_weights": sf.weights.observed(np.ones((2, 2)))}, ValueError, "that of X"),
         ({"labels": np.ones((2, 1))}, TypeError, "labels must be a mapping"),
         ({"labels": {3: np.ones((2, 1))}}, ValueError, "a mode of labels must be at most 2"),
         ({"labels": {0: np.ones((3, 1))}}, ValueError, "expected 2 rows"),
@@ -489,10 +498,125 @@ def test_data_that_are_no_tensor(X, error, message):
 )
 def test_options_that_are_refused(options, error, message):
     for X in (GOOD, np.ones((2, 2, 3))):
-        if options.get("weights") is GOOD and not isinstance(X, tuple):
+        if options.get("X_weights") is GOOD and not isinstance(X, tuple):
             continue
         with pytest.raises(error, match=message):
             sf.factorize_tensor(X, **{"n_components": 2, **options})
+
+
+def model_of(scales, shape=(5, 4, 3), rank=2):
+    rng = np.random.default_rng(1)
+    return [scale * rng.random((n, rank)) for scale, n in zip(scales, shape, strict=True)]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [(np.float32, 0), (np.float32, -100), (np.float64, -300), (np.float64, 100)],
+)
+def test_a_fit_continues_from_a_result(loss, dtype, exponent):
+    """Also from weights and factors; the weights are not left out."""
+    X = (sparse_counts((6, 5, 4)) * 2.0**exponent).astype(dtype)
+    options = {"n_components": 3, "loss": loss, "random_state": 0}
+    fit = sf.factorize_tensor(X, max_iter=50, tol=0, **options)
+    pair = fit.weights.tolist(), [F.tolist() for F in fit.factors]
+    plain = [fit.factors[0] * fit.weights, *fit.factors[1:]]
+    for init in (fit, pair, SimpleNamespace(weights=fit.weights, factors=fit.factors), plain):
+        again = sf.factorize_tensor(X, init=init, max_iter=0, **options)
+        assert again.objective[0][1] == pytest.approx(fit.objective[-1][1], rel=1e-4)
+        on = sf.factorize_tensor(coordinates(X), init=init, max_iter=50, tol=0, **options)
+        assert on.objective[-1][1] <= fit.objective[-1][1] * (1 + 1e-5)
+    for init in ((None, plain), SimpleNamespace(weights=None, factors=plain)):
+        again = sf.factorize_tensor(X, init=init, max_iter=0, **options)
+        assert again.objective[0][1] == pytest.approx(fit.objective[-1][1], rel=1e-4)
+
+
+def test_results_unpack_as_weights_and_factors():
+    X = sparse_counts((6, 5, 4))
+    fit = sf.factorize_tensor(X, n_components=2, random_state=0)
+    weights, factors = fit
+    with pytest.warns(UserWarning, match="without the weights"):
+        sf.factorize_tensor(X, n_components=2, init=factors, max_iter=0)
+    np.testing.assert_allclose(model([factors[0] * weights, *factors[1:]]), fit.to_dense())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", ["auto", "mm", "mu", "hals"])
+def test_sizes_of_given_factors_do_not_matter(loss, solver):
+    X = sparse_counts((5, 4, 3)) + 0.1
+    options = {"n_components": 2, "loss": loss, "solver": solver, "max_iter": 20, "tol": 0}
+    expected = sf.factorize_tensor(X, init=model_of([1, 1, 1]), **options)
+    for exponents in ([266, -133, -133], [-660, 330, 330]):
+        init = model_of([2.0**e for e in exponents])
+        fit = sf.factorize_tensor(X, init=init, **options)
+        np.testing.assert_allclose(fit.to_dense(), expected.to_dense(), rtol=1e-12)
+    for scale, found in ((1e80, "1e240"), (1e-200, "1e-600")):
+        with pytest.raises(ValueError, match=f"init is a model with entries of about {found}"):
+            sf.factorize_tensor(X, init=model_of([scale] * 3), **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_infinite_divergence_is_refused(dtype):
+    X = np.ones((2, 2, 2), dtype=dtype)
+    init = [np.eye(2)] * 3
+    options = {"n_components": 2, "init": ([1.0, 1.0], init)}
+    for data in (X, coordinates(X)):
+        with pytest.raises(ValueError, match="divergence is infinite there"):
+            sf.factorize_tensor(data, loss="kullback-leibler", **options)
+        assert sf.factorize_tensor(data, max_iter=0, **options).objective[0][1] == 6
+    X *= model(init).astype(dtype)  # zeros that are where those of the data are
+    fit = sf.factorize_tensor(X, loss="kullback-leibler", **options)
+    assert fit.objective[-1][1] == pytest.approx(0, abs=1e-6)
+
+
+def test_svd_starts_of_sparse_and_dense_tensors_are_alike():
+    rng = np.random.default_rng(1)
+    X = np.where(rng.random((20, 30, 25)) < 0.02, rng.random((20, 30, 25)), 0)
+    places, values, shape = coordinates(X)
+    zero = np.argwhere(X[:1] == 0)[:1].T  # stored
+    stored = np.hstack([places, zero]), np.append(values, 0.0), shape
+    fits = [
+        sf.factorize_tensor(data, init="svd", n_components=3, random_state=0, max_iter=0)
+        for data in (X, coordinates(X), stored)
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.to_dense(), fits[0].to_dense(), rtol=1e-8)
+
+
+def test_modes_of_labels_count_from_the_last_too():
+    X, Y = sparse_counts((5, 4, 3)), np.eye(3)
+    options = {"n_components": 2, "random_state": 0}
+    fit = sf.factorize_tensor(X, labels={-1: Y}, **options)
+    expected = sf.factorize_tensor(X, labels={2: Y}, **options)
+    np.testing.assert_array_equal(fit.label_components[2], expected.label_components[2])
+    with pytest.raises(ValueError, match="labels has mode 2 twice"):
+        sf.factorize_tensor(X, labels={-1: Y, 2: Y}, **options)
+
+
+def test_sparse_tensors_of_pyttb():
+    X = sparse_counts((5, 4, 3))
+    places, values, shape = coordinates(X)
+    theirs = SimpleNamespace(subs=places.T, vals=values[:, None], shape=shape)
+    fit = sf.factorize_tensor(theirs, n_components=2, random_state=0)
+    expected = sf.factorize_tensor(coordinates(X), n_components=2, random_state=0)
+    np.testing.assert_array_equal(fit.weights, expected.weights)
+
+
+def test_masked_entries_of_coordinates_are_refused():
+    places, values, shape = coordinates(sparse_counts((5, 4, 3)))
+    first = np.arange(len(values)) == 0
+    masked = [
+        ("values", (places, np.ma.array(values, mask=first), shape)),
+        ("coordinates", (np.ma.array(places, mask=[first] * 3), values, shape)),
+    ]
+    for name, X in masked:
+        with pytest.raises(ValueError, match=f"the {name} of X is a masked array with masked"):
+            sf.factorize_tensor(X, n_components=2)
+    matrix = sp.coo_array(np.eye(3))
+    matrix.data = np.ma.array(matrix.data, mask=[1, 0, 0])
+    for call in (sf.factorize_tensor, sf.factorize):
+        with pytest.raises(ValueError, match="the values of X is a masked array"):
+            call(matrix, n_components=2)
 
 
 def test_places_out_of_range_are_refused():
@@ -503,4 +627,4 @@ def test_places_out_of_range_are_refused():
         (np.array([[0], [2], [0]]), "indices from 2 to 2 in mode 1"),
     ):
         with pytest.raises(ValueError, match=message):
-            fit.at(coords)
+            fit.predict(coords)

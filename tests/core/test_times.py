@@ -89,10 +89,24 @@ def test_what_is_no_date_is_named(times, message):
         read_times(times)
 
 
-@pytest.mark.parametrize("times", ["2004-01-01", 5, None, np.array([True])])
+@pytest.mark.parametrize("times", ["2004-01-01", 5, None, np.array([True]), {"2004"}, {"2004": 1}])
 def test_what_is_no_sequence_of_dates(times):
     with pytest.raises(TypeError, match="times"):
         read_times(times)
+
+
+def test_missing_times_of_pandas():
+    pd = pytest.importorskip("pandas")
+    for times in (["2004-01-01", pd.NA], pd.Series(["2004-01-01", pd.NA], dtype="string")):
+        with pytest.raises(ValueError, match=r"times\[1\] is missing; leave out documents"):
+            read_times(times)
+
+
+def test_parts_of_a_time_beyond_int64():
+    ends = np.array([-(2**62), 0, 2**62 - 1]).astype("datetime64[s]")
+    slices = cut(ends, 4)
+    assert slices.of.tolist() == [0, 2, 3]
+    assert slices.starts.astype(int).tolist() == [-(2**62), -(2**61), 0, 2**61]
 
 
 def test_without_pandas(monkeypatch):

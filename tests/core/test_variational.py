@@ -21,8 +21,8 @@ from ssnmf_fast._solver import loop
 
 DEFAULTS = {
     "n_components": 3,
-    "a_A": "auto",
-    "b_A": "auto",
+    "A_shape": "auto",
+    "A_mean": "auto",
     "burn_in": 3,
     "init": "random",
     "max_iter": 20,
@@ -32,8 +32,8 @@ DEFAULTS = {
     "callback": None,
     "verbose": 0,
 }
-UNSUPERVISED = DEFAULTS | {"a_S": 1.0, "b_S": "auto"}
-SUPERVISED = DEFAULTS | {"a_lambda": 5.0, "b_lambda": "auto"}
+UNSUPERVISED = DEFAULTS | {"S_shape": 1.0, "S_mean": "auto"}
+SUPERVISED = DEFAULTS | {"rate_shape": 5.0, "rate_mean": "auto"}
 
 
 def problem(seed=0, shape=(30, 20), rank=3):
@@ -62,7 +62,8 @@ def shape_with(difference):
 
 def table_a3(X, S, A, groups, n_iter, burn_in):
     """The algorithm of the paper, transposed (samples in rows), with Cemgil's model of S if there
-    are no groups, and maximisation of the bound in the hyperparameters; dense, by the formulas."""
+    are no groups, and maximization of the bound in the hyperparameters; dense, by the
+    formulas.  As there, b_A and b_lambda are scales."""
     E_S, L_S, E_A, L_A = S, np.log(S), A, np.log(A)
     a_A, b_A, b_S = 1.0, A.mean(), S.mean()
     if groups is not None:
@@ -108,8 +109,8 @@ def test_updates_are_those_of_table_a3(supervised, burn_in):
     E_S, E_A, a_A, b_A = table_a3(X, S, A, groups, 15, burn_in)
     np.testing.assert_allclose(fit.S, E_S, rtol=1e-8)
     np.testing.assert_allclose(fit.A, E_A, rtol=1e-8)
-    assert fit.hyperparameters["a_A"] == pytest.approx(a_A, rel=1e-8)
-    assert fit.hyperparameters["b_A"] == pytest.approx(b_A, rel=1e-8)
+    assert fit.hyperparameters["A_shape"] == pytest.approx(a_A, rel=1e-8)
+    assert fit.hyperparameters["A_mean"] == pytest.approx(a_A * b_A, rel=1e-8)
 
 
 # ------------------------------------------------------------------------------------- the bound
@@ -136,37 +137,44 @@ def written_out(X, fit, groups):
     shares = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
     logs = np.log(np.maximum(shares, 1e-300))
     total = np.sum(X[:, None] * shares * (joint - logs)) - np.sum(fit.S @ fit.A + gammaln(X + 1))
-    total += gamma_part(fit.A, rates_A, h["a_A"], 1 / h["b_A"])
+    total += gamma_part(fit.A, rates_A, h["A_shape"], h["A_shape"] / h["A_mean"])
     if groups is None:
-        return total + gamma_part(fit.S, rates_S, h["a_S"], h["a_S"] / h["b_S"])
-    shape = h["a_lambda"] + groups.counts[:, None]
+        return total + gamma_part(fit.S, rates_S, h["S_shape"], h["S_shape"] / h["S_mean"])
+    shape = h["rate_shape"] + groups.counts[:, None]
     E = fit.label_rates
     Lg = psi(shape) - np.log(shape / E)
     total += gamma_part(fit.S, rates_S, 1.0, E[groups.codes], Lg[groups.codes])
-    return total + gamma_part(E, shape / E, h["a_lambda"], 1 / h["b_lambda"])
+    return total + gamma_part(E, shape / E, h["rate_shape"], h["rate_shape"] / h["rate_mean"])
 
 
 @pytest.mark.parametrize("supervised", [False, True])
 @pytest.mark.parametrize("max_iter", [0, 2, 30])
-@pytest.mark.parametrize("a_A", ["auto", 0.05])
-def test_bound_equals_the_formula_written_out(supervised, max_iter, a_A):
+@pytest.mark.parametrize("A_shape", ["auto", 0.05])
+def test_bound_equals_the_formula_written_out(supervised, max_iter, A_shape):
     X, groups = problem(1)
     groups = groups if supervised else None
-    fit, bounds = every_bound(X, groups, max_iter=max_iter, a_A=a_A)
+    fit, bounds = every_bound(X, groups, max_iter=max_iter, A_shape=A_shape)
     assert bounds[-1] == pytest.approx(written_out(X, fit, groups), rel=1e-9)
 
 
 @pytest.mark.parametrize("x", [0, 1, 7])
 def test_bound_is_below_the_evidence_and_near_it(x):
-    a_A, b_A, a_S, b_S = 1.5, 2.0, 1.0, 1.5
+    A_shape, A_mean, S_shape, S_mean = 1.5, 2.0, 1.0, 1.5
 
     def joint(a):  # s integrated out: a negative binomial distribution
-        chance = (a_S / b_S) / (a_S / b_S + a)
-        prior = scipy.stats.gamma.pdf(a, a_A, scale=b_A)
-        return scipy.stats.nbinom.pmf(x, a_S, chance) * prior
+        chance = (S_shape / S_mean) / (S_shape / S_mean + a)
+        prior = scipy.stats.gamma.pdf(a, A_shape, scale=A_mean / A_shape)
+        return scipy.stats.nbinom.pmf(x, S_shape, chance) * prior
 
     evidence, _ = scipy.integrate.quad(joint, 0, np.inf)
-    given = {"a_A": a_A, "b_A": b_A, "a_S": a_S, "b_S": b_S, "n_components": 1, "max_iter": 300}
+    given = {
+        "A_shape": A_shape,
+        "A_mean": A_mean,
+        "S_shape": S_shape,
+        "S_mean": S_mean,
+        "n_components": 1,
+        "max_iter": 300,
+    }
     fit = fit_variational(np.array([[float(x)]]), None, **UNSUPERVISED | given)
     bound = -fit.objective[-1][1]
     assert np.log(evidence) - 0.7 < bound < np.log(evidence)
@@ -176,22 +184,28 @@ def test_bound_is_below_the_evidence_and_near_it(x):
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     supervised=st.booleans(),
-    a_A=st.sampled_from(["auto", 0.01, 0.3, 5.0]),
-    b_A=st.sampled_from(["auto", 0.2]),
-    a_S=st.sampled_from(["auto", 0.2, 1.0]),
-    b_S=st.sampled_from(["auto", 3.0]),
-    a_lambda=st.sampled_from([0.01, 1.0, 100.0]),
+    A_shape=st.sampled_from(["auto", 0.01, 0.3, 5.0]),
+    A_mean=st.sampled_from(["auto", 0.2]),
+    S_shape=st.sampled_from(["auto", 0.2, 1.0]),
+    S_mean=st.sampled_from(["auto", 3.0]),
+    rate_shape=st.sampled_from([0.01, 1.0, 100.0]),
     burn_in=st.integers(0, 5),
     seed=st.integers(0, 10_000),
 )
-def test_bound_never_falls(dtype, supervised, a_A, b_A, a_S, b_S, a_lambda, burn_in, seed):
+def test_bound_never_falls(
+    dtype, supervised, A_shape, A_mean, S_shape, S_mean, rate_shape, burn_in, seed
+):
     rng = np.random.default_rng(seed)
     shape = tuple(int(side) for side in rng.integers(1, 25, size=2))
     X, groups = problem(seed, shape, int(rng.integers(1, 5)))
     if seed % 3 == 0:
         X = X * rng.random(shape) * 10.0 ** rng.integers(-3, 4)
-    given = {"a_A": a_A, "b_A": b_A, "burn_in": burn_in, "n_components": 1 + seed % 6}
-    given |= {"a_lambda": a_lambda, "b_lambda": b_S} if supervised else {"a_S": a_S, "b_S": b_S}
+    given = {"A_shape": A_shape, "A_mean": A_mean, "burn_in": burn_in, "n_components": 1 + seed % 6}
+    given |= (
+        {"rate_shape": rate_shape, "rate_mean": S_mean}
+        if supervised
+        else {"S_shape": S_shape, "S_mean": S_mean}
+    )
     fit, bounds = every_bound(
         X.astype(dtype), groups if supervised else None, random_state=seed, **given
     )
@@ -211,7 +225,9 @@ def test_burn_in_holds_hyperparameters_and_rates(supervised):
     after, _ = every_bound(X, groups, burn_in=6, max_iter=7)
     assert held.hyperparameters == start.hyperparameters
     changed = {k for k, v in after.hyperparameters.items() if v != held.hyperparameters[k]}
-    assert changed == ({"a_A", "b_A", "b_lambda"} if supervised else {"a_A", "b_A", "b_S"})
+    assert changed == (
+        {"A_shape", "A_mean", "rate_mean"} if supervised else {"A_shape", "A_mean", "S_mean"}
+    )
     if supervised:
         assert np.ptp(held.label_rates) < 1e-12 * held.label_rates.max()
         assert np.ptp(after.label_rates) > 0.01 * after.label_rates.max()
@@ -221,12 +237,12 @@ def test_learned_hyperparameters_are_where_the_bound_is_largest():
     X, groups = problem()
     for of_fit in (None, groups):
         fit, _ = (
-            every_bound(X, of_fit, max_iter=3000, a_S="auto")
+            every_bound(X, of_fit, max_iter=3000, S_shape="auto")
             if of_fit is None
             else (every_bound(X, of_fit, max_iter=3000))
         )
         here = written_out(X, fit, of_fit)
-        for name in fit.hyperparameters.keys() - {"a_lambda"}:
+        for name in fit.hyperparameters.keys() - {"rate_shape"}:
             for factor in (0.9, 1.1):
                 moved = fit.hyperparameters | {name: factor * fit.hyperparameters[name]}
                 with mock.patch.dict(fit.hyperparameters, moved):
@@ -299,8 +315,10 @@ def test_degenerate_data_gives_finite_posteriors(name, supervised, shapes):
     X = DEGENERATE[name]
     codes = np.arange(X.shape[0], dtype=np.int32) % 2
     groups = Groups(codes, np.bincount(codes)) if supervised else None
-    given = {"a_A": shapes, "max_iter": 30, "n_components": 4}
-    given |= {"a_lambda": 1.0 if shapes == "auto" else shapes} if supervised else {"a_S": shapes}
+    given = {"A_shape": shapes, "max_iter": 30, "n_components": 4}
+    given |= (
+        {"rate_shape": 1.0 if shapes == "auto" else shapes} if supervised else {"S_shape": shapes}
+    )
     fit = fit_variational(X, groups, **(SUPERVISED if supervised else UNSUPERVISED) | given)
     new = infer(X, fit.A, fit.A_rates, 1.0, 1.0, 10, 1)
     for array in (fit.S, fit.A, fit.S_rates, fit.A_rates, new, [v for _, v in fit.objective]):

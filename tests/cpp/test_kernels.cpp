@@ -289,7 +289,7 @@ void test_gamma(Size p, Size width) {
 
 template <class T>
 void test_type() {
-  for (const Size rank : {1, 8, 13, 40, 64, 65, 130}) {
+  for (const Size rank : {1, 8, 20, 60, 65, 130}) {
     test_passes<T>(1, 1, rank);
     test_passes<T>(70, 33, rank);
     test_passes<T>(5, 300, rank);
@@ -300,7 +300,7 @@ void test_type() {
     test_factors<T>(1, rank);
     test_factors<T>(1100, rank);
   }
-  for (const Size rank : {1, 8, 13, 64, 130}) {
+  for (const Size rank : {1, 8, 20, 64, 130}) {
     test_completion<T>(1, 1, rank);
     test_completion<T>(120, 300, rank);
   }
@@ -309,7 +309,7 @@ void test_type() {
   test_tall_qr<T>(3000, 17);
   test_rows<T>(40, 60, 6);
   test_rows<T>(3, 400, 20);
-  for (const Size rank : {1, 13, 70}) {
+  for (const Size rank : {1, 20, 70}) {
     test_gamma<T>(1, rank);
     test_gamma<T>(700, rank);
   }

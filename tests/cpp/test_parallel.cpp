@@ -1,69 +1,16 @@
 // The loop over blocks and the threads behind it; also for ThreadSanitizer.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <chrono>
-#include <cstdio>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "checks.hpp"
 
 namespace {
 
 using namespace ssnmf;
-using std::chrono::milliseconds;
-
-std::atomic<int> failures{0};
-
-void check(bool condition, const char* what) {
-  if (!condition) {
-    std::printf("FAILED: %s\n", what);
-    ++failures;
-  }
-}
-
-void nap(milliseconds time = milliseconds(1)) { std::this_thread::sleep_for(time); }
-
-// Waits, a minute at most: a condition that never comes true shall fail, not hang.
-bool comes_true(const std::function<bool()>& condition) {
-  for (int look = 0; look < 60000 && !condition(); ++look) {
-    nap();
-  }
-  return condition();
-}
-
-// Whether every block was done, once.
-bool all_done_once(Size blocks, int threads) {
-  std::vector<int> done(static_cast<std::size_t>(blocks), 0);
-  parallel_for(blocks, threads, [&](Size block) { ++done[static_cast<std::size_t>(block)]; });
-  bool right = true;
-  for (const int count : done) {
-    right = right && count == 1;
-  }
-  return right;
-}
-
-void test_denormals_are_zero_in_loops_alone() {
-#if defined(__SSE2__)
-  const volatile double least = std::numeric_limits<double>::min();
-  const auto half_of_least = [&] { return least * 0.5; };
-  std::atomic<bool> zero{true};
-  std::atomic<int> inside{0};
-  parallel_for(3, 3, [&](Size) {
-    ++inside;
-    comes_true([&] { return inside == 3; });
-    zero = zero && half_of_least() == 0.0;
-  });
-  check(zero, "no denormal number in a loop");
-  check(half_of_least() > 0.0, "denormal numbers outside of loops");
-#endif
-}
 
 void test_every_block_is_done_once() {
   for (const int threads : {-1, 0, 1, 2, 3, 8, 100}) {
@@ -95,16 +42,6 @@ void test_sums_do_not_depend_on_threads() {
   for (const int threads : {2, 3, 8}) {
     check(sum(threads) == sum(1), "same bits");
   }
-}
-
-template <class Run>
-std::string message_of(const Run& run) {
-  try {
-    run();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 void test_failures_reach_the_caller() {
@@ -284,25 +221,9 @@ void test_many_callers() {
   });
 }
 
-void test_forked_child() {
-  check(all_done_once(100, 4), "before a fork");
-  const pid_t child = fork();
-  if (child == 0) {
-    const auto self = std::this_thread::get_id();
-    bool alone = true;
-    parallel_for(100, 4, [&](Size) { alone = alone && std::this_thread::get_id() == self; });
-    _exit(alone && all_done_once(100, 4) ? 0 : 1);
-  }
-  int status = 1;
-  waitpid(child, &status, 0);
-  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a forked child");
-  check(all_done_once(100, 4), "after a fork");
-}
-
 }  // namespace
 
 int main() {
-  test_denormals_are_zero_in_loops_alone();
   test_every_block_is_done_once();
   test_helpers_help_and_are_woken();
   test_sums_do_not_depend_on_threads();
@@ -313,7 +234,5 @@ int main() {
   test_first_failure_is_kept();
   test_nested();
   test_many_callers();
-  test_forked_child();
-  std::printf(failures == 0 ? "all passed\n" : "%d failures\n", failures.load());
-  return failures == 0 ? 0 : 1;
+  return report();
 }

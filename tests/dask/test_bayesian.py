@@ -62,13 +62,13 @@ def check_equal(fit, expected, tolerance=1e-10):
     """Two fitted estimators are the same up to rounding."""
     np.testing.assert_allclose(fit.objective_, expected.objective_, rtol=tolerance)
     names = ("components_", "components_rate_", "representation_", "representation_rates_")
-    for name in (*names, "a_A_", "b_A_", "a_S_", "b_S_", "count_scale_"):
+    for name in (*names, "A_shape_", "A_mean_", "S_shape_", "S_mean_", "count_scale_"):
         check_near(getattr(fit, name), getattr(expected, name), tolerance)
     np.testing.assert_array_equal(fit.representation_groups_, expected.representation_groups_)
     assert fit.n_features_in_ == expected.n_features_in_
 
 
-LEARNED = {"a_S": "auto", "b_S": "auto", "a_A": "auto", "b_A": "auto", "burn_in": 3}
+LEARNED = {"S_shape": "auto", "S_mean": "auto", "A_shape": "auto", "A_mean": "auto", "burn_in": 3}
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
@@ -88,7 +88,13 @@ def test_equals_the_estimator_in_memory(client, container, further):
 def test_labels_as_groups_of_rows(client, burn_in):
     X, codes = sp.csr_array(counts()), np.arange(N, dtype=np.int32) % 3
     groups = Groups(codes, np.bincount(codes))
-    given = {"a_A": "auto", "b_A": "auto", "a_lambda": 5.0, "b_lambda": "auto", "n_threads": 1}
+    given = {
+        "A_shape": "auto",
+        "A_mean": "auto",
+        "rate_shape": 5.0,
+        "rate_mean": "auto",
+        "n_threads": 1,
+    }
     given |= {"n_components": RANK, "burn_in": burn_in, "init": "random", "random_state": 0}
     given |= {"max_iter": 20, "tol": 0, "callback": None, "verbose": 0}
     fit = fit_variational(client, pieces(X), groups, **given)
@@ -264,8 +270,8 @@ def test_errors_name_the_block_or_the_argument(client, tmp_path):
         model(init="nndsvda").fit(array(X))
     with pytest.raises(ValueError, match=r"init must be the name of a start, or hold \(S, A\)"):
         model(init=(np.ones((N, RANK)),)).fit(array(X))
-    with pytest.raises(ValueError, match="a_S must be 'auto' or from"):
-        model(a_S=1e-9).fit(array(X))
+    with pytest.raises(ValueError, match="S_shape must be 'auto' or from"):
+        model(S_shape=1e-9).fit(array(X))
     sp.save_npz(tmp_path / "block.npz", sp.csr_array(X), compressed=False)
     with pytest.raises(TypeError, match="X has blocks on disk, and BayesianNMF needs them"):
         model().fit([tmp_path / "block.npz"])

@@ -82,16 +82,23 @@ def assert_lazy(model, Z, *names):
         np.testing.assert_allclose(lazy.compute(), wanted, rtol=1e-9, atol=1e-12)
 
 
-PREDICTIONS = ("transform", "predict", "predict_proba", "predict_log_proba", "decision_function")
+PREDICTIONS = (
+    "transform",
+    "shares",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+)
 
 
 class TestNMF:
     @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
     def test_is_that_in_memory(self, client, loss):
-        given = {"n_components": 4, "reconstruction": loss, **LOOP}
+        given = {"n_components": 4, "loss": loss, **LOOP}
         model = sfd.NMF(**given).fit(cut(X))
         assert_same_fit(model, sf.NMF(**given).fit(X))
-        assert_lazy(model, X, "transform")
+        assert_lazy(model, X, "transform", "shares")
         S = model.transform(cut(X))
         assert_same(model.inverse_transform(S), S.compute() @ model.components_)
 
@@ -109,6 +116,8 @@ class TestNMF:
         assert_same_fit(model, sf.NMF(**given).fit(Z, X_weights=in_memory))
         lazy = model.transform(cut(Z), X_weights=on_cluster)
         assert_same(lazy, model.transform(Z, X_weights=in_memory))
+        lazy = model.shares(cut(Z), X_weights=on_cluster)
+        assert_same(lazy, model.shares(Z, X_weights=in_memory))
 
     def test_blocks_as_a_list(self, client):
         blocks = client.scatter([X[:100], X[100:]])
@@ -156,13 +165,13 @@ class TestNMF:
 class TestTopicSupervisedNMF:
     @pytest.mark.parametrize("weight", ["inverse-rate", 1.0])
     def test_is_that_in_memory(self, client, weight):
-        given = {"n_free_topics": 1, "labelled_weight": weight, "readout": None, **LOOP}
+        given = {"n_free_topics": 1, "labeled_weight": weight, "readout": None, **LOOP}
         model = sfd.TopicSupervisedNMF(**given).fit(cut(X), da.from_array(Y, chunks=70))
         wanted = sf.TopicSupervisedNMF(**given).fit(X, Y)
         assert_same_fit(model, wanted)
         np.testing.assert_array_equal(model.classes_, wanted.classes_)
         np.testing.assert_array_equal(model.topic_names_, wanted.topic_names_)
-        assert model.n_labelled_ == wanted.n_labelled_
+        assert model.n_labeled_ == wanted.n_labeled_
 
     def test_lists_of_topics_and_weights(self, client):
         lists = [[] if y < 0 else [f"topic {y}", f"topic {(y + 1) % 3}"][: 1 + y % 2] for y in Y]
@@ -186,7 +195,7 @@ class TestTopicSupervisedNMF:
 
     def test_weights_by_blocks_need_weight_one(self, client):
         pattern = sf.weights.observed([sp.csr_array((N, M))])
-        with pytest.raises(ValueError, match="Set labelled_weight=1"):
+        with pytest.raises(ValueError, match="Set labeled_weight=1"):
             sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, X_weights=pattern)
 
 
@@ -226,10 +235,10 @@ class TestSSNMFClassifier:
             assert_same_fit(model, wanted)
             np.testing.assert_array_equal(model.predict(blocks).compute(), wanted.predict(X))
 
-    @pytest.mark.parametrize("supervision", ["frobenius", "kullback-leibler"])
-    def test_the_papers_rule_and_frobenius_losses(self, client, supervision):
+    @pytest.mark.parametrize("supervision_loss", ["frobenius", "kullback-leibler"])
+    def test_the_papers_rule_and_frobenius_losses(self, client, supervision_loss):
         given = {"n_components": 3, "supervision_weight": 1.0, "readout": "joint", **LOOP}
-        given |= {"reconstruction": "frobenius", "supervision": supervision}
+        given |= {"loss": "frobenius", "supervision_loss": supervision_loss}
         labels = np.array(["a", "b", "c", None], dtype=object)[Y]
         model = sfd.SSNMFClassifier(**given).fit(cut(X), labels)
         wanted = sf.SSNMFClassifier(**given).fit(X, labels)
@@ -255,13 +264,18 @@ class TestSSNMFClassifier:
         assert_same(model.refitted_label_components_, wanted.refitted_label_components_)
         assert_lazy(model, X, *PREDICTIONS)
         assert model.score(cut(X), known) == wanted.score(X, known)
+        W = np.random.default_rng(0).random(X.shape)
+        lazy = model.predict_proba(cut(X), X_weights=cut(W, 100))
+        np.testing.assert_allclose(lazy, wanted.predict_proba(X, X_weights=W), rtol=1e-6)
+        score = model.score(cut(X), known, X_weights=cut(W, 100))
+        assert score == wanted.score(X, known, X_weights=W)
 
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
             ({"n_components": "auto"}, "n_components='auto' is chosen by validation"),
             ({"supervision_weight": "auto"}, "supervision_weight='auto' is chosen by validation"),
-            ({"readout": "logistic"}, "readout on a cluster must be"),
+            ({"readout": "logistic"}, "readout must be one of 'auto', 'refit'"),
             ({"class_weight": "balanced"}, "class_weight='balanced' belongs to"),
             ({"n_components": 2, "supervision_weight": np.inf}, "n_components=2 is too small"),
         ],

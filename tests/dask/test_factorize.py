@@ -57,13 +57,13 @@ def check_equal(fit, expected, tolerance=1e-10):
         assert error <= tolerance * np.linalg.norm(wanted), name
 
 
-@pytest.mark.parametrize("supervision", [None, *LOSSES])
-@pytest.mark.parametrize("reconstruction", LOSSES)
-def test_models_equal_those_in_memory(client, reconstruction, supervision):
-    X, further = counts(), {"reconstruction": reconstruction}
+@pytest.mark.parametrize("supervision_loss", [None, *LOSSES])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_models_equal_those_in_memory(client, loss, supervision_loss):
+    X, further = counts(), {"loss": loss}
     Y = None
-    if supervision is not None:
-        Y, further["supervision"] = labels(), supervision
+    if supervision_loss is not None:
+        Y, further["supervision_loss"] = labels(), supervision_loss
     fit = sfd.factorize(pieces(X), Y, **arguments(**further))
     check_equal(fit, sf.factorize(X, Y, **arguments(**further)))
     assert fit.S.chunks == ((90, 90, 80, 40), (RANK,))
@@ -83,11 +83,11 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
-@pytest.mark.parametrize("reconstruction", LOSSES)
-def test_weights_are_cut_with_the_rows(client, kind, reconstruction):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_cut_with_the_rows(client, kind, loss):
     # Coordinate descent with listed weights, of "least-squares" too, is for data in memory only.
     further = arguments(
-        reconstruction=reconstruction,
+        loss=loss,
         X_weights=WEIGHTS[kind](),
         solver="auto" if kind == "outer" else "mm",
         init="random",
@@ -102,19 +102,19 @@ def test_weights_are_cut_with_the_rows(client, kind, reconstruction):
 def test_starts_equal_those_in_memory(client, init):
     X = counts()
     support = np.random.default_rng(3).random((N, RANK)) < 0.7
-    further = arguments(init=init, S_support=support, reconstruction="kullback-leibler", max_iter=5)
+    further = arguments(init=init, S_support=support, loss="kullback-leibler", max_iter=5)
     fit = sfd.factorize(pieces(X), **further)
     check_equal(fit, sf.factorize(X, **further))
     assert not (np.asarray(fit.S) > 0)[~support].any()
 
 
-@pytest.mark.parametrize("reconstruction", LOSSES)
-def test_balanced_supervision_weighs_as_in_memory(client, reconstruction):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_balanced_supervision_weighs_as_in_memory(client, loss):
     X, Y = counts(), labels()
     further = arguments(
-        reconstruction=reconstruction,
+        loss=loss,
         supervision_weight="balanced",
-        supervision="kullback-leibler",
+        supervision_loss="kullback-leibler",
     )
     fit, expected = sfd.factorize(pieces(X), Y, **further), sf.factorize(X, Y, **further)
     assert fit.supervision_weight == pytest.approx(expected.supervision_weight, rel=1e-12)
@@ -153,8 +153,8 @@ def test_files_that_the_workers_open(client, tmp_path):
         paths.append(tmp_path / f"{number}.npz")
         sp.save_npz(paths[-1], X[begin:end], compressed=False)
     Y = labels()
-    for reconstruction in LOSSES:
-        further = arguments(reconstruction=reconstruction, init="random")
+    for loss in LOSSES:
+        further = arguments(loss=loss, init="random")
         fit = sfd.factorize(paths, Y, memory=2000, **further)
         check_equal(fit, sf.factorize(X, Y, **further))
 
@@ -188,13 +188,11 @@ def test_any_number_of_workers_gives_the_same_bits():
             distributed.Client(cluster, direct_to_workers=n_workers == 2) as client,
         ):
             for losses in itertools.product(LOSSES, (None, *LOSSES)):
-                further = arguments(
-                    reconstruction=losses[0], client=client, init="random", max_iter=8
-                )
+                further = arguments(loss=losses[0], client=client, init="random", max_iter=8)
                 given: tuple = ()
                 if losses[1] is not None:
                     given = (Y,)
-                    further |= {"supervision": losses[1], "Y_weights": weights}
+                    further |= {"supervision_loss": losses[1], "Y_weights": weights}
                 fit = sfd.factorize(pieces(X), *given, **further)
                 fits.append((np.asarray(fit.S), fit.A, fit.B, fit.objective))
     for number, fit in enumerate(fits):
@@ -214,11 +212,11 @@ class Killer:
             self.killed += 1
 
 
-@pytest.mark.parametrize("supervision", [False, True])
-@pytest.mark.parametrize("reconstruction", LOSSES)
-def test_a_worker_that_is_killed(client, reconstruction, supervision):
-    X, Y = counts(), labels() if supervision else None
-    further = arguments(reconstruction=reconstruction, max_iter=100)
+@pytest.mark.parametrize("supervision_loss", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_worker_that_is_killed(client, loss, supervision_loss):
+    X, Y = counts(), labels() if supervision_loss else None
+    further = arguments(loss=loss, max_iter=100)
     expected = sfd.factorize(pieces(X), Y, **further)
     killer = Killer(client, 30)
     fit = sfd.factorize(pieces(X), Y, callback=killer, **further)
@@ -232,7 +230,7 @@ def test_a_worker_that_is_killed(client, reconstruction, supervision):
 
 def test_data_that_cannot_be_made_again(client):
     blocks = client.scatter([counts()[:150], counts()[150:]])
-    with pytest.raises(RuntimeError, match="were lost with a worker"):
+    with pytest.raises(RuntimeError, match="were lost, and Dask cannot make them again"):
         sfd.factorize(blocks, callback=Killer(client, 10), **arguments(max_iter=100))
 
 

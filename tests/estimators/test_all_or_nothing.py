@@ -50,14 +50,16 @@ def arguments(model, X, y):
 
 
 @cache
-def _fitted(name):
+def _fitted(name, in_batches):
     model = clone(MODELS[name])
+    if in_batches and name != "nmf":
+        model.set_params(readout="joint")
     return model.fit(*arguments(model, *table(6, "old")))
 
 
-def fitted(name):
-    """Return a model of the caller's own, fitted once."""
-    return copy.deepcopy(_fitted(name))
+def fitted(name, method="fit"):
+    """Return a model of the caller's own, fitted once, that may go on to learn by a method."""
+    return copy.deepcopy(_fitted(name, method == "partial_fit"))
 
 
 class State:
@@ -95,7 +97,7 @@ def test_refused_data(name, method):
     X, y = table(7, "new")
     bad = X.copy()
     bad.iloc[3, 2] = np.inf
-    for before in (fitted(name), clone(MODELS[name])):
+    for before in (fitted(name, method), clone(MODELS[name])):
         state = State(before)
         with pytest.raises(ValueError, match=r"infinity|feature names"):
             learn(before, method, bad, y)
@@ -104,10 +106,10 @@ def test_refused_data(name, method):
 
 @every_method
 def test_refused_settings(name, method):
-    model = fitted(name)
+    model = fitted(name, method)
     model.set_params(random_state="no seed")
     if method == "partial_fit":
-        model.set_params(reconstruction="none")
+        model.set_params(loss="none")
     state = State(model)
     with pytest.raises((ValueError, TypeError)):
         learn(model, method, *table(6 if method == "partial_fit" else 7, "old"))
@@ -158,7 +160,7 @@ def interrupted_at(place, call):
 def test_interrupt_at_any_line(name, method):
     """Also between one attribute and the next, and while new samples are represented."""
     X, y = table(6 if method == "partial_fit" else 7, "old")
-    model = fitted(name)
+    model = fitted(name, method)
     if method == "partial_fit":
         learn(model, method, X, y)
     total = interrupted_at(None, lambda: learn(copy.deepcopy(model), method, X, y))

@@ -33,18 +33,18 @@ def passes(model, X, y=None, epochs=4, **first):
 
 def loss_of(model, X):
     S = model.transform(X)
-    return sf.objective(X, S, model.components_, reconstruction=model.reconstruction)
+    return sf.objective(X, S, model.components_, loss=model.loss)
 
 
 @pytest.mark.parametrize(("loss", "epochs"), [(F, 16), (D, 40)])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_loss_comes_near_to_that_of_a_fit(digits, loss, epochs, storage):
     X = storage(digits[0][:600])
-    model = sf.NMF(n_components=12, reconstruction=loss, random_state=0)
+    model = sf.NMF(n_components=12, loss=loss, random_state=0)
     batches = passes(model, X, epochs=epochs)
     estimate = batches.objective_[-1][1] * X.shape[0]
     online = loss_of(batches, X)
-    full = loss_of(sf.NMF(n_components=12, reconstruction=loss, random_state=0).fit(X), X)
+    full = loss_of(sf.NMF(n_components=12, loss=loss, random_state=0).fit(X), X)
     assert online < 1.1 * full
     assert estimate == pytest.approx(online, rel=0.05)
     assert batches.n_iter_ == len(batches.objective_) == epochs * (600 // BATCH)
@@ -56,8 +56,8 @@ def test_classifier_learns(digits, losses):
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
     model = sf.SSNMFClassifier(
         n_components=15,
-        reconstruction=losses[0],
-        supervision=losses[1],
+        loss=losses[0],
+        supervision_loss=losses[1],
         supervision_weight="balanced",
         random_state=0,
     )
@@ -89,7 +89,7 @@ def test_features_that_come_late_are_learned(loss):
     late = rng.random((300, 3)) @ rng.random((3, 10))
     early = late.copy()
     early[:, 6:] = 0
-    model = sf.NMF(n_components=3, reconstruction=loss, random_state=0)
+    model = sf.NMF(n_components=3, loss=loss, random_state=0)
     model.partial_fit(early)
     assert model.components_[:, 6:].max() < 1e-10
     for _ in range(30):
@@ -183,27 +183,12 @@ def test_bad_forget_factors(value, message):
         model.partial_fit(np.ones((2, 4)))
 
 
-def test_past_weight_is_the_old_name_of_forget_factor(digits):
-    X, y = digits
-    for kind, targets in ((sf.NMF, ()), (sf.SSNMFRegressor, (y[:50],))):
-        old, new, default = (kind(n_components=3, random_state=0, n_threads=1) for _ in range(3))
-        new.set_params(forget_factor=0.3)
-        for rows in (slice(50), slice(50, 100)):
-            with pytest.warns(FutureWarning, match="past_weight of partial_fit is now") as caught:
-                old.partial_fit(X[rows], *targets, past_weight=0.3)
-            assert caught[0].filename == __file__
-            new.partial_fit(X[rows], *targets)
-            default.partial_fit(X[rows], *targets)
-        assert np.array_equal(old.components_, new.components_)
-        assert not np.array_equal(default.components_, new.components_)
-
-
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
         ("n_components", 4, 5),
-        ("reconstruction", F, D),
-        ("supervision", D, F),
+        ("loss", F, D),
+        ("supervision_loss", D, F),
         ("supervision_weight", 2.0, 3.0),
         ("supervision_weight", "balanced", 3.0),
         ("supervision_weight", 2.0, "balanced"),
@@ -235,7 +220,7 @@ def test_other_settings_may_change(digits):
     # The number that "auto" stands for is no change.
     model.set_params(n_threads=2, verbose=0, tol=0, solver="mm", random_state=1, n_components=10)
     assert model.partial_fit(X[:50], y[:50]).n_iter_ == 2
-    model.set_params(supervision_weight=7.0)
+    model.set_params(supervision_weight=7.0, readout="joint")
     assert model.fit(X[:50], y[:50]).partial_fit(X[:50], y[:50]).n_iter_ == 1
 
 
@@ -258,12 +243,12 @@ def test_a_matrix_on_disk_is_for_fit(tmp_path):
 
 @pytest.mark.parametrize("loss", [F, D])
 def test_batches_may_have_weights_and_missing_entries_or_not(loss):
-    """Also with as many features as components: curvature and majoriser have the same shape."""
+    """Also with as many features as components: curvature and majorizer have the same shape."""
     rng = np.random.default_rng(0)
     for m in (12, 8):
         X = rng.random((900, 3)) @ rng.random((3, m))
         holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-        model = sf.NMF(n_components=8, reconstruction=loss, random_state=0)
+        model = sf.NMF(n_components=8, loss=loss, random_state=0)
         for begin in range(0, 3600, 100):
             rows = slice(begin % 900, begin % 900 + 100)
             kind = begin // 100 % 4

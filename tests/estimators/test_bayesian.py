@@ -118,13 +118,13 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"a_A": "learn"}, ValueError, "a_A must be 'auto' or a number from 1e-06 to 1e"),
-        ({"a_A": 0.0}, ValueError, "a_A must be 'auto' or from 1e-06"),
-        ({"b_A": -1.0}, ValueError, "b_A must be finite and at least 0"),
-        ({"b_A": np.nan}, ValueError, "b_A must be finite"),
-        ({"b_A": 1e10}, ValueError, "b_A must be 'auto' or from 1e-09 to 1e"),
-        ({"a_A": True}, TypeError, "a_A must be a number"),
-        ({"a_A": None}, TypeError, "a_A must be a number"),
+        ({"A_shape": "learn"}, ValueError, "A_shape must be 'auto' or a number from 1e-06 to 1e"),
+        ({"A_shape": 0.0}, ValueError, "A_shape must be 'auto' or from 1e-06"),
+        ({"A_mean": -1.0}, ValueError, "A_mean must be finite and at least 0"),
+        ({"A_mean": np.nan}, ValueError, "A_mean must be finite"),
+        ({"A_mean": 1e10}, ValueError, "A_mean must be 'auto' or from 1e-09 to 1e"),
+        ({"A_shape": True}, TypeError, "A_shape must be a number"),
+        ({"A_shape": None}, TypeError, "A_shape must be a number"),
         ({"burn_in": -1}, ValueError, "burn_in must be at least 0"),
         ({"burn_in": 1.5}, TypeError, "burn_in must be an integer"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
@@ -143,28 +143,28 @@ def test_bad_parameters_are_refused(kind, parameters, error, message, digits):
 
 def test_parameters_of_one_model_are_refused_too(digits):
     X, y = digits
-    for name in ("a_S", "b_S"):
+    for name in ("S_shape", "S_mean"):
         with pytest.raises(ValueError, match=f"{name} must be 'auto' or"):
             _fitted(sf.BayesianNMF, X, **{name: 1e-12})
-    with pytest.raises(ValueError, match="a_lambda must be 'auto' or a number from"):
-        _fitted(sf.SupervisedBayesianNMF, X, y, a_lambda="learn")
-    with pytest.raises(ValueError, match="b_lambda must be 'auto' or"):
-        _fitted(sf.SupervisedBayesianNMF, X, y, b_lambda=0)
+    with pytest.raises(ValueError, match="rate_shape must be 'auto' or a number from"):
+        _fitted(sf.SupervisedBayesianNMF, X, y, rate_shape="learn")
+    with pytest.raises(ValueError, match="rate_mean must be 'auto' or"):
+        _fitted(sf.SupervisedBayesianNMF, X, y, rate_mean=0)
 
 
 def test_bad_labels_are_refused(digits):
     X, y = digits
     with pytest.raises(ValueError, match="requires y to be passed"):
         _fitted(sf.SupervisedBayesianNMF, X, None)
-    with pytest.raises(ValueError, match="no labelled sample"):
+    with pytest.raises(ValueError, match="no labeled sample"):
         _fitted(sf.SupervisedBayesianNMF, X, np.full(300, np.nan))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         _fitted(sf.SupervisedBayesianNMF, X, y[:10])
 
 
 def test_a_failed_fit_leaves_no_attributes(digits):
-    model = sf.BayesianNMF(a_A=-1)
-    with pytest.raises(ValueError, match="a_A"):
+    model = sf.BayesianNMF(A_shape=-1)
+    with pytest.raises(ValueError, match="A_shape"):
         model.fit(digits[0])
     assert not hasattr(model, "components_")
 
@@ -200,19 +200,19 @@ def _matched(model, A):
 
 def test_recovery_of_a_known_model(counts):
     X, S, A = counts
-    model = _fitted(sf.BayesianNMF, X, n_components=4, max_iter=300, a_S="auto")
+    model = _fitted(sf.BayesianNMF, X, n_components=4, max_iter=300, S_shape="auto")
     mean = S @ A
     error = np.linalg.norm(model.representation_ @ model.components_ - mean)
     assert error < 0.5 * np.linalg.norm(X - mean)
     order, factors = _matched(model, A)
     np.testing.assert_allclose(factors[:, None] * model.components_[order], A, atol=0.12 * A.max())
-    assert 0.1 < model.a_A_ < 0.5  # of the truth: 0.3
-    assert 0.3 < model.a_S_ < 0.8  # 0.5
+    assert 0.1 < model.A_shape_ < 0.5  # of the truth: 0.3
+    assert 0.3 < model.S_shape_ < 0.8  # 0.5
 
 
 def test_intervals(counts):
     X, S, A = counts
-    model = _fitted(sf.BayesianNMF, X, n_components=4, max_iter=300, a_S="auto")
+    model = _fitted(sf.BayesianNMF, X, n_components=4, max_iter=300, S_shape="auto")
     order, factors = _matched(model, A)
     coverage = []
     for level in (0.5, 0.9, 0.99):
@@ -238,15 +238,15 @@ def test_intervals(counts):
 def test_small_shapes_give_sparse_factors(digits):
     X, _ = digits
     share = []
-    for a_S in (3, 1, 0.1):
-        relative = _fitted(sf.BayesianNMF, X, a_S=a_S, max_iter=100).representation_
+    for S_shape in (3, 1, 0.1):
+        relative = _fitted(sf.BayesianNMF, X, S_shape=S_shape, max_iter=100).representation_
         relative = relative / relative.max()
         share.append(np.mean(relative < 0.01))
     assert share[0] < share[1] < share[2]
 
 
 @pytest.fixture(scope="module")
-def labelled():
+def labeled():
     """Counts of three classes, each with two components of its own, and one that all share."""
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 40)
@@ -257,8 +257,8 @@ def labelled():
     return rng.poisson(S @ rng.gamma(0.2, 5, (7, 50))).astype(float), y
 
 
-def test_rates_show_which_classes_use_a_component(labelled):
-    X, y = labelled
+def test_rates_show_which_classes_use_a_component(labeled):
+    X, y = labeled
     model = _fitted(sf.SupervisedBayesianNMF, X, y, n_components=7, max_iter=200)
     assert list(model.classes_) == ["a", "b", "c"]
     use = 1 / model.label_rates_
@@ -270,11 +270,11 @@ def test_rates_show_which_classes_use_a_component(labelled):
     assert shares["a"] == max(shares.values())
 
 
-def test_unlabelled_samples_are_a_class_of_their_own(labelled):
-    X, y = labelled
+def test_unlabeled_samples_are_a_class_of_their_own(labeled):
+    X, y = labeled
     some = np.where(np.arange(len(y)) % 4 == 0, None, y)
     model = _fitted(sf.SupervisedBayesianNMF, X, some)
-    assert model.n_labelled_ == 90
+    assert model.n_labeled_ == 90
     assert model.representation_rates_.shape == (4, 6)
     assert model.label_rates_.shape == (6, 3)
     assert set(model.representation_groups_[some == None]) == {3}  # noqa: E711
@@ -283,14 +283,14 @@ def test_unlabelled_samples_are_a_class_of_their_own(labelled):
     assert np.array_equal(again.components_, model.components_)
     whole = _fitted(sf.SupervisedBayesianNMF, X, y)
     assert whole.representation_rates_.shape == (3, 6)
-    assert (model.a_lambda_, whole.a_lambda_) == (30, 40)  # samples of a class
+    assert (model.rate_shape_, whole.rate_shape_) == (30, 40)  # samples of a class
     assert 1 / whole.new_sample_rate_ == pytest.approx(whole.representation_.mean(), rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_choose_rank(counts):
     X, _, _ = counts
-    model = sf.BayesianNMF(a_S="auto", random_state=1)
+    model = sf.BayesianNMF(S_shape="auto", random_state=1)
     choice = sf.choose_rank(model, X, [2, 4, 8], n_starts=2)
     assert choice.best_rank == choice.best_model.n_components == 4
     assert choice.ranks == (2, 4, 8)
@@ -303,8 +303,8 @@ def test_choose_rank(counts):
         choice.best_rank = 1
 
 
-def test_choose_rank_with_labels(labelled):
-    X, y = labelled
+def test_choose_rank_with_labels(labeled):
+    X, y = labeled
     model = sf.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
     choice = sf.choose_rank(model, X, range(1, 4), y, n_starts=1)
     assert isinstance(choice.best_model, sf.SupervisedBayesianNMF)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import scipy.sparse as sp
 import ssnmf_fast as sf
 
 ESTIMATORS = [sf.BayesianNMF, sf.SupervisedBayesianNMF]
-DATA = Path(__file__).parent.parent / "data"
 FIXED = {"tol": 0, "max_iter": 60, "random_state": 0}
 
 
@@ -56,7 +54,7 @@ def test_any_multiple_gives_the_same_topics(kind, data, dtype, container, reques
         np.testing.assert_allclose(other.components_ / factor, model.components_, **near)
         np.testing.assert_allclose(other.transform(Z), S, rtol=rtol, atol=rtol * S.mean())
         assert other.count_scale_ == pytest.approx(model.count_scale_ / factor, rel=1e-6)
-        assert other.b_A_ == pytest.approx(factor * model.b_A_, rel=rtol)
+        assert other.A_mean_ == pytest.approx(factor * model.A_mean_, rel=rtol)
         assert other.lower_bound_ == pytest.approx(model.lower_bound_, rel=1e-5)
         for mine, theirs in _sides(other, model, "components"):
             np.testing.assert_allclose(mine / factor, theirs, rtol=10 * rtol, atol=rtol)
@@ -81,10 +79,10 @@ def test_a_scale_of_ones_own(kind, shares):
     """Fitting s X as it is, and X with count_scale=s, is the same fit in other units."""
     X, y = shares
     s = 8.0
-    by_hand = kind(n_components=4, count_scale=1, b_A=0.3, **FIXED).fit(s * X, y)
-    model = kind(n_components=4, count_scale=s, b_A=0.3 / s, **FIXED).fit(X, y)
+    by_hand = kind(n_components=4, count_scale=1, A_mean=0.3, **FIXED).fit(s * X, y)
+    model = kind(n_components=4, count_scale=s, A_mean=0.3 / s, **FIXED).fit(X, y)
     assert model.count_scale_ == s
-    assert model.b_A_ == 0.3 / s
+    assert model.A_mean_ == 0.3 / s
     assert model.lower_bound_ == pytest.approx(by_hand.lower_bound_, rel=1e-12)
     np.testing.assert_allclose(s * model.components_, by_hand.components_, rtol=1e-12)
     np.testing.assert_allclose(model.representation_, by_hand.representation_, rtol=1e-12)
@@ -127,20 +125,9 @@ def test_counts_too_large_for_the_dtype_are_refused(counts):
         sf.BayesianNMF(n_components=2, count_scale=1e12).fit(X)
 
 
-def test_a_model_of_version_0_1_comes_back():
-    """Its file was written before models had a scale."""
-    rng = np.random.default_rng(0)
-    X = 0.5 * rng.poisson(rng.gamma(0.5, 2, (12, 2)) @ rng.gamma(0.5, 2, (2, 7)))
-    model = sf.load(DATA / "supervised_bayesian_0_1.npz")
-    assert (model.count_scale, model.count_scale_) == ("auto", 1.0)
-    expected = [[0.37200462, 0.65353615], [0.34434117, 1.06810014]]  # as printed at that time
-    np.testing.assert_allclose(model.transform(X[:2]), expected, rtol=1e-7)
-    assert len(model.topics()) == len(model.active_components_) == 2
-
-
 def test_components_that_explain_nothing(counts, tmp_path):
     X, y = counts
-    model = sf.SupervisedBayesianNMF(n_components=8, a_A=0.5, **FIXED | {"max_iter": 300})
+    model = sf.SupervisedBayesianNMF(n_components=8, A_shape=0.5, **FIXED | {"max_iter": 300})
     with pytest.warns(UserWarning, match="Of the 8 components 4 explain nothing") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
@@ -174,7 +161,7 @@ def test_idle_components_in_pictures_and_reports(counts):
     from ssnmf_fast.report import Report, _cards
 
     X, y = counts
-    model = sf.SupervisedBayesianNMF(n_components=7, a_A=0.5, **FIXED | {"max_iter": 300})
+    model = sf.SupervisedBayesianNMF(n_components=7, A_shape=0.5, **FIXED | {"max_iter": 300})
     topics = model.fit(X, y).topics(n_terms=3)
     active = model.active_components_
     report = Report("", "", (), (), (), topics)

@@ -44,18 +44,18 @@ def test_accuracy_with_half_the_labels_hidden(digits):
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-def test_unlabelled_samples_do_not_steer(loss, small):
+def test_unlabeled_samples_do_not_steer(loss, small):
     X, y = small
     hidden = np.where(np.arange(120) % 3 == 0, -1, y)
     other = np.where(np.arange(120) % 3 == 0, (y + 1) % 3, y)
-    model = _model(supervision=loss)
-    weighted = clone(model).fit(X, other, y_weights=(hidden >= 0).astype(float))
+    model = _model(supervision_loss=loss)
+    weighted = clone(model).fit(X, other, sample_weight=(hidden >= 0).astype(float))
     np.testing.assert_allclose(
         model.fit(X, hidden).components_, weighted.components_, rtol=1e-6, atol=1e-9
     )
 
 
-def test_all_marks_of_unlabelled_are_equal(small):
+def test_all_marks_of_unlabeled_are_equal(small):
     X, y = small
     absent = np.arange(120) % 2 == 0
     hidden = np.where(absent, -1, y)
@@ -77,8 +77,10 @@ def test_all_marks_of_unlabelled_are_equal(small):
     model = _model().fit(X, text)
     assert list(model.classes_) == ["one", "two", "zero"]
     assert set(model.predict(X)) <= set(names)
-    assert model.fit(X, np.where(absent, "?", names[y]), y_weights=None).classes_[0] == "?"
-    model.set_params(unlabelled="?").fit(X, np.where(absent, "?", names[y]).astype(str))
+    with pytest.warns(UserWarning, match="'\\?', which looks like a missing label"):
+        model.fit(X, np.where(absent, "?", names[y]), sample_weight=None)
+    assert model.classes_[0] == "?"
+    model.set_params(unlabeled="?").fit(X, np.where(absent, "?", names[y]).astype(str))
     assert list(model.classes_) == ["one", "two", "zero"]
 
 
@@ -97,21 +99,21 @@ def test_minus_one_is_a_class_only_beside_one_alone(small):
     X, y = small
     signs = np.where(y == 0, -1, 1)
     for form in (signs, signs.astype(float), np.where(y == 2, None, signs)):
-        with pytest.warns(UserWarning, match=r"only labels in y are -1 and 1.*unlabelled=None"):
+        with pytest.warns(UserWarning, match=r"only labels in y are -1 and 1.*unlabeled=None"):
             model = _model().fit(X, form)
         assert list(model.classes_) == [-1, 1]
         assert model.score(X, form) > 0.9
-    assert list(_model(unlabelled=None).fit(X, signs).classes_) == [-1, 1]
+    assert list(_model(unlabeled=None).fit(X, signs).classes_) == [-1, 1]
     for other in (0, 3):
         with pytest.raises(ValueError, match=f"one class only, {other}"):
             _model().fit(X, np.where(y == 0, -1, other))
-    with pytest.raises(ValueError, match="no labelled sample"):
+    with pytest.raises(ValueError, match="no labeled sample"):
         _model().fit(X, np.full(len(X), -1))
     with pytest.raises(ValueError, match="one class only, 1"):
-        _model(unlabelled=-1).fit(X, signs)
+        _model(unlabeled=-1).fit(X, signs)
     three = np.where(y == 2, 5, signs)
     assert list(_model().fit(X, three).classes_) == [1, 5]
-    assert list(_model(unlabelled=None).fit(X, three).classes_) == [-1, 1, 5]
+    assert list(_model(unlabeled=None).fit(X, three).classes_) == [-1, 1, 5]
 
 
 def test_probabilities_and_rows_of_zeros(small):
@@ -166,42 +168,32 @@ def test_multiple_labels_in_all_forms(small):
             model = kind().fit(X, form)
             assert np.array_equal(model.components_, expected.components_)
             assert model.score(X, form) == expected.score(X[~absent], Y[~absent])
-    single = Y.astype(float)
-    single[absent, 1] = np.nan
-    weights = np.where(np.isnan(single), 0.0, 1.0)
-    np.testing.assert_allclose(
-        _quick().fit(X, single).components_,
-        _quick().fit(X, Y, y_weights=weights).components_,
-        rtol=1e-6,
-        atol=1e-9,
-    )
 
 
-def test_weights_of_labels_join_with_the_mask(small):
+def test_single_missing_labels_weigh_nothing(small):
     X, y = small
-    absent = np.arange(120) % 2 == 0
-    hidden = np.where(absent, -1, y)
-    ones, pattern = np.ones((120, 3)), sp.csr_array(np.ones((120, 3)))
-    model = _quick(solver="hals")  # "auto" takes other steps for other forms
+    Y = np.eye(3)[y]
+    rng = np.random.default_rng(0)
+    start = rng.random((120, 6)), rng.random((6, 64)), rng.random((6, 3))
+    single = Y.astype(float)
+    single[::2, 1] = np.nan
+    model = _quick(init=start).fit(X, single)
+    weights = np.where(np.isnan(single), 0.0, 1.0)
+    given = model.get_params()
+    names = "n_components loss supervision_loss supervision_weight tol max_iter random_state"
+    options = {name: given[name] for name in names.split()}
+    fit = sf.factorize(X, Y, Y_weights=weights, init=start, **options)
+    np.testing.assert_allclose(model.components_, fit.A, rtol=1e-6, atol=1e-9)
+
+
+def test_sample_weights_join_with_the_mask(small):
+    X, y = small
+    hidden = np.where(np.arange(120) % 2 == 0, -1, y)
+    model = _quick(solver="hals")
     expected = clone(model).fit(X, hidden).components_
-    forms = [
-        np.ones(120),
-        ones,
-        sf.weights.outer(rows=np.ones(120)),
-        sf.weights.outer(columns=np.ones(3)),
-        sf.weights.observed(pattern),
-        sf.weights.missing(sp.csr_array((120, 3))),
-    ]
-    for form in forms:
-        components = clone(model).fit(X, hidden, y_weights=form).components_
-        np.testing.assert_allclose(components, expected, rtol=1e-5, atol=1e-8)
-    assert (ones == 1).all()
-    with pytest.raises(ValueError, match=r"y_weights has shape \(5,\); expected \(120,\)"):
-        _model().fit(X, hidden, y_weights=np.ones(5))
-    with pytest.raises(ValueError, match=r"y_weights has shape \(120, 2\)"):
-        _model().fit(X, hidden, y_weights=np.ones((120, 2)))
-    with pytest.raises(TypeError, match="two ways"):
-        _model().fit(X, hidden, y_weights=pattern)
+    for form in (np.ones(120), [1] * 120, np.where(hidden < 0, 9.0, 1)):
+        components = clone(model).fit(X, hidden, sample_weight=form).components_
+        np.testing.assert_array_equal(components, expected)
 
 
 def test_topics_show_the_classes(small):
@@ -236,14 +228,14 @@ def test_topics_as_frames(small):
     [
         (lambda y: None, "requires y to be passed"),
         (lambda y: y[:-1], "inconsistent numbers of samples"),
-        (lambda y: np.full(120, -1), "no labelled sample"),
-        (lambda y: [None] * 120, "no labelled sample"),
+        (lambda y: np.full(120, -1), "no labeled sample"),
+        (lambda y: [None] * 120, "no labeled sample"),
         (lambda y: np.zeros(120), "one class only"),
         (lambda y: y + 0.5, "continuous"),
         (lambda y: np.where(y == 0, np.inf, y), "infinity"),
         (lambda y: np.column_stack([y, y]), "indicator matrix"),
         (lambda y: np.where(np.eye(120, 3) > 0, -1, 1), r"y\[0\] holds -1 in some columns"),
-        (lambda y: np.full((120, 3), np.nan), "no labelled sample"),
+        (lambda y: np.full((120, 3), np.nan), "no labeled sample"),
     ],
 )
 def test_bad_targets_are_refused(targets, message, small):

@@ -1,4 +1,4 @@
-"""ConstrainedNMF: labelled samples of a class share one row."""
+"""ConstrainedNMF: labeled samples of a class share one row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_samples_of_a_class_share_a_row(digits):
     X, y = digits
     hidden = np.where(np.arange(300) % 3 == 0, -1, y)
     model = _model().fit(X, hidden)
-    assert model.n_labelled_ == 200
+    assert model.n_labeled_ == 200
     assert np.array_equal(model.classes_, np.arange(10))
     S = model.representation_
     assert np.array_equal(S[hidden >= 0], model.class_representation_[hidden[hidden >= 0]])
@@ -60,8 +60,8 @@ def test_bad_input_is_refused(digits, tmp_path):
         _model().fit(X, np.zeros(300))
     with pytest.raises(ValueError, match=r"init\[0\] \(S\) has shape"):
         _model(init=(np.ones((3, 8)), np.ones((8, 64)))).fit(X, y)
-    with pytest.raises(ValueError, match="reconstruction must be one of"):
-        _model(reconstruction="other").fit(X, y)
+    with pytest.raises(ValueError, match="loss must be one of"):
+        _model(loss="other").fit(X, y)
     with pytest.raises(ValueError, match="NaN in a dense X"):
         _model().fit(X, y, X_weights=sf.weights.missing(sp.csr_array(X.shape)))
     with pytest.raises(ValueError, match="requires y"):

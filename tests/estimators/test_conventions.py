@@ -27,20 +27,24 @@ BAYESIAN = [sf.BayesianNMF, sf.SupervisedBayesianNMF]  # no weights, no missing 
 _NEGATIVE_X = {
     "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
 }
-_UNLABELLED = "a sample whose label weighs nothing still takes part in the topics, unlabelled"
+_UNLABELED = "a sample whose label weighs nothing still takes part in the topics, unlabeled"
+_WEIGHTS_OF_LABELS = {
+    "check_sample_weight_equivalence_on_dense_data": _UNLABELED,
+    "check_sample_weight_equivalence_on_sparse_data": _UNLABELED,
+}
 _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
         "check_class_weight_classifiers": "X of this check has negative entries (positive_only)",
-        "check_sample_weight_equivalence_on_dense_data": _UNLABELLED,
-        "check_sample_weight_equivalence_on_sparse_data": _UNLABELLED,
+        **_WEIGHTS_OF_LABELS,
     },
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
     "SSNMFRegressor": {
-        "check_regressor_multioutput": "y of this check has negative entries (positive_only)"
+        **_WEIGHTS_OF_LABELS,
+        "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
     },
 }
 
@@ -49,6 +53,7 @@ _NEGATIVE_DATA = {
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
 @pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
+@pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
     [estimator() for estimator in ESTIMATORS + BAYESIAN],
@@ -118,6 +123,24 @@ def test_attributes_and_dtype(kind, digits):
     assert np.linalg.norm(back - X) < 0.5 * np.linalg.norm(X)
     with pytest.raises(ValueError, match="one column for each of the 8 components"):
         model.inverse_transform(X)
+
+
+@pytest.mark.parametrize("kind", [*ESTIMATORS, *BAYESIAN])
+def test_shares(kind, digits):
+    X, y = digits
+    X = np.vstack([X[:200], 1e-300 * X[1], 0 * X[0]])
+    model = _fitted(kind, X[:200], y[:200])
+    found = model.shares(X)
+    S = model._represent(X, None)
+    amounts = S[:200] * model.components_.sum(axis=1)
+    np.testing.assert_allclose(found[:200], amounts / amounts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found[S.any(axis=1)].sum(axis=1), 1)
+    assert (found[~S.any(axis=1)] == 0).all()
+    assert found.dtype == np.float64
+    model.components_ = model.components_.astype(np.float32)
+    assert model.shares(X[:3].astype(np.float32)).dtype == np.float64
+    with pytest.raises(ValueError, match="64 features"):
+        model.shares(X[:, :5])
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
@@ -234,4 +257,4 @@ def test_bad_data_is_refused(kind, digits):
     with pytest.raises(ValueError, match="infinity"):
         _fitted(kind, X, y).transform(bad)
     with pytest.raises(ValueError, match="must be one of"):
-        _fitted(kind, X, y, reconstruction="huber")
+        _fitted(kind, X, y, loss="huber")

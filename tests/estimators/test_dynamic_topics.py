@@ -158,6 +158,31 @@ class TestFit:
         assert np.array_equal(TIMES, days)
 
 
+class TestDegenerateTopics:
+    @pytest.mark.parametrize(
+        ("loss", "message"),
+        [
+            ("frobenius", r"Of the 10 topics \d+ resemble others"),
+            ("kullback-leibler", "n_components=10 is near or above the number of slices"),
+        ],
+    )
+    def test_nearly_as_many_topics_as_slices(self, loss, message):
+        months = np.repeat(np.arange("2001-01", "2002-01", dtype="datetime64[M]"), 20)
+        words = 0.7 ** np.arange(20)  # the same in all months
+        counts = np.random.default_rng(0).poisson(40 * words, (len(months), 20)).astype(float)
+        model = sf.DynamicTopics(10, loss=loss, random_state=0)
+        with pytest.warns(UserWarning, match=f"{message}.*method='nmf'"):
+            model.fit(counts, months)
+
+    def test_topics_of_one_slice_each(self):
+        months = np.repeat(np.arange("2001-01", "2001-06", dtype="datetime64[M]"), 4)
+        counts = np.kron(np.eye(5), np.ones((4, 3)))
+        model = sf.DynamicTopics(5, method="nmf", random_state=0)
+        with pytest.warns(UserWarning, match="lie in one slice of time alone, with 5") as found:
+            model.fit(counts, months)
+        assert "method=" not in str(found[0].message)
+
+
 class TestTables:
     def test_with_pandas(self):
         pytest.importorskip("pandas")
@@ -219,6 +244,15 @@ class TestFolding:
         assert places.max() == 29
 
 
+@pytest.mark.parametrize("method", ["tensor", "nmf"])
+def test_data_of_any_size_have_the_same_topics(method):
+    model = sf.DynamicTopics(4, method=method, random_state=0)
+    expected = clone(model).fit(X, TIMES).components_
+    for exponent in (-1000, 250):
+        found = clone(model).fit(X * 2.0**exponent, TIMES).components_
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("parameters", "times", "message"),
@@ -230,7 +264,7 @@ class TestErrors:
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
             ({"freq": 1}, MONTHLY, "freq must be at least 2"),
             ({"method": "lda"}, MONTHLY, "method must be one of 'tensor', 'nmf'"),
-            ({"loss": "itakura-saito"}, MONTHLY, "loss must be one of"),
+            ({"loss": "squares"}, MONTHLY, "loss must be one of"),
             ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
             ({"documents_per_slice": 2, "method": "nmf"}, MONTHLY, "belongs to method='tensor'"),
             ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
@@ -244,6 +278,8 @@ class TestErrors:
         assert not hasattr(model, "components_")
 
     def test_types(self):
+        with pytest.raises(TypeError, match="an estimator of ssnmf_fast"):
+            sf.DynamicTopics(2, method=sf.LowRankImputer()).fit(SMALL, MONTHLY)
         with pytest.raises(TypeError, match="freq must be one of"):
             sf.DynamicTopics(2, freq=1.5).fit(SMALL, MONTHLY)
         with pytest.raises(ValueError, match="Negative values"):

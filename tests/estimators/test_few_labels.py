@@ -159,7 +159,7 @@ def test_self_training_as_asked(digits, rounds):
 def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     X, y = digits
     hidden = hide(y, 4, 1)
-    labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"), None)
+    labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
     options = _class_topics.FitOptions(loss, loss, "auto", 20, 0, 1)
     context = _readout.context_of(X, _readout.leading_directions(X, 0, 1))
@@ -212,12 +212,11 @@ def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
     rows = np.vstack([X, np.zeros(64)])
     other = np.where(hidden < 0, np.random.default_rng(0).permutation(y), y)
     for labels in (y, other):
-        for given in ({"y_weights": weights}, {"sample_weight": weights}):
-            model = sf.SSNMFClassifier(**settings).fit(X, labels, **given)
-            assert np.array_equal(model.components_, expected.components_)
-            assert np.array_equal(model.predict_proba(rows), expected.predict_proba(rows))
-            assert np.array_equal(model.class_prior_, expected.class_prior_)
-            assert model.n_labelled_ == expected.n_labelled_ == 20
+        model = sf.SSNMFClassifier(**settings).fit(X, labels, sample_weight=weights)
+        assert np.array_equal(model.components_, expected.components_)
+        assert np.array_equal(model.predict_proba(rows), expected.predict_proba(rows))
+        assert np.array_equal(model.class_prior_, expected.class_prior_)
+        assert model.n_labeled_ == expected.n_labeled_ == 20
 
 
 def test_the_fit_is_seen_as_new_samples_are(digits):

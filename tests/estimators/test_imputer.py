@@ -79,7 +79,7 @@ def test_columns_without_entries(table):
     _, given, _ = table
     empty = given.copy()
     empty[:, 3] = np.nan
-    with pytest.warns(UserWarning, match="1 columns of X have no entry"):
+    with pytest.warns(UserWarning, match="X has no entry in 1 column; .* the bias of the row"):
         filled = sf.LowRankImputer(random_state=0).fit_transform(empty)
     assert np.isfinite(filled).all()
 
@@ -119,3 +119,37 @@ def test_saved(table, tmp_path):
 def test_bad_options(table, options, message):
     with pytest.raises(ValueError, match=message):
         sf.LowRankImputer(**options).fit(table[1])
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e80, 1e200, 1e300])
+def test_any_scale(scale):
+    """Columns of any size become columns of size 1."""
+    rng = np.random.default_rng(0)
+    X = rng.random((20, 2)) @ rng.random((2, 6)) + 0.1
+    given = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    options = {"rank": 1, "random_state": 0}
+    expected = sf.LowRankImputer(**options).fit_transform(given)
+    found = sf.LowRankImputer(**options).fit_transform(given * scale)
+    np.testing.assert_allclose(found, expected * scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e200])
+def test_constant_tables(value):
+    given = np.full((6, 4), value)
+    given[2, 1] = given[5] = np.nan
+    filled = sf.LowRankImputer(random_state=0).fit_transform(given)
+    np.testing.assert_allclose(filled, value, rtol=1e-6)
+
+
+def test_rows_far_from_those_of_the_fit():
+    X = np.random.default_rng(0).random((10, 4))
+    far = np.array([[1e200, np.nan, 0.0, 0.0]])
+    with pytest.raises(ValueError, match=r"standardized X contains .* too large"):
+        sf.LowRankImputer(rank=1, random_state=0).fit(X).transform(far)
+    with pytest.raises(ValueError, match=r"^X contains .* too large"):
+        sf.LowRankImputer(rank=1, standardize=False).fit(X * 1e200)
+
+
+def test_nothing_but_nan():
+    with pytest.raises(ValueError, match="X has no entry but NaN"):
+        sf.LowRankImputer().fit(np.full((3, 2), np.nan))

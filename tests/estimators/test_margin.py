@@ -58,7 +58,7 @@ def test_one_machine_for_two_classes_and_for_each_label(digits):
     labels = np.column_stack([y > 4, y % 2 == 0, np.ones(600)]).astype(float)
     labels[::3] = np.nan
     model = _model().fit(X, labels)
-    assert model.n_directions_ == 4  # all labelled samples have the third label: no machine for it
+    assert model.n_directions_ == 4  # all labeled samples have the third label: no machine for it
     assert not model.alpha_[::3].count_nonzero()
 
 
@@ -73,7 +73,7 @@ def test_supervised_features_are_worth_it(digits):
         options = {"random_state": seed, "tol": 0, "max_iter": 100}
         models = {
             "margin": sf.MarginNMF(n_components=10, C=12, **options),
-            "plain": sf.NMF(n_components=10, reconstruction="kullback-leibler", **options),
+            "plain": sf.NMF(n_components=10, loss="kullback-leibler", **options),
         }
         for name, model in models.items():
             model.fit(X[:450], hidden)
@@ -146,7 +146,7 @@ def test_bad_input_is_refused(digits):
         _model().fit(X)
     with pytest.raises(ValueError, match="y has one class only"):
         _model().fit(X, np.ones(600))
-    with pytest.raises(ValueError, match="no label that some labelled samples have"):
+    with pytest.raises(ValueError, match="no label that some labeled samples have"):
         _model().fit(X, np.ones((600, 2)))
     with pytest.raises(ValueError, match="alpha has shape"):
         _model().fit(X, alpha=np.ones((3, 2)))

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
-from ssnmf_fast._common.quiet import EMPTY_LINES, IDLE, is_quiet, quietly
+from ssnmf_fast._common.quiet import IDLE, UNINFORMED, is_quiet, quietly
 
 EXTREMES = """
 import numpy as np
@@ -65,7 +65,7 @@ def test_the_library_leaves_the_filters_of_the_process_alone():
 def test_callers_are_quiet_in_their_own_thread_alone():
     def called(pool):
         assert is_quiet(IDLE)
-        assert not is_quiet(EMPTY_LINES)
+        assert not is_quiet(UNINFORMED)
         assert not pool.submit(is_quiet, IDLE).result()
         raise KeyboardInterrupt
 

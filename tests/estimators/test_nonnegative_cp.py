@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import ssnmf_fast as sf
-from ssnmf_fast._data.tensors import check_tensor
+from ssnmf_fast._data.tensor_checks import check_tensor
 from ssnmf_fast._models.represent_tensor import represent_tensor
 
 F, D = "frobenius", "kullback-leibler"
@@ -86,7 +86,7 @@ class TestFit:
     def test_two_modes_give_the_numbers_of_nmf(self, loss):
         X = np.random.default_rng(0).random((20, 8))
         settings = {"random_state": 0, "tol": 1e-6, "max_iter": 2000}
-        nmf = sf.NMF(n_components=3, reconstruction=loss, **settings).fit(X)
+        nmf = sf.NMF(n_components=3, loss=loss, **settings).fit(X)
         cp = sf.NonnegativeCP(3, loss=loss, **settings).fit(X)
         assert cp.objective_[-1][1] == pytest.approx(nmf.objective_[-1][1], rel=1e-6)
         theirs, ours = nmf.transform(X) @ nmf.components_, cp.transform(X) @ cp.components_[0].T
@@ -176,16 +176,16 @@ class TestTransform:
         observed, missing = sf.weights.observed(present), sf.weights.missing(~present)
         for X in (counts, sparse(counts)):
             for weights in (observed, missing, present.astype(float)):
-                found = model.transform(X, weights=weights)
+                found = model.transform(X, X_weights=weights)
                 close(found)
         close(model.transform(holes))
 
     def test_vectors_of_weights_and_single_precision(self, model, counts):
         vectors = [None, np.linspace(0, 1, 9), np.linspace(1, 2, 12)]
         full = np.broadcast_to(np.multiply.outer(*vectors[1:]), SHAPE)
-        expected = model.transform(counts, weights=full)
+        expected = model.transform(counts, X_weights=full)
         np.testing.assert_allclose(
-            model.transform(sparse(counts), weights=vectors), expected, rtol=1e-4, atol=1e-5
+            model.transform(sparse(counts), X_weights=vectors), expected, rtol=1e-4, atol=1e-5
         )
         single = model.transform(counts.astype(np.float32))
         assert single.dtype == np.float32
@@ -394,6 +394,13 @@ class TestSlices:
         single = sf.factorize_tensor(stream, **settings | {"n_components": 1}).objective[-1][1]
         assert single - final_objective(model, stream) > 0.6 * (single - whole)
 
+    @pytest.mark.parametrize("form", [lambda fit: fit, lambda fit: (fit.weights, fit.factors)])
+    def test_the_first_call_continues_from_a_result(self, stream, form):
+        X = np.moveaxis(stream[..., :12], -1, 1)
+        fit = sf.factorize_tensor(X, n_components=3, random_state=0)
+        model = sf.NonnegativeCP(3, init=form(fit), max_iter=0, stream_mode=1).partial_fit(X)
+        assert model.objective_[0][1] * 12 == pytest.approx(fit.objective[-1][1])
+
     def test_a_matrix_must_say_what_it_is(self, stream):
         slice_ = stream[..., 0]
         model = sf.NonnegativeCP(2, random_state=0)
@@ -415,6 +422,8 @@ class TestSlices:
             model.partial_fit(stream * 1e60)
         with pytest.raises(ValueError, match="negative"):
             model.partial_fit(-stream)
+        with pytest.raises(TypeError, match="one_slice must be True, False or None"):
+            model.partial_fit(stream, one_slice="x")
         assert vars(model) == before
         for changes in ({"n_components": 5}, {"loss": D}, {"stream_mode": 0}):
             changed = pickle.loads(pickle.dumps(model)).set_params(**changes)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from guided_models import QUICK, guided_models, small_digits
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import ssnmf_fast as sf
+from ssnmf_fast._data.threads import one_blas_thread
 
 D = "kullback-leibler"
 
@@ -32,8 +38,8 @@ def papers_model(readout):
     """Return (D,D)-SSNMF with a weight that is far too heavy for few labels."""
     return sf.SSNMFClassifier(
         n_components=20,
-        reconstruction=D,
-        supervision=D,
+        loss=D,
+        supervision_loss=D,
         supervision_weight="balanced",
         init="random",
         random_state=0,
@@ -44,7 +50,7 @@ def papers_model(readout):
 
 
 @pytest.mark.parametrize(("readout", "works"), [("joint", 0), ("refit", 1), ("logistic", 1)])
-def test_labels_that_only_labelled_rows_explain(readout, works, digits):
+def test_labels_that_only_labeled_rows_explain(readout, works, digits):
     """The factor S of the fit knows the labels; new samples, and those of the fit, come without."""
     X, y = digits
     shown = np.concatenate([np.flatnonzero(y == c)[:5] for c in range(10)])
@@ -63,7 +69,7 @@ def test_refitted_components_are_nonnegative_least_squares(small):
     X, y = small
     model = sf.SSNMFClassifier(
         n_components=12,
-        supervision="frobenius",
+        supervision_loss="frobenius",
         supervision_weight=1.0,
         readout="refit",
         init="random",
@@ -84,9 +90,9 @@ def test_refitted_components_are_nonnegative_least_squares(small):
     )
 
 
-def test_the_papers_setting_is_a_plain_factorisation(small):
+def test_the_papers_setting_is_a_plain_factorization(small):
     X, y = small
-    given = {"reconstruction": "frobenius", "supervision": D, "init": "random"} | QUICK
+    given = {"loss": "frobenius", "supervision_loss": D, "init": "random"} | QUICK
     given |= {"n_components": 12, "supervision_weight": 3.0}
     model = sf.SSNMFClassifier(readout="joint", **given).fit(X, y)
     Y = (y[:, None] == np.arange(10)).astype(float)
@@ -108,15 +114,47 @@ def test_the_regressor_refits_too(small):
     assert errors[0] <= errors[1]
 
 
-def test_partial_fit_drops_what_belongs_to_another_dictionary(small):
+def _by_joint(model, X):
+    return model.transform(X) @ model.label_components_
+
+
+@pytest.mark.parametrize("asked", ["logistic", "refit"])
+def test_batches_refuse_another_readout_than_joint(asked, small):
     X, y = small
-    for readout in ("logistic", "refit"):
-        model = sf.SSNMFClassifier(readout=readout, **QUICK).fit(X, y)
-        model.partial_fit(X, y, classes=range(10))
-        assert not hasattr(model, "readout_coef_")
-        np.testing.assert_allclose(
-            model.decision_function(X), model.transform(X) @ model.label_components_
-        )
+    model = sf.SSNMFClassifier(readout=asked, **QUICK)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"readout='{asked}' is fitted to all.*'joint'"):
+            model.partial_fit(X, y, classes=range(10))
+        assert hasattr(model.fit(X, y), "components_")
+    model.set_params(readout="joint").partial_fit(X, y)
+    assert not hasattr(model, "readout_coef_")
+    np.testing.assert_allclose(model.decision_function(X), _by_joint(model, X))
+
+
+@pytest.mark.parametrize("kind", [sf.SSNMFClassifier, sf.SSNMFRegressor])
+def test_batches_tell_that_they_leave_the_readout_of_a_fit(kind, small):
+    X, y = small
+    model = kind(**({"n_components": 10, "supervision_weight": 1.0} | QUICK))
+    targets = y if kind is sf.SSNMFClassifier else np.where(y < 0, np.nan, X.sum(axis=1))
+    classes = {"classes": range(10)} if kind is sf.SSNMFClassifier else {}
+    anew = clone(model).partial_fit(X, targets, **classes)  # without a warning
+    model.fit(X, targets)
+    with pytest.warns(UserWarning, match="of the fit cannot be updated.*'joint'"):
+        model.partial_fit(X, targets)
+    model.partial_fit(X, targets)
+    decide = "decision_function" if classes else "predict"
+    for one in (anew, model):
+        found = getattr(one, decide)(X)
+        np.testing.assert_allclose(found.reshape(len(X), -1), _by_joint(one, X))
+    with pytest.raises(ValueError, match="readout='refit' is fitted to all"):
+        model.set_params(readout="refit").partial_fit(X, targets)
+
+
+@pytest.mark.parametrize("given", [{"self_training": 2}, {"class_weight": "balanced"}])
+def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
+    X, y = small
+    with pytest.raises(ValueError, match=f"{next(iter(given))}=.* belongs to readout='logistic'"):
+        sf.SSNMFClassifier(**given).partial_fit(X, y, classes=range(10))
 
 
 # ----------------------------------------------------------------------------------- refusals
@@ -131,7 +169,7 @@ def test_partial_fit_drops_what_belongs_to_another_dictionary(small):
         ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
         ({"supervision_weight": -1}, ValueError, "supervision_weight"),
         ({"supervision_weight": np.nan}, ValueError, "supervision_weight"),
-        ({"readout": "svm"}, ValueError, "readout must be one of 'logistic', 'refit', 'joint'"),
+        ({"readout": "svm"}, ValueError, "readout must be one of 'auto', 'logistic', 'refit', "),
         ({"readout": None}, ValueError, "readout must be one of"),
         ({"threshold": "best"}, ValueError, "threshold must be 'auto' or a number"),
         ({"threshold": None}, TypeError, "threshold must be"),
@@ -160,8 +198,8 @@ def test_bad_parameters_are_refused(settings, error, message, small):
     [
         (np.ones(5), r"sample_weight has shape \(5,\)"),
         (np.ones((120, 10)), r"sample_weight has shape \(120, 10\)"),
-        (-np.ones(120), "at least 0"),
-        (np.full(120, np.nan), "finite"),
+        (-np.ones(120), r"sample_weight\[0\] = -1 is negative"),
+        (np.full(120, np.nan), "sample_weight contains NaN"),
         (np.zeros(120), "weights of all labels are zero"),
         (np.where(np.arange(120) < 3, 1.0, 0.0), "one class"),
     ],
@@ -190,9 +228,13 @@ def test_without_a_readout_nothing_predicts(kind, small):
     with_one = clone(model).fit(X, targets)
     model.set_params(readout=None).fit(X, targets)
     assert np.array_equal(model.transform(X), with_one.transform(X))
-    for method in ("predict", "predict_proba", "decision_function"):
-        with pytest.raises(AttributeError, match="has no readout"):
-            getattr(model, method)(X)
+    methods = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
+    for method in methods:
+        assert hasattr(with_one, method)
+        assert not hasattr(model, method)
+    with pytest.raises(AttributeError) as caught:
+        model.predict(X)
+    assert "Set readout='logistic'" in str(caught.value.__cause__)
 
 
 # ----------------------------------------------------------------- data that only topics see
@@ -207,7 +249,7 @@ def test_data_on_disk_are_seen_through_topics(small, tmp_path):
     matrix = sp.csr_array(X)
     sp.save_npz(tmp_path / "X.npz", matrix, compressed=False)
     file = sf.open_csr(tmp_path / "X.npz")
-    for model in (sf.SSNMFClassifier(**QUICK), sf.TopicSupervisedNMF(labelled_weight=1, **QUICK)):
+    for model in (sf.SSNMFClassifier(**QUICK), sf.TopicSupervisedNMF(labeled_weight=1, **QUICK)):
         model.fit(file, y)
         assert columns_of(model) == len(model.components_)
         assert len(model.readout_directions_) == 0
@@ -244,3 +286,73 @@ def test_missing_entries(small):
     assert np.isnan(missing).sum() == holes.sum()
     nothing = np.full((1, X.shape[1]), np.nan)
     np.testing.assert_allclose(model.predict_proba(nothing)[0], model.class_prior_)
+
+
+def blas_threads():
+    return [part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_blas_has_one_thread_in_the_readout(small, several, monkeypatch):
+    X, y = small
+    y = np.column_stack([y == 0, y == 1]).astype(int) if several else y
+    fit, seen = LogisticRegression.fit, []
+
+    def noted(self, *args, **kwargs):
+        seen.extend(blas_threads())
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(LogisticRegression, "fit", noted)
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        model = sf.SSNMFClassifier(**QUICK).fit(X, y)
+        decisions = model.decision_function(X)
+        assert set(seen) == {1}
+        assert blas_threads() == before
+    with threadpool_limits(1, "blas"):
+        again = clone(model).set_params(n_threads=2).fit(X, y)
+        np.testing.assert_array_equal(again.decision_function(X), decisions)
+
+
+def test_blas_gets_its_threads_back_from_several_threads():
+    before, together, seen = blas_threads(), threading.Barrier(4), []
+
+    @one_blas_thread()
+    def work(fails):
+        together.wait(10)
+        seen.extend(blas_threads())
+        together.wait(10)
+        if fails:
+            raise OSError
+
+    def body(fails):
+        for _ in range(5):
+            with contextlib.suppress(OSError):
+                work(fails)
+
+    threads = [threading.Thread(target=body, args=(k % 2 == 0,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 in seen
+    assert blas_threads() == before
+    with one_blas_thread(), one_blas_thread():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_sparse_samples_may_have_long_indices(several, small):
+    """The solvers of scikit-learn for several labels take short ones alone."""
+    X, y = small
+    short = sp.csr_array(X)
+    parts = short.data, short.indices.astype(np.int64), short.indptr.astype(np.int64)
+    long = sp.csr_array(parts, shape=X.shape)
+    long.indices, long.indptr = parts[1:]
+    if several:
+        y = np.stack([y == 0, y > 1], axis=1).astype(int)
+    model = sf.SSNMFClassifier(n_components=12, **QUICK)
+    expected = clone(model).fit(short, y).predict_proba(short)
+    assert np.array_equal(model.fit(long, y).predict_proba(long), expected)
+    assert long.indices.dtype == long.indptr.dtype == np.int64

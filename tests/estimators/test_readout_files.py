@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from guided_models import QUICK, guided_models, small_digits
 
 import ssnmf_fast as sf
-
-DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture(scope="module")
@@ -127,43 +124,3 @@ def test_damaged_sparse_attributes_are_refused(change, small, tmp_path):
     path.write_bytes(damaged(path.read_bytes(), change))
     with pytest.raises(ValueError, match="is damaged"):
         sf.load(path)
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    """Samples, and what version 0.1 said of them."""
-    with np.load(DATA / "predictions_0_1.npz") as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-NEAR = {"rtol": 1e-4, "atol": 1e-5}
-
-
-@pytest.mark.parametrize("name", ["classifier", "several"])
-def test_classifiers_of_the_first_version_predict_as_they_did(name, recorded):
-    model = sf.load(DATA / f"{name}_0_1.npz")
-    X, expected = recorded["X"], recorded[name]
-    if name == "classifier":
-        np.testing.assert_allclose(model.predict_proba(X), expected, **NEAR)
-        classes = np.array(["eins", "null", "zwei"])
-        assert np.array_equal(model.predict(X), classes[expected.argmax(axis=1)])
-    else:
-        decision = recorded["several_decision"]
-        np.testing.assert_allclose(model.decision_function(X), decision, **NEAR)
-        assert np.array_equal(model.predict(X), decision > 0)
-        assert model.threshold == 0.4
-    assert not hasattr(model, "readout_coef_")
-    assert model.topics()[0].shares is not None
-
-
-def test_regressors_of_the_first_version_predict_as_they_did(recorded):
-    model = sf.load(DATA / "regressor_0_1.npz")
-    np.testing.assert_allclose(model.predict(recorded["X"]), recorded["regressor"], **NEAR)
-
-
-@pytest.mark.parametrize("name", ["topic_supervised", "constrained", "margin"])
-def test_guided_models_of_the_first_version_transform_but_cannot_predict(name, recorded):
-    model = sf.load(DATA / f"{name}_0_1.npz")
-    np.testing.assert_allclose(model.transform(recorded["X"]), recorded[name], rtol=1e-3, atol=1e-5)
-    with pytest.raises(AttributeError, match="has no readout"):
-        model.predict(recorded["X"])

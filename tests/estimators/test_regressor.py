@@ -17,9 +17,11 @@ def ink():
     return X, np.column_stack([X[:, :32].sum(axis=1), X[:, 32:].sum(axis=1)])
 
 
+FEW = {"n_components": 10, "supervision_weight": 0.1, "tol": 0, "max_iter": 100, "random_state": 0}
+
+
 def _model(**parameters):
-    defaults = {"n_components": 10, "supervision_weight": 0.1, "tol": 0, "max_iter": 100}
-    return sf.SSNMFRegressor(**(defaults | {"random_state": 0} | parameters))
+    return sf.SSNMFRegressor(**(FEW | parameters))
 
 
 def test_learns_from_half_of_the_targets(ink):
@@ -46,19 +48,34 @@ def test_single_missing_targets(ink):
     hidden = y.copy()
     hidden[::3, 0] = np.nan
     weights = np.where(np.isnan(hidden), 0.0, 1.0)
-    np.testing.assert_allclose(
-        _model().fit(X, hidden).components_,
-        _model().fit(X, y, y_weights=weights).components_,
-        rtol=1e-6,
-        atol=1e-9,
-    )
+    fit = sf.factorize(X, y, Y_weights=weights, init="random", **FEW)
+    np.testing.assert_allclose(_model().fit(X, hidden).components_, fit.A, rtol=1e-6, atol=1e-9)
+
+
+def test_sample_weights_are_those_of_the_targets(ink):
+    X, y = ink
+    weights = np.random.default_rng(0).uniform(0, 2, len(X))
+    outer = sf.weights.outer(rows=weights)
+    fit = sf.factorize(X, y, Y_weights=outer, init="random", **FEW)
+    model = _model().fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(model.components_, fit.A)
+    for wrong, message in (
+        (weights[:5], r"shape \(5,\)"),
+        (-weights, "negative"),
+        (0 * weights, "zero"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, sample_weight=wrong)
+    online = _model(readout="joint").partial_fit(X, y, sample_weight=weights * 0)
+    again = _model(readout="joint").partial_fit(X, np.full_like(y, np.nan))
+    np.testing.assert_array_equal(online.components_, again.components_)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda y: y - 100, "Negative values in y: the lowest is"),
-        (lambda y: y * np.nan, "no labelled sample"),
+        (lambda y: y * np.nan, "no labeled sample"),
         (lambda y: y + np.inf, "infinity"),
         (lambda y: y.astype(str).tolist()[:-1], "inconsistent"),
         (lambda y: [["a", "b"]] * 300, "must hold numbers"),

@@ -25,7 +25,7 @@ def test_labels_name_the_topics_of_new_documents(digits):
     known = [[int(label)] if i % 5 == 0 else [] for i, label in enumerate(y[:450])]
     model = _model().fit(X[:450], known)
     assert model.topic_names_.tolist() == list(range(10))
-    assert model.n_labelled_ == 90
+    assert model.n_labeled_ == 90
     found = model.topic_names_[model.transform(X[450:]).argmax(axis=1)]
     plain = sf.NMF(n_components=10, random_state=0, tol=0, max_iter=30).fit(X[:450])
     guided = sf.metrics.match_topics(model.transform(X[450:]), y[450:]).score
@@ -33,7 +33,7 @@ def test_labels_name_the_topics_of_new_documents(digits):
     assert guided > 1.1 * sf.metrics.match_topics(plain.transform(X[450:]), y[450:]).score
 
 
-def test_labelled_documents_have_no_other_topics(digits):
+def test_labeled_documents_have_no_other_topics(digits):
     X, y = digits
     lists = [[int(label), (int(label) + 1) % 10] for label in y]
     lists[3::4] = [None] * len(lists[3::4])
@@ -43,7 +43,7 @@ def test_labelled_documents_have_no_other_topics(digits):
         others = [k for k in range(12) if names is not None and k not in names]
         assert not S[i, others].any()
     assert S[3::4, 10:].any()
-    generous = _model(n_free_topics=2, free_in_labelled=True).fit(X, lists)
+    generous = _model(n_free_topics=2, free_in_labeled=True).fit(X, lists)
     assert generous.representation_[:3, 10:].any()
     assert list(model.get_feature_names_out()[-3:]) == ["9", "free0", "free1"]
 
@@ -89,15 +89,15 @@ def test_names_of_topics():
     assert list(model.set_output(transform="pandas").transform(X).columns) == ["c", "d"]
 
 
-def test_weight_of_labelled_documents(digits):
+def test_weight_of_labeled_documents(digits):
     X, y = digits
     hidden = np.where(np.arange(600) % 4, -1, y)
     rows = np.where(hidden >= 0, 4.0, 1.0)
     automatic = _model().fit(X, hidden)
-    by_hand = _model(labelled_weight=1).fit(X, hidden, X_weights=sf.weights.outer(rows=rows))
+    by_hand = _model(labeled_weight=1).fit(X, hidden, X_weights=sf.weights.outer(rows=rows))
     assert np.array_equal(automatic.components_, by_hand.components_)
     assert np.array_equal(
-        _model(labelled_weight=4.0).fit(X, hidden).components_, by_hand.components_
+        _model(labeled_weight=4.0).fit(X, hidden).components_, by_hand.components_
     )
     columns = np.linspace(1, 2, 64)
     both = _model(solver="mm").fit(X, hidden, X_weights=sf.weights.outer(columns=columns))
@@ -111,10 +111,10 @@ def test_weight_of_labelled_documents(digits):
 
 def test_bad_input_is_refused(digits):
     X, y = digits
-    with pytest.raises(ValueError, match="labelled_weight must be 'inverse-rate' or a number"):
-        _model(labelled_weight="much").fit(X, y)
-    with pytest.raises(ValueError, match="labelled_weight must be finite and at least 0"):
-        _model(labelled_weight=-1).fit(X, y)
+    with pytest.raises(ValueError, match="labeled_weight must be 'inverse-rate' or a number"):
+        _model(labeled_weight="much").fit(X, y)
+    with pytest.raises(ValueError, match="labeled_weight must be finite and at least 0"):
+        _model(labeled_weight=-1).fit(X, y)
     with pytest.raises(ValueError, match="n_free_topics must be at least 0; got -1"):
         _model(n_free_topics=-1).fit(X, y)
     with pytest.raises(ValueError, match="y names no topic for any document"):
@@ -137,3 +137,14 @@ def test_bad_input_is_refused(digits):
         )
     with pytest.raises(ValueError, match="requires y"):
         _model().fit(X, None)
+
+
+@pytest.mark.parametrize("names", [np.arange(3), np.array(["ant", "bee", "cat"])])
+def test_a_masked_label_is_none(names):
+    """A masked entry is an array of its own kind, and must not be taken for a list of topics."""
+    X = np.random.default_rng(0).random((12, 5))
+    codes = np.arange(12) % 3
+    hidden = np.arange(12) % 4 == 0
+    listed = [None if one else label for one, label in zip(hidden, names[codes], strict=True)]
+    masked = _model(max_iter=5).fit(X, np.ma.array(names[codes], mask=hidden))
+    assert np.array_equal(masked.components_, _model(max_iter=5).fit(X, listed).components_)

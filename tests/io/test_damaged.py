@@ -117,7 +117,7 @@ def _no_bound(header, arrays):
 
 
 def _no_shape(header, arrays):
-    header["attributes"]["a_A_"] = 0.0
+    header["attributes"]["A_shape_"] = 0.0
 
 
 @pytest.mark.parametrize(

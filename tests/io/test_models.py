@@ -8,7 +8,7 @@ from quick_fits import parameters
 
 import ssnmf_fast as sf
 
-NAMES_OF_CLASSES = np.array(["null", "eins", "zwei ☃"])
+NAMES_OF_CLASSES = np.array(["drei", "eins", "zwei ☃"])
 MIXED = np.array(["a", "b", "c"], dtype=object)
 
 # Each fits one model to X and y.
@@ -32,8 +32,8 @@ FITS = {
     "dynamic months": lambda X, y: sf.DynamicTopics(**parameters(), loss="kullback-leibler").fit(
         X, _days(X)
     ),
-    "bayesian": lambda X, y: sf.BayesianNMF(**parameters(a_S="auto")).fit(X),
-    "bayesian text": lambda X, y: sf.SupervisedBayesianNMF(**parameters(a_lambda=2)).fit(
+    "bayesian": lambda X, y: sf.BayesianNMF(**parameters(S_shape="auto")).fit(X),
+    "bayesian text": lambda X, y: sf.SupervisedBayesianNMF(**parameters(rate_shape=2)).fit(
         X, NAMES_OF_CLASSES[y]
     ),
     "bayesian some": lambda X, y: sf.SupervisedBayesianNMF(**parameters()).fit(X, y - 1.0),

@@ -273,7 +273,7 @@ def test_steps_beyond_all_numbers_move_no_zero(kernels, dtype, relaxation):
 
 
 @pytest.mark.parametrize("relaxation", [0.0, 0.5, 0.9, 1.0])
-def test_relaxed_steps_never_raise_the_majoriser(reference, relaxation):
+def test_relaxed_steps_never_raise_the_majorizer(reference, relaxation):
     """a u^2 + b u - c log u, from u = 1, over coefficients of every order of magnitude."""
     rng = np.random.default_rng(0)
     P2, N2, P1, N1 = 10.0 ** rng.uniform(-6, 6, size=(4, 20_000, 1))

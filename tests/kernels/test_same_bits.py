@@ -66,6 +66,35 @@ def test_passes(kernels, problem, dtype, rank, exponent):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("p", [1, 2, 5, 97])
+@pytest.mark.parametrize("q", [1, 3, 5, 7])
+def test_small_products(kernels, problem, dtype, p, q):
+    a = problem(kernels, p, q, 5, dtype, np.int32, density=1)
+    K, weights = a.G.T @ a.G, np.ones(p, dtype)
+
+    def mapped(F, G, out):
+        kernels.mapped_product(F, G, G, 0.1, 0.05, 0.5, True, 0.0, out, 1)
+
+    def dense(Z, F, G, out):
+        kernels.dense_pass(-1.0, Z, False, F, G, out, 1.0, False, 1)
+
+    def multiply(F, K, out):
+        kernels.multiply(F, K, None, out, 1.0, False, 1)
+
+    def cross(F, out):
+        kernels.cross(F, F, out, 1)
+
+    def gram(F, weights, out):
+        kernels.gram(F, weights, out, 1)
+
+    check_all_places(mapped, a.F, a.G, np.zeros_like(a.F))
+    check_all_places(dense, a.dense, a.F, a.G, np.zeros_like(a.F))
+    check_all_places(multiply, a.F, K, np.zeros_like(a.F))
+    check_all_places(cross, a.F, np.zeros_like(K))
+    check_all_places(gram, a.F, weights, np.zeros_like(K))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_and_factors(kernels, problem, dtype):
     a = problem(kernels, 83, 61, 13, dtype, np.int32)
     gram = a.G.T @ a.G

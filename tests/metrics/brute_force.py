@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 N, R, K = 30, 5, 4
 SEEDS = st.integers(0, 2**32 - 1)
-NORMALISATIONS = ("rows", "columns", "none")
+NORMALIZATIONS = ("rows", "columns", "none")
 REAL = st.floats(0, 1e6, allow_subnormal=False)
 
 
@@ -71,15 +71,15 @@ def brute_clustering(S: np.ndarray, M: np.ndarray, assignment: str) -> np.ndarra
     )
 
 
-def scaled(Z: np.ndarray, normalise: str) -> np.ndarray:
-    if normalise == "none":
+def scaled(Z: np.ndarray, normalize: str) -> np.ndarray:
+    if normalize == "none":
         return Z
-    totals = Z.sum(axis=int(normalise == "rows"), keepdims=True)
+    totals = Z.sum(axis=int(normalize == "rows"), keepdims=True)
     return Z / np.where(totals > 0, totals, 1)
 
 
-def brute_jaccard(S: np.ndarray, T: np.ndarray, normalise: str) -> np.ndarray:
-    U, V = scaled(S, normalise), scaled(T, normalise)
+def brute_jaccard(S: np.ndarray, T: np.ndarray, normalize: str) -> np.ndarray:
+    U, V = scaled(S, normalize), scaled(T, normalize)
     J = np.zeros((U.shape[1], V.shape[1]))
     for j in range(U.shape[1]):
         for c in range(V.shape[1]):

@@ -71,7 +71,7 @@ class TestClusteringScore:
             np.testing.assert_allclose(after.per_topic, before.per_topic[topics], atol=1e-12)
             assert 0 <= after.score <= 1
 
-    def test_classes_without_members_and_unlabelled_samples(self) -> None:
+    def test_classes_without_members_and_unlabeled_samples(self) -> None:
         S = representation()
         T = np.zeros((N, 3))
         T[:5, 0] = T[5:9, 2] = 1

@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from brute_force import (
-    NORMALISATIONS,
+    NORMALIZATIONS,
     SEEDS,
     K,
     N,
@@ -37,17 +37,17 @@ class TestMatchTopics:
         np.testing.assert_allclose(matching.score, (0.9 + 6 / 7) / 2)
         assert matching.n_resolved == 1
 
-    @pytest.mark.parametrize("normalise", NORMALISATIONS)
+    @pytest.mark.parametrize("normalize", NORMALIZATIONS)
     @pytest.mark.parametrize("seed", range(3))
-    def test_brute_force(self, normalise: str, seed: int) -> None:
+    def test_brute_force(self, normalize: str, seed: int) -> None:
         S, T, labels = representation(seed), topic_matrix(seed), class_numbers(seed)
         S[:, 1] = T[:, 2] = 0  # two columns of zeros
         weighted = T * np.random.default_rng(seed).random(T.shape)
         for truth, M in ((T, T), (weighted, weighted), (labels, np.eye(K)[labels])):
-            expected = brute_jaccard(S, M, normalise)
-            found = metrics.jaccard_similarity(S, truth, normalise=normalise)
+            expected = brute_jaccard(S, M, normalize)
+            found = metrics.jaccard_similarity(S, truth, normalize=normalize)
             np.testing.assert_allclose(found, expected, atol=1e-12)
-            matching = metrics.match_topics(S, truth, normalise=normalise)
+            matching = metrics.match_topics(S, truth, normalize=normalize)
             best = max(
                 sum(expected[topic, k] for k, topic in enumerate(order))
                 for order in permutations(range(R), K)
@@ -56,15 +56,15 @@ class TestMatchTopics:
             np.testing.assert_allclose(matching.score, best / K)
             assert matching.n_resolved == (matching.similarities > 0.1).sum()
 
-    @pytest.mark.parametrize("normalise", NORMALISATIONS)
+    @pytest.mark.parametrize("normalize", NORMALIZATIONS)
     def test_sparse_is_dense_in_blocks_too(
-        self, normalise: str, block_entries: Callable[[int], None]
+        self, normalize: str, block_entries: Callable[[int], None]
     ) -> None:
         S, T = representation(), topic_matrix()
-        dense = metrics.jaccard_similarity(S, T, normalise=normalise)
+        dense = metrics.jaccard_similarity(S, T, normalize=normalize)
         block_entries(3 * R)
         for left, right in zip([S, *sparse_forms(S)], [*sparse_forms(T), T], strict=True):
-            found = metrics.jaccard_similarity(left, right, normalise=normalise)
+            found = metrics.jaccard_similarity(left, right, normalize=normalize)
             np.testing.assert_allclose(found, dense, atol=1e-14)
 
     def test_more_or_fewer_topics_than_classes(self) -> None:
@@ -77,14 +77,14 @@ class TestMatchTopics:
     def test_truth_itself_is_matched_fully(self) -> None:
         T = topic_matrix()
         order = [2, 0, 3, 1]
-        for normalise in NORMALISATIONS:
-            matching = metrics.match_topics(T[:, order], T, normalise=normalise)
+        for normalize in NORMALIZATIONS:
+            matching = metrics.match_topics(T[:, order], T, normalize=normalize)
             assert matching.classes.tolist() == order
             np.testing.assert_allclose(matching.score, 1.0)
             assert (matching.similarities <= 1).all()
             assert matching.n_resolved == K
 
-    def test_unlabelled_are_left_out_and_rows_of_zeros_count(self) -> None:
+    def test_unlabeled_are_left_out_and_rows_of_zeros_count(self) -> None:
         S, labels = representation(), class_numbers().astype(object)
         labels[:4] = None
         known = metrics.jaccard_similarity(S[4:], labels[4:].astype(int))
@@ -99,10 +99,10 @@ class TestMatchTopics:
         rng = np.random.default_rng(seed)
         S, T = representation(seed % 1000), topic_matrix(seed % 1000)
         rows, topics, classes = rng.permutation(N), rng.permutation(R), rng.permutation(K)
-        for normalise in NORMALISATIONS:
-            before = metrics.jaccard_similarity(S, T, normalise=normalise)
+        for normalize in NORMALIZATIONS:
+            before = metrics.jaccard_similarity(S, T, normalize=normalize)
             after = metrics.jaccard_similarity(
-                S[rows][:, topics], T[rows][:, classes], normalise=normalise
+                S[rows][:, topics], T[rows][:, classes], normalize=normalize
             )
             np.testing.assert_allclose(after, before[np.ix_(topics, classes)], atol=1e-12)
         longer = rng.uniform(0.5, 2, (N, 1)) * S
@@ -111,7 +111,7 @@ class TestMatchTopics:
         )
         wider = S * rng.uniform(0.5, 2, R)
         np.testing.assert_allclose(
-            metrics.jaccard_similarity(wider, T, normalise="columns"),
-            metrics.jaccard_similarity(S, T, normalise="columns"),
+            metrics.jaccard_similarity(wider, T, normalize="columns"),
+            metrics.jaccard_similarity(S, T, normalize="columns"),
             atol=1e-12,
         )

@@ -74,6 +74,6 @@ class TestSparsity:
         with pytest.raises(ValueError, match="labels has one class only, 3"):
             metrics.inter_label_sparsity(S, np.where(labels == 1, 3, -1))
         with pytest.raises(ValueError, match="labels has one class only, 1"):
-            metrics.inter_label_sparsity(S, labels, unlabelled=-1)
-        kept = metrics.inter_label_sparsity(S, class_numbers() - 1, unlabelled=None)
+            metrics.inter_label_sparsity(S, labels, unlabeled=-1)
+        kept = metrics.inter_label_sparsity(S, class_numbers() - 1, unlabeled=None)
         assert kept.classes.tolist() == [-1, 0, 1, 2]

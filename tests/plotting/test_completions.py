@@ -1,4 +1,4 @@
-"""Pictures of completions: what is drawn, where, and how it is labelled."""
+"""Pictures of completions: what is drawn, where, and how it is labeled."""
 
 from __future__ import annotations
 
@@ -32,11 +32,17 @@ def drawn_bytes(drawn: Figure, path: Path) -> bytes:
 
 
 class TestRecoveryGrid:
+    def test_diagonal_and_ticks_are_those_of_the_rates(self) -> None:
+        axes = plotting.recovery_grid(np.ones((2, 3)), [0.2, 0.4, 0.6], [0.3, 0.9]).axes[0]
+        np.testing.assert_allclose(axes.lines[0].get_xydata(), [[0.3, 0.3], [0.6, 0.6]])
+        np.testing.assert_allclose(axes.get_xticks(), [0.2, 0.4, 0.6])
+        np.testing.assert_allclose(axes.get_yticks(), [0.3, 0.9])
+
     @pytest.mark.parametrize(
         ("kind", "label"),
         [("error", "error"), ("ratio", "ratio of errors"), ("binned", "ratio of errors")],
     )
-    def test_colour_bar_says_what_it_is(self, kind: str, label: str) -> None:
+    def test_color_bar_says_what_it_is(self, kind: str, label: str) -> None:
         drawn = plotting.recovery_grid(errors(), RATES, RATES, kind=kind)
         assert drawn.axes[1].get_ylabel() == label
 
@@ -77,7 +83,7 @@ class TestRecoveryGrid:
     @pytest.mark.parametrize(
         ("largest", "end"), [(1.0, 2.0), (1.9, 2.0), (4.0, 5.0), (7.0, 10.0), (50.0, 100.0)]
     )
-    def test_ratios_are_centred_at_one(self, largest: float, end: float) -> None:
+    def test_ratios_are_centered_at_one(self, largest: float, end: float) -> None:
         values = np.array([[1.0, 0.0], [largest, 1 / largest]])
         cells = plotting.recovery_grid(values, [0.2, 0.4], [0.2, 0.4], kind="ratio").axes[0]
         norm = cells.collections[0].norm
@@ -90,10 +96,10 @@ class TestRecoveryGrid:
         drawn = plotting.recovery_grid(values, [0.2, 0.4], [0.2, 0.4], kind="binned")
         cells = drawn.axes[0].collections[0]
         drawn.draw_without_rendering()
-        colours = cells.get_facecolor().reshape(2, 2, 4)
-        assert tuple(colours[0, 0]) == to_rgba("white")
-        assert tuple(colours[0, 1]) == tuple(colours[1, 0]) == to_rgba("black")
-        assert tuple(colours[1, 1]) not in (to_rgba("white"), to_rgba("black"))
+        colors = cells.get_facecolor().reshape(2, 2, 4)
+        assert tuple(colors[0, 0]) == to_rgba("white")
+        assert tuple(colors[0, 1]) == tuple(colors[1, 0]) == to_rgba("black")
+        assert tuple(colors[1, 1]) not in (to_rgba("white"), to_rgba("black"))
         labels = [label.get_text() for label in drawn.axes[1].get_yticklabels()]
         assert labels == ["below 1", "1 or more"]
 
@@ -205,8 +211,8 @@ class TestConvergence:
             "first: residual at observed entries",
             "second: residual at observed entries",  # a change of 0 is not recorded
         ]
-        colours = [line.get_color() for line in axes.lines]
-        assert colours[0] == colours[1] != colours[2]
+        colors = [line.get_color() for line in axes.lines]
+        assert colors[0] == colors[1] != colors[2]
 
     @pytest.mark.filterwarnings("error")
     def test_nothing_above_zero(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Curves of objectives and of scores: what is drawn, and how it is labelled."""
+"""Curves of objectives and of scores: what is drawn, and how it is labeled."""
 
 from __future__ import annotations
 
@@ -85,6 +85,14 @@ class TestObjectiveCurve:
 
 
 class TestScoreCurves:
+    def test_the_legend_does_not_cover_baselines(self) -> None:
+        drawn = plotting.score_curves(
+            [1, 2], {"a": [0.5, 0.6]}, xlabel="x", ylabel="y", baselines={"b": 0.55}
+        )
+        drawn.draw_without_rendering()
+        (axes,) = drawn.axes
+        assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
+
     def test_means_bars_and_baselines(self) -> None:
         drawn = plotting.score_curves([2, 10], SCORES, **AXES, baselines={"SVM": 0.75})
         (axes,) = drawn.axes

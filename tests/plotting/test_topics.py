@@ -1,4 +1,4 @@
-"""Pictures of topics and of samples: what is drawn, where, and how it is labelled."""
+"""Pictures of topics and of samples: what is drawn, where, and how it is labeled."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _path() -> str:
 
 
 class TestClassMap:
-    def test_rows_are_shares_and_neighbours_by_class(self) -> None:
+    def test_rows_are_shares_and_neighbors_by_class(self) -> None:
         kept = B.copy()
         drawn = plotting.class_map(B, ["u", "v"])
         axes, bar = drawn.axes
@@ -164,7 +164,7 @@ class TestClassMap:
         np.testing.assert_allclose(cells(drawn), means / means.sum(axis=1, keepdims=True))
         assert cells(drawn).max() < 0.7
         assert texts(drawn.axes[0].get_xticklabels()) == ["u", "v"]
-        # Without data it is what the labelled samples of the fit show without their labels.
+        # Without data it is what the labeled samples of the fit show without their labels.
         own = plotting.class_map(model, sort=False)
         same = plotting.class_map(model, X=X, y=y, sort=False)
         np.testing.assert_allclose(cells(own), cells(same), atol=0.02)
@@ -271,6 +271,10 @@ class TestRepresentationMap:
 
 
 class TestTermBars:
+    def test_no_room_for_terms_of_weight_0(self) -> None:
+        rows = [plotting.term_bars(make_topics(np.eye(2, 9)), n_terms=n) for n in (1, 9)]
+        assert rows[0].get_size_inches()[1] == rows[1].get_size_inches()[1]
+
     def test_bars_and_names(self, tmp_path: Path) -> None:
         drawn = plotting.term_bars(topics(), n_terms=3, title="Terms")
         assert [len(axes.patches) for axes in drawn.axes] == [0, 2, 3]
@@ -332,7 +336,7 @@ class TestTables:
             (lambda: plotting.class_map(B, topics=topics()), ValueError, "topics holds 3 topics"),
             (lambda: plotting.label_map(S + np.inf, LABELS), ValueError, r"S\[0, 0\] is inf"),
             (lambda: plotting.label_map(S, ["b"]), ValueError, "y has 1 rows and S has 4"),
-            (lambda: plotting.label_map(S, [None] * 4), ValueError, "no labelled sample"),
+            (lambda: plotting.label_map(S, [None] * 4), ValueError, "no labeled sample"),
             (lambda: plotting.label_map(S, LABELS, share="x"), ValueError, "share must be one of"),
             (lambda: plotting.representation_map(S, 3), TypeError, "y must hold a label"),
         ],

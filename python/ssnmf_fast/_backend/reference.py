@@ -447,10 +447,10 @@ def update(
     (P2, N2) are the sums over the Frobenius terms and (P1, N1) over the Kullback-Leibler terms; a
     pair may be None, and N may be one row that holds for all.  ``"mu"``: t = (2 P2 + P1) / (2 N2 +
     N1), the papers' rule.  ``"mm"``: t is the positive root of 2 N2 t^2 + (N1 - 2 P2) t - P1 = 0,
-    the minimiser of the separable majoriser; with one kind of loss both are the same.
+    the minimizer of the separable majorizer; with one kind of loss both are the same.
 
     With a `relaxation` w in [0, 1], t is replaced by t + w (t - 1) min(t, 1): towards 2 t - 1 above
-    1 and t^2 below, where the majoriser is still at most what it was at 1.
+    1 and t^2 below, where the majorizer is still at most what it was at 1.
 
     Where nothing pulls down, nothing pulls up either (see :func:`_safe_ratio`): the entry stays.
     Entries that are 0 stay 0; positive entries with a positive t never fall below :func:`tiny`.
@@ -466,7 +466,9 @@ def update(
     moves = down > floor
     if rule == "mm" and mixed:
         b = 2 * p2 - n1
-        q = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))
+        square = b * b + 8 * n2 * p1
+        apart = np.hypot(b, np.sqrt(8) * np.sqrt(n2) * np.sqrt(p1))  # where squares lose digits
+        q = np.where(square > 1e-280, np.sqrt(square), apart)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.where(b > 0, (b + q) / (4 * n2), 2 * p1 / (q - b))
         t[moves & (b <= 0) & (q - b <= 0)] = 0
@@ -785,7 +787,7 @@ def coordinate_descent(
         f = F[i].astype(float)
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:
-                f = _minimise_on_face(K, P[i].astype(float), f, face_steps, F.dtype)
+                f = _minimize_on_face(K, P[i].astype(float), f, face_steps, F.dtype)
             for k in np.flatnonzero(np.diag(K) > least):
                 f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
                 if allowed is not None:
@@ -793,7 +795,7 @@ def coordinate_descent(
         F[i] = f
 
 
-def _minimise_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> Array:
+def _minimize_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> Array:
     """Lower f K f^T - 2 p f^T in the positive entries of f by conjugate gradients.
 
     They are preconditioned by the diagonal.  A step ends where an entry becomes 0, and the next one
@@ -811,17 +813,17 @@ def _minimise_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> A
         rounding = 64 * np.finfo(dtype).eps * float(direction**2 @ diagonal)
         if not (slope < 0 and bend > rounding):
             break
-        minimiser = -slope / bend
+        minimizer = -slope / bend
         falling = np.flatnonzero(direction < 0)
         borders = -f[falling] / direction[falling]
-        length = min(minimiser, borders.min(initial=np.inf))
+        length = min(minimizer, borders.min(initial=np.inf))
         f = np.maximum(f + length * direction, 0)
         gradient += length * product
-        if length < minimiser:
+        if length < minimizer:
             ended = falling[borders <= length]
             f[ended] = inverse[ended] = 0
         now = float(gradient**2 @ inverse)
-        turn = now / before if length == minimiser and before > 0 else 0.0
+        turn = now / before if length == minimizer and before > 0 else 0.0
         direction = turn * direction - gradient * inverse
         before = now
     return f

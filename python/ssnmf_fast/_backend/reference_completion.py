@@ -101,7 +101,7 @@ def ridge_rows(
 ) -> None:
     """f_i = (diag(ridge) + sum_j g_j g_j^T)^-1 sum_j z_ij g_j, sums over the stored entries.
 
-    The exact minimiser of a row in Kassab 2021, (2.6), for orthonormal columns of G.  `ridge`
+    The exact minimizer of a row in Kassab 2021, (2.6), for orthonormal columns of G.  `ridge`
     (float64) has a value for every column in use; the other columns of F become 0.
     """
     z = np.ones(len(indices)) if values is None else values.astype(float)

@@ -10,14 +10,16 @@ DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
 TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
 
 
-class MissingPackageError(Exception):
+class MissingPackageError(ImportError):
     """An optional package is not installed."""
 
 
 @contextmanager
-def needed(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
+def require_package(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
     """Raise MissingPackageError, which says how to install it, where an import fails."""
     try:
         yield
+    except MissingPackageError:
+        raise
     except ImportError as error:
         raise MissingPackageError(f"{package} is missing: {hint}") from error

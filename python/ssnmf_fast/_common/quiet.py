@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-EMPTY_LINES = "rows and columns without an entry"
+UNINFORMED = "rows and columns without an entry, entries that are all equal"
 IDLE = "idle components"
 
 _topics: ContextVar[tuple[str, ...]] = ContextVar("quiet_topics", default=())

@@ -22,18 +22,21 @@ class Saved:
         nonnegative unless `values` is "finite".  "" stands for a count or a flag, None for
         anything else.
     values : str
-        What holds besides: "number", "finite", "positive" (and finite), or "times" (datetime64).
+        What holds besides: "number", "finite", "positive" (and finite), "times" (datetime64), or
+        "text".
     optional : bool
-        Whether a fitted model may lack it: after ``partial_fit``, without a readout, in files of
-        earlier versions.
-    default : any
-        What it was in files of versions that did not have it; None if it was not.
+        Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
     """
 
     axes: str | None = None
     values: str = ""
     optional: bool = False
-    default: Any = None
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether all of it must be finite numbers."""
+        matrix = self.axes is not None and len(self.axes) == 2
+        return matrix or self.values in ("finite", "positive")
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
@@ -56,18 +59,18 @@ class Saved:
         self._check_entries(name, value)
 
     def _check_entries(self, name: str, value: Any) -> None:
+        if self.values == "text" and value.dtype.kind != "U":
+            raise ValueError(f"{name} holds other than text")
         if self.values == "times" and (value.dtype.kind != "M" or np.isnat(value).any()):
             raise ValueError(f"{name} holds other than times")
-        matrix = self.axes is not None and len(self.axes) == 2
-        if not matrix and self.values not in ("finite", "positive"):
+        if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
-        if matrix and entries.dtype.kind != "f":
+        if self.axes and len(self.axes) == 2 and entries.dtype.kind != "f":
             raise ValueError(f"{name} holds other than real numbers")
         entries = entries.astype(np.float64, copy=False)
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
-        finite = not self.values or np.isfinite(entries).all()
-        if not (finite and np.all(entries >= low)):
+        if not (np.isfinite(entries).all() and np.all(entries >= low)):
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
 
 
@@ -86,6 +89,10 @@ class SavedArrays(Saved):
     rows: str = ""
     columns: str = ""
     mapping: bool = False
+
+    @property
+    def of_numbers(self) -> bool:
+        return True
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .arrays import as_array, floating, native, refuse_annotated, require_real, unmasked
 from .csr import DUPLICATES
-from .sound import inspected_csr, native, require_real, sound_csr
+from .sound import inspected_csr, sound_csr
 
 # Products of three factors with the data must not overflow.
-_LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
+LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
 
 
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
@@ -36,6 +37,17 @@ def check_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
     return int(value)
 
 
+def check_observers(callback: Any, verbose: Any) -> None:
+    """Raise TypeError unless a callback can be called and `verbose` is a number."""
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"callback must be a function of a state, or None; got {callback!r} "
+            f"({type(callback).__name__})."
+        )
+    if not isinstance(verbose, (numbers.Integral, np.bool_)):
+        raise TypeError(f"verbose must be 0 or 1; got {verbose!r} ({type(verbose).__name__}).")
+
+
 def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -45,37 +57,6 @@ def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
         bound = "" if allow_negative else " and at least 0"
         raise ValueError(f"{name} must be finite{bound}; got {value!r}.")
     return number
-
-
-def _check_dtype(dtype: Any, name: str) -> np.dtype[Any]:
-    """Return the floating dtype to work in."""
-    require_real(dtype, name)
-    single = dtype.newbyteorder("=") == np.float32
-    return np.dtype(np.float32 if single else np.float64)
-
-
-def as_array(values: Any, name: str) -> Array:
-    """Return an array, or raise ValueError that names what cannot be one."""
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} is no array: its rows have different lengths. Give as many values in each."
-        ) from error
-
-
-def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
-    """Return a masked array without its mask, with NaN where that stands for a missing entry."""
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    if not np.ma.is_masked(X):
-        return X.data
-    if not allow_nan:
-        raise ValueError(
-            f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
-            f"them first, with {name}.filled(...), or leave out their rows."
-        )
-    return np.ma.filled(X.astype(_check_dtype(X.dtype, name)), np.nan)
 
 
 def unmasked_labels(labels: Any) -> Any:
@@ -93,6 +74,7 @@ def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
     """Return data that scikit-learn may check: sound if sparse, without a mask, native numbers."""
     if sp.issparse(X):
         return sound_csr(X, name)
+    refuse_annotated(X, name)
     X = unmasked(X, name, allow_nan=allow_nan)
     if isinstance(X, (list, tuple)):
         X = as_array(X, name)
@@ -125,7 +107,7 @@ def check_matrix(
 
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
     csr, state = inspected_csr(X, name, n_threads)
-    target = np.dtype(dtype) if dtype is not None else _check_dtype(csr.dtype, name)
+    target = np.dtype(dtype) if dtype is not None else floating(csr.dtype, name)
     data = csr.data.astype(target, copy=False)
     result = sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape, copy=False)
     if state == DUPLICATES:
@@ -143,8 +125,9 @@ def _check_dense(X: Any, name: str, dtype: Any) -> Array:
             f"Reshape one sample with {name}.reshape(1, -1), one feature with "
             f"{name}.reshape(-1, 1)."
         )
-    target = np.dtype(dtype) if dtype is not None else _check_dtype(array.dtype, name)
-    array = native(array).astype(target, copy=False)
+    target = np.dtype(dtype) if dtype is not None else floating(array.dtype, name)
+    with np.errstate(over="ignore"):  # infinity is refused
+        array = native(array).astype(target, copy=False)
     if any(stride % array.itemsize for stride in array.strides):
         array = np.ascontiguousarray(array)
     return array
@@ -183,13 +166,13 @@ def check_entries(
         where = _position(matrix, lambda entries: entries < 0)
         raise ValueError(
             f"Negative values in data passed to {name}: the first is {name}{where}. "
-            "Nonnegative factorisation needs entries >= 0; shift or clip the data."
+            "Nonnegative factorization needs entries >= 0; shift or clip the data."
         )
-    if limited and max(high, -low) > _LARGEST[values.dtype]:
+    if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low
         raise ValueError(
             f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
-            f"{_LARGEST[values.dtype]:.0e}). Divide the data by a constant."
+            f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
         )
 
 
@@ -230,16 +213,16 @@ def pattern_csr(pattern: Any, name: str) -> sp.csr_array:
     """Return the pattern of weights, sparse or dense, as a sound CSR array."""
     if sp.issparse(pattern):
         return sound_csr(pattern, name)
-    dense = as_array(unmasked(pattern, name, allow_nan=False), name)
+    dense = as_array(pattern, name)
     require_real(dense.dtype, name)
     if dense.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {dense.shape}.")
     return sp.csr_array(native(dense))
 
 
-def check_vector(values: Any, name: str, length: int, dtype: Any) -> Array:
-    """Return finite nonnegative weights of the given length."""
-    vector = as_array(unmasked(values, name, allow_nan=False), name)
+def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bool = True) -> Array:
+    """Return finite nonnegative weights of the given length; unless `limited`, of any size."""
+    vector = as_array(values, name)
     require_real(vector.dtype, name)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; expected ({length},).")
@@ -249,6 +232,8 @@ def check_vector(values: Any, name: str, length: int, dtype: Any) -> Array:
     if np.any(vector < 0):
         k = int(np.flatnonzero(vector < 0)[0])
         raise ValueError(f"{name}[{k}] = {vector[k]:g} is negative; weights must be >= 0.")
+    if limited:
+        check_entries(vector[None], name)  # what is too large
     return vector
 
 

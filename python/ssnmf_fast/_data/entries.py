@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .csr import column_ranges, kernel_parts, transposed, transposed_panels
+from .csr import column_ranges, entry_rows, kernel_parts, transposed, transposed_panels
 
 Csr = tuple[Array, Array, Array]
 
@@ -75,6 +75,7 @@ class Entries(ABC):
 
     threads: int
     streamed = False  # whether every pass reads a file
+    sparse = False  # whether only stored entries are listed
     by_factors = False  # whether G is given as the factors whose rows are multiplied
 
     @abstractmethod
@@ -105,6 +106,28 @@ class Entries(ABC):
         for rows in row_slices(n_rows):
             yield rows, self.csr_rows(rows), G
 
+    def dense(self, rows: slice, n_columns: int) -> Array:
+        """Return some rows as an array, with 0 for what is not listed."""
+        indptr, indices, values = self.csr_rows(rows)
+        shape = rows.stop - rows.start, n_columns
+        return np.asarray(sp.csr_array((values, indices, indptr), shape=shape).toarray())
+
+    @property
+    def values(self) -> Array:
+        """The entries in the order of their weights."""
+        raise NotImplementedError
+
+    def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+        """Give all rows by blocks: their entries that are not zero, the weights of these, and G.
+
+        `w` has a weight for each of the `values`.
+        """
+        raise NotImplementedError
+
+    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
+        """Return sum w (x - z)^2 over the entries."""
+        raise NotImplementedError
+
     @abstractmethod
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""
@@ -116,6 +139,8 @@ class Entries(ABC):
 
 class SparseEntries(Entries):
     """Stored entries of a CSR matrix."""
+
+    sparse = True
 
     def __init__(self, matrix: sp.csr_array, threads: int = 1) -> None:
         self.matrix = matrix
@@ -146,6 +171,16 @@ class SparseEntries(Entries):
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads)
+
+    @property
+    def values(self) -> Array:
+        return np.asarray(self.matrix.data)
+
+    def weighted(self, w: Any, G: Array) -> Iterator[tuple[slice, Csr, Array, Array]]:
+        yield slice(None), self.csr, w, G
+
+    def squared_residuals(self, F: Array, G: Array, weights: Array | None) -> float:
+        return float(kernels.sparse_frobenius_loss(*self.csr, weights, F, G, self.threads))
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"sparse_{name}")
@@ -193,6 +228,12 @@ class PanelEntries(Entries):
         return self._untransposed.sum(name, G, F, *parameters)
 
 
+def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
+    """Return the positive entries of an array, in CSR form, and their weights."""
+    csr = sp.csr_array(np.nan_to_num(block))
+    return kernel_parts(csr), weights[entry_rows(csr.indptr), csr.indices]
+
+
 @dataclass(frozen=True)
 class DenseEntries(Entries):
     """A dense array whose NaN entries count nothing.  With `mask`, its other entries are ones."""
@@ -222,59 +263,20 @@ class DenseEntries(Entries):
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
 
+    @property
+    def values(self) -> Array:
+        return self.array
+
+    def weighted(self, w: Any, G: Array) -> Iterator[tuple[slice, Csr, Array, Array]]:
+        for rows in block_slices(self.array.shape):
+            Z, dense = self.array[rows], isinstance(w, np.ndarray)
+            weights = w[rows] if dense else w.present(rows, self.array.shape, Z.dtype)
+            yield rows, *positive(Z, weights), G
+
+    def squared_residuals(self, F: Array, G: Array, weights: Array | None) -> float:
+        del weights  # those of dense arrays are not listed
+        return float(kernels.dense_frobenius_loss(self.array, F, G, self.threads))
+
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")
         return float(kernel(self.array, *parameters, F, G, self.threads))
-
-
-@dataclass(frozen=True)
-class WeightedEntries(Entries):
-    """``rows columns^T .* Z`` for a dense Z, without an array of its size; None stands for ones."""
-
-    entries: DenseEntries
-    rows: Array | None
-    columns: Array | None
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.entries.threads
-
-    def transposed(self) -> WeightedEntries:
-        return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
-
-    def part(self, rows: slice) -> WeightedEntries:
-        weights = None if self.rows is None else self.rows[rows]
-        return WeightedEntries(self.entries.part(rows), weights, self.columns)
-
-    def block(self, rows: slice) -> DenseEntries:
-        """Return some rows, weighted."""
-        array = self.entries.array[rows]
-        if self.entries.mask:
-            array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))
-        if self.columns is not None:
-            array = array * self.columns
-        if self.rows is not None:
-            array = array * self.rows[rows, None]
-        return DenseEntries(array, self.threads)
-
-    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
-        for rows in block_slices(self.entries.array.shape):
-            yield rows, self.block(rows)
-
-    def total(self) -> float:
-        return sum(block.total() for _, block in self._blocks())
-
-    def csr_rows(self, rows: slice) -> Csr:
-        return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
-
-    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        if exponent and self.columns is not None and F is not None:
-            for rows, block in self._blocks():
-                block.power(exponent, F[rows], G, to.rows(rows))
-            return
-        if self.columns is not None:
-            G = self.columns[:, None] * G
-        to.weighted(self.rows, lambda part: self.entries.power(exponent, F, G, part))
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
-        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .arrays import as_array, native, require_real
 from .csr import UNSORTED, UNSOUND, structure
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -48,25 +49,6 @@ def inspected_csr(X: Any, name: str, n_threads: int = 1) -> tuple[sp.csr_array, 
 def sound_csr(X: Any, name: str, n_threads: int = 1) -> sp.csr_array:
     """Return a sparse matrix of any format as a sound CSR array."""
     return inspected_csr(X, name, n_threads)[0]
-
-
-def require_real(dtype: Any, name: str) -> None:
-    """Raise TypeError unless a dtype is one of real numbers or bool."""
-    if dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} has dtype {dtype}; expected a real numeric dtype (float32, float64, integers "
-            f"or bool). Convert it first, for example with {name}.astype(float)."
-        )
-
-
-def native(array: Array) -> Array:
-    """Return an array in the byte order of this machine, aligned; float16 becomes float64."""
-    dtype = array.dtype.newbyteorder("=")
-    if dtype == np.float16:
-        dtype = np.dtype(np.float64)
-    if array.dtype == dtype and array.dtype.isnative and array.flags.aligned:
-        return array
-    return np.array(array, dtype=dtype)
 
 
 def _checked(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
@@ -166,10 +148,10 @@ def _from_lists(X: Any, name: str) -> Parts:
 
 def _from_pairs(X: Any, name: str) -> Parts:
     """Of the format dok: a value for each pair of row and column."""
-    places = _converted(list(X.keys()), name, "keys", None).reshape(len(X.keys()), -1)
     data = _numbers(_converted(list(X.values()), name, "values", X.dtype), name, 1)
     if not len(data):
         return data, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    places = _converted(list(X.keys()), name, "keys", None).reshape(len(data), -1)
     if places.shape[1] != 2:
         _refuse(name, "its keys are not pairs of row and column")
     rows, columns = (_integers(places[:, side], name, "keys") for side in (0, 1))
@@ -195,7 +177,7 @@ def _converted(values: list[Any], name: str, part: str, dtype: Any) -> Array:
 
 
 def _numbers(values: Any, name: str, dimensions: int) -> Array:
-    array = np.asarray(values)
+    array = as_array(values, f"the values of {name}")
     require_real(array.dtype, name)
     if array.ndim != dimensions:
         _refuse(name, f"data has {array.ndim} dimensions; expected {dimensions}")
@@ -204,7 +186,7 @@ def _numbers(values: Any, name: str, dimensions: int) -> Array:
 
 def _integers(values: Any, name: str, part: str) -> Array:
     """Return indices as int32, or int64 where they may need it."""
-    array = np.asarray(values)
+    array = as_array(values, f"the indices of {name}")
     if array.dtype.kind not in "iu" and array.size:
         _refuse(name, f"{part} has dtype {array.dtype}; expected integers")
     if array.ndim != 1:

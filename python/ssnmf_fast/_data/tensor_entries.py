@@ -11,21 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .entries import Csr, Entries, Target, row_slices
+from .entries import Csr, Entries, Target, positive, row_slices
 from .tensors import SparseTensor
 
 _ROWS_OF_G = 8192  # made at a time for dense tensors
 _LISTED = 1 << 16  # entries whose rows of G are made at a time, where rows are solved one by one
+_IN_ONE_PASS = (0, 1, -1)  # exponents of a pass over entries without their rows of G
 _SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
 
 
-class RowProducts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RowProducts:
     """G as the factors whose rows are multiplied: the last index runs fastest."""
 
     factors: tuple[Array, ...]
@@ -33,6 +35,14 @@ class RowProducts(NamedTuple):
     @property
     def columns(self) -> int:
         return int(self.factors[0].shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return prod(len(F) for F in self.factors)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.columns
 
     @property
     def dtype(self) -> Any:
@@ -48,6 +58,25 @@ class RowProducts(NamedTuple):
         """Return the rows of G for indices in each mode."""
         rows = (F[i] for F, i in zip(self.factors, places, strict=True))
         return np.asarray(reduce(np.multiply, rows))
+
+
+def whole(G: Any) -> Array:
+    """Return G as an array."""
+    return G.rows(0, G.n_rows) if isinstance(G, RowProducts) else G
+
+
+def used_columns(G: Any) -> Array:
+    """Return which components are not zero in all rows."""
+    if isinstance(G, RowProducts):
+        return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in G.factors]))
+    return np.asarray(G.any(axis=0))
+
+
+def mean_sum(G: Any) -> float:
+    """Return the mean over the rows of their sums."""
+    if isinstance(G, RowProducts):
+        return float(np.prod([F.mean(axis=0, dtype=np.float64) for F in G.factors], axis=0).sum())
+    return float(G.sum(axis=1, dtype=np.float64).mean())
 
 
 def full_columns(G: Any) -> Array:
@@ -70,9 +99,8 @@ class TensorEntries(Entries):
     def transposed(self) -> TensorEntries:
         return self.view(1)
 
-    @abstractmethod
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        """Return sum w (x - z)^2 over the entries."""
+    def part(self, rows: slice) -> Entries:
+        raise NotImplementedError("a tensor is not cut into blocks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +110,14 @@ class SparseTensorEntries(TensorEntries):
     tensor: SparseTensor
     threads: int = 1
     mode: int = 0
+    sparse = True
 
     def view(self, position: int) -> SparseTensorEntries:
         return replace(self, mode=position)
 
-    def part(self, rows: slice) -> Entries:
-        raise NotImplementedError("a tensor is not cut into blocks")
+    @property
+    def values(self) -> Array:
+        return self.tensor.values
 
     def total(self) -> float:
         return float(self.tensor.values.sum(dtype=np.float64))
@@ -117,12 +147,36 @@ class SparseTensorEntries(TensorEntries):
             yield rows, self.csr_rows(rows), self.rows_of_G(rows, G)
             begin = rows.stop
 
+    def dense(self, rows: slice, n_columns: int) -> Array:
+        indptr, others, values = self.parts()
+        first, last = indptr[rows.start], indptr[rows.stop]
+        lengths = tuple(np.delete(self.tensor.shape, self.mode))
+        columns = np.ravel_multi_index(tuple(others[:, first:last]), lengths)
+        array = np.zeros((rows.stop - rows.start, n_columns), dtype=values.dtype)
+        counts = np.diff(indptr[rows.start : rows.stop + 1])
+        array[np.repeat(np.arange(len(array)), counts), columns] = values[first:last]
+        return array
+
+    def weighted(self, w: Array, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+        indptr = self.parts()[0]
+        for rows, csr, here in self.listed(len(indptr) - 1, G):
+            yield rows, csr, w[indptr[rows.start] : indptr[rows.stop]], here
+
     def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
-        kernels.tensor_pass(exponent, *self.parts(), F, list(G.factors), *to, self.threads)
+        if F is None or exponent in _IN_ONE_PASS:
+            kernels.tensor_pass(exponent, *self.parts(), F, list(G.factors), *to, self.threads)
+            return
+        for rows, csr, here in self.listed(len(to.out), G):
+            kernels.sparse_pass(exponent, *csr, F[rows], here, *to.rows(rows), self.threads)
 
     def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
-        kernel = getattr(kernels, f"tensor_{name}")
-        return float(kernel(*self.parts(), *parameters, F, list(G.factors), self.threads))
+        kernel = getattr(kernels, f"tensor_{name}", None)
+        if kernel is not None:
+            return float(kernel(*self.parts(), *parameters, F, list(G.factors), self.threads))
+        kernel = getattr(kernels, f"sparse_{name}")
+        blocks = self.listed(len(F), G)
+        values = (kernel(*csr, *parameters, F[rows], g, self.threads) for rows, csr, g in blocks)
+        return float(sum(values))
 
     def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
         return self.sum("frobenius_loss", F, G, weights)
@@ -140,8 +194,9 @@ class DenseTensorEntries(TensorEntries):
     def view(self, position: int) -> DenseTensorEntries:
         return replace(self, mode=position)
 
-    def part(self, rows: slice) -> Entries:
-        raise NotImplementedError("a tensor is not cut into blocks")
+    @property
+    def values(self) -> Array:
+        return self.array
 
     def total(self) -> float:
         if self.mask:
@@ -154,6 +209,15 @@ class DenseTensorEntries(TensorEntries):
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         values = np.ones(indptr[-1], dtype=matrix.dtype) if self.mask else matrix[present]
         return indptr, np.nonzero(present)[1].astype(np.int32), values
+
+    def dense(self, rows: slice, n_columns: int) -> Array:
+        matrix = np.moveaxis(self.array, self.mode, 0)[rows].reshape(-1, n_columns)
+        return (~np.isnan(matrix)).astype(matrix.dtype) if self.mask else np.nan_to_num(matrix)
+
+    def weighted(self, w: Array, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
+        others = replace(self, array=w)
+        for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
+            yield slice(None), *positive(Z, weights), rows
 
     def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
         n_columns = self.array.size // self.array.shape[self.mode]

@@ -18,6 +18,7 @@ from .weight_forms import Quadratic, WeightForm
 
 # A difference below this share of the minuend is not trusted.
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+_MOST_PLACES = 1 << 40
 _AT_ONCE = 1 << 15  # weights of a row that are written out
 
 
@@ -77,10 +78,39 @@ class ModeWeights(WeightForm):
     def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
         if exponent == 1:
             kernels.multiply(F, self.gram(G), self.rows, *to, self.threads)
-            return
-        pairs = zip(G.factors, self.vectors[1:], strict=True)
-        sums = reduce(np.multiply, (self._sums(F, w) for F, w in pairs))
-        kernels.add_row(sums, self.rows, *to, self.threads)
+        elif exponent == 0:
+            pairs = zip(G.factors, self.vectors[1:], strict=True)
+            sums = reduce(np.multiply, (self._sums(F, w) for F, w in pairs))
+            kernels.add_row(sums, self.rows, *to, self.threads)
+        else:
+            to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
+
+    def _by_places(self, exponent: float, F: Array, G: RowProducts, to: Target) -> None:
+        """Sum over all places, those of some columns of the unfolding at a time."""
+        columns = self._columns(tuple(len(factor) for factor in G.factors), G.dtype)
+        if len(F) * G.n_rows > _MOST_PLACES:
+            raise ValueError(
+                f"the loss passes over all {len(F) * G.n_rows:.2g} places of X, which would take "
+                'hours; use "kullback-leibler" or "frobenius", or give weights.observed(...).'
+            )
+        for first in range(0, G.n_rows, _AT_ONCE):
+            last = min(first + _AT_ONCE, G.n_rows)
+            V = np.broadcast_to(columns.rows(first, last)[:, 0], (len(F), last - first))
+            part = to._replace(accumulate=to.accumulate or first > 0)
+            DenseEntries(V, self.threads).power(exponent, F, G.rows(first, last), part)
+
+    def _columns(self, lengths: tuple[int, ...], dtype: Any) -> RowProducts:
+        """Return the weights of the columns, as products."""
+        pairs = zip(self.vectors[1:], lengths, strict=True)
+        return RowProducts(
+            tuple((np.ones(n, dtype=dtype) if w is None else w)[:, None] for w, n in pairs)
+        )
+
+    def dense(self, rows: slice, G: RowProducts) -> Array:
+        lengths = tuple(len(factor) for factor in G.factors)
+        columns = self._columns(lengths, G.dtype).rows(0, G.n_rows)[:, 0]
+        a = np.ones(rows.stop - rows.start) if self.rows is None else self.rows[rows]
+        return np.outer(a, columns)
 
 
 @dataclass(frozen=True)
@@ -107,6 +137,9 @@ class ListedTensor(WeightForm):
         del G
         return Quadratic(entries=self.entries)
 
+    def dense(self, rows: slice, G: RowProducts) -> Array:
+        return self.entries.dense(rows, G.n_rows)
+
     def total(self, shape: tuple[int, ...]) -> float:
         del shape
         return self.entries.total()
@@ -125,6 +158,9 @@ class MissingPlaces(WeightForm):
     @property
     def threads(self) -> int:  # type: ignore[override]
         return self.missing.threads
+
+    def dense(self, rows: slice, G: RowProducts) -> Array:
+        return np.asarray(1 - self.missing.dense(rows, G.n_rows))
 
     @property
     def _whole(self) -> ModeWeights:

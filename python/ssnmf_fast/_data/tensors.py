@@ -1,4 +1,4 @@
-"""Tensors as callers give them: dense arrays, or coordinates with values; checked, and unfolded."""
+"""Sparse tensors: coordinates in order with values, and their unfoldings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .checks import as_array, check_entries, unmasked
-from .sound import native, require_real
 
-_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _KEYS = np.iinfo(np.int64).max
 
 
@@ -152,109 +149,7 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
     return key
 
 
-def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
-    """Return a dense tensor as a C-contiguous array, which may have NaN, or a sparse one.
-
-    The result may share memory with `X` and must not be written to.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything that is no nonnegative finite tensor of two modes or more.
-    """
-    parts = coordinate_parts(X, name)
-    if parts is not None:
-        return _check_sparse(*parts, name, dtype)
-    array = as_array(unmasked(X, name, allow_nan=True), name)
-    require_real(array.dtype, name)
-    if array.ndim < 2:
-        raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
-    _check_lengths(array.shape, name)
-    target = np.dtype(dtype) if dtype is not None else _floating(array.dtype)
-    array = np.ascontiguousarray(native(array).astype(target, copy=False))
-    check_entries(array, name, allow_nan=True)
-    return array
-
-
-def as_type(X: Array | SparseTensor, dtype: Any) -> Array | SparseTensor:
-    """Return a tensor of a dtype."""
-    if isinstance(X, SparseTensor):
-        return X.with_values(X.values.astype(dtype, copy=False))
-    return X.astype(dtype, copy=False)
-
-
-def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
-    """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
-    if isinstance(X, (tuple, list)) and len(X) == 3 and [_depth(part) for part in X] == [2, 1, 1]:
-        return X[0], X[1], X[2]
-    if sp.issparse(X) and not hasattr(X, "coords"):
-        X = X.tocoo()
-    if hasattr(X, "coords") and hasattr(X, "data") and hasattr(X, "shape"):
-        return X.coords, X.data, X.shape
-    if sp.issparse(X):  # matrices of older versions of SciPy
-        return (X.row, X.col), X.data, X.shape
-    if hasattr(X, "todense") or hasattr(X, "tocoo"):
-        raise TypeError(
-            f"{name} is a {type(X).__name__}, whose coordinates cannot be read; give "
-            "(coords, values, shape), or an object with the attributes coords, data and shape."
-        )
-    return None
-
-
-def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -> SparseTensor:
-    lengths = tuple(np.asarray(shape).tolist())
-    if len(lengths) < 2 or not all(isinstance(n, int) for n in lengths):
-        raise ValueError(f"{name} must have a shape of two or more integers; got {shape!r}.")
-    _check_lengths(lengths, name)
-    values = as_array(values, f"the values of {name}")
-    require_real(values.dtype, f"the values of {name}")
-    values = native(values).astype(dtype or _floating(values.dtype), copy=False)
-    places = as_array(coords, f"the coordinates of {name}")
-    if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
-        raise ValueError(
-            f"{name} has coordinates of shape {places.shape} and values of shape {values.shape}; "
-            f"expected ({len(lengths)}, number of entries) and (number of entries,) for the shape "
-            f"{lengths}."
-        )
-    if places.dtype.kind not in "iu":
-        if places.size:
-            raise TypeError(f"{name} has coordinates of dtype {places.dtype}; expected integers.")
-        places = places.astype(np.int32)
-    for mode, (indices, length) in enumerate(zip(places, lengths, strict=True)):
-        outside = (indices < 0) | (indices >= length)
-        if outside.any():
-            entry = int(np.flatnonzero(outside)[0])
-            raise ValueError(
-                f"entry {entry} of {name} has the coordinates {_listed(places[:, entry])}; mode "
-                f"{mode} has indices from 0 to {length - 1}."
-            )
-    _check_values(values, places, name)
-    return _sorted(places.astype(np.int32), np.ascontiguousarray(values), lengths)
-
-
-def _check_values(values: Array, places: Array, name: str) -> None:
-    """Raise ValueError for entries that are negative, infinite or NaN; name the first."""
-    for wrong, what, mend in (
-        (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
-        (np.isinf(values), "infinity", "replace it by a finite number"),
-        (values < 0, "a negative value", "nonnegative factorisation needs values >= 0"),
-    ):
-        if wrong.any():
-            entry = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"{name} has {what} at {_listed(places[:, entry])}: {values[entry]:g}; {mend}."
-            )
-    check_entries(values[None], name)  # what is too large
-
-
-def _depth(part: Any) -> int:
-    """Return the number of levels of sequences, of which a string is none."""
-    if hasattr(part, "ndim"):
-        return int(part.ndim)
-    return 1 + _depth(part[0]) if isinstance(part, (tuple, list)) and part else int(part == [])
-
-
-def _sorted(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:
+def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:
     """Bring entries into lexicographic order, and add up what stands at one place."""
     if prod(shape) <= _KEYS:
         key = _keys(places, shape)
@@ -273,17 +168,8 @@ def _sorted(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTenso
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
 
 
-def _check_lengths(shape: tuple[int, ...], name: str) -> None:
-    if min(shape) < 1 or max(shape) > _MOST:
-        raise ValueError(
-            f"{name} has shape {shape}; expected lengths from 1 to {_MOST} in every mode."
-        )
-
-
-def _floating(dtype: Any) -> np.dtype[Any]:
-    single = dtype.newbyteorder("=") == np.float32
-    return np.dtype(np.float32 if single else np.float64)
-
-
-def _listed(place: Array) -> str:
-    return f"[{', '.join(str(int(index)) for index in place)}]"
+def as_type(X: Array | SparseTensor, dtype: Any) -> Array | SparseTensor:
+    """Return a tensor of a dtype."""
+    if isinstance(X, SparseTensor):
+        return X.with_values(X.values.astype(dtype, copy=False))
+    return X.astype(dtype, copy=False)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 from .._backend.dispatch import kernels
 from .checks import check_integer
@@ -14,9 +20,37 @@ _MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they
 _forked = False
 
 
+_blas = threading.Lock()  # held by the thread that limits BLAS, for the whole process
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all libraries of the process: some milliseconds
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread within; also a decorator.
+
+    BLAS knows nothing of `n_threads`: its threads spin between calls, which costs many times the
+    work for small matrices, and its sums depend on their number.  Of several threads of the caller
+    the first sets the limit and takes it back: threadpoolctl heeds no other.
+    """
+    lock = _blas
+    if not lock.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        lock.release()
+
+
 def _mark_forked() -> None:
-    global _forked
+    global _forked, _blas
     _forked = True
+    _blas = threading.Lock()  # a thread of the parent that holds it is not here
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, MissingPackageError
+from .._labels import is_missing
 from .checks import check_integer, check_option
 
 FREQUENCIES = ("day", "week", "month", "quarter", "year")
@@ -94,9 +96,10 @@ def _equal_parts(times: Array, count: int, name: str) -> tuple[Array, Array]:
             f"{name} lie within {last - first + 1} seconds, which cannot be cut into freq={count} "
             "slices."
         )
-    edges = first + (np.arange(count + 1) * (last - first + 1)) // count
-    of = np.searchsorted(edges, seconds, side="right") - 1
-    return edges[:-1].astype("datetime64[s]"), of
+    # Python's integers: the products may lie outside of int64.
+    starts = np.array([first + k * (last - first + 1) // count for k in range(count)], np.int64)
+    of = np.searchsorted(starts, seconds, side="right") - 1
+    return starts.astype("datetime64[s]"), of
 
 
 def read_times(times: Any, name: str = "times") -> Array:
@@ -119,9 +122,11 @@ def read_times(times: Any, name: str = "times") -> Array:
 
 
 def _listed(times: Any, name: str) -> Array:
-    if isinstance(times, (str, bytes)) or not hasattr(times, "__iter__"):
+    unordered = isinstance(times, (Set, Mapping))
+    if isinstance(times, (str, bytes)) or unordered or not hasattr(times, "__iter__"):
         raise TypeError(
-            f"{name} must be a sequence of times, one for each document; got {times!r}."
+            f"{name} must be a sequence of times, one for each document in their order; got "
+            f"{times!r:.80}."
         )
     # An array of objects: a list of dates and texts would become an array of texts.
     listed = list(times)
@@ -182,7 +187,7 @@ def _one(value: Any) -> Any:
             return np.datetime64(iso[1], "s") if iso else None
         except ValueError:  # such as a 13th month
             return None
-    if isinstance(value, bool) or value is None or value != value:
+    if isinstance(value, bool) or is_missing(value):
         return None
     if isinstance(value, (int, float)):
         return _numbers(np.array([value]))[0]
@@ -225,10 +230,6 @@ def _guess_of_pandas() -> Any:
 def _unreadable(values: Array, entry: int, name: str) -> ValueError:
     value = values[entry]
     value = value.item() if isinstance(value, np.generic) and values.dtype.kind != "M" else value
-    try:
-        absent = value is None or bool(value != value) or not str(value).strip()
-    except TypeError:  # pandas.NA
-        absent = True
-    if absent:
+    if is_missing(value) or not str(value).strip():
         return ValueError(f"{name}[{entry}] is missing; leave out documents without a time.")
     return ValueError(f"{name}[{entry}] is {value!r}, which is no date; expected {_DATES}.")

@@ -66,6 +66,10 @@ class WeightForm(ABC):
     def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
         """(V .* (F G^T)^exponent) G."""
 
+    def dense(self, rows: slice, G: Any) -> Array:
+        """Return the weights of some rows as an array, with a column for each row of G."""
+        raise NotImplementedError
+
     def mapped(self, weights: Array) -> WeightForm | None:
         """Return M^T V for an M with these sums of columns, if all rows of V are equal."""
         del weights
@@ -139,6 +143,9 @@ class Separable(WeightForm):
             values *= self.columns[pattern.indices]
         return values
 
+    def dense(self, rows: slice, G: Any) -> Array:
+        return self.present(rows, (rows.stop, len(G)), np.float64)
+
     def present(self, rows: Any, shape: tuple[int, int], dtype: Any) -> Array:
         """Return the weights of some rows of a matrix, one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
@@ -162,6 +169,9 @@ class Listed(WeightForm):
 
     def transposed(self) -> Listed:
         return Listed(self.entries.transposed())
+
+    def dense(self, rows: slice, G: Any) -> Array:
+        return self.entries.dense(rows, G.shape[0])
 
     def part(self, rows: slice) -> Listed:
         return Listed(self.entries.part(rows))
@@ -191,6 +201,9 @@ class Complement(WeightForm):
 
     def transposed(self) -> Complement:
         return Complement(self.missing.turned(), self.whole.transposed())
+
+    def dense(self, rows: slice, G: Any) -> Array:
+        return self._present(np.arange(rows.start, rows.stop)).array
 
     def part(self, rows: slice) -> Complement:
         return Complement(self.missing.part(rows), self.whole.part(rows))

@@ -5,13 +5,13 @@
 - :class:`LabelLists`: several labels for each sample, as lists;
 - :class:`RealTargets`: nonnegative numbers.
 
-`labelled` marks the samples that have a label (or target), and ``matrix(dtype)`` is Y, (n, k).
+`labeled` marks the samples that have a label (or target), and ``matrix(dtype)`` is Y, (n, k).
 Nothing here needs scikit-learn.
 """
 
 from __future__ import annotations
 
-from ._absent import is_missing, missing, unlabelled_samples
+from ._absent import is_missing, missing, missing_words, unlabeled_samples
 from ._classes import ClassLabels, is_text, label_vector, plain_labels
 from ._indicators import Indicators, is_indicator, labels_of
 from ._lists import LabelLists, indicator_matrix
@@ -32,6 +32,7 @@ __all__ = [
     "label_vector",
     "labels_of",
     "missing",
+    "missing_words",
     "plain_labels",
-    "unlabelled_samples",
+    "unlabeled_samples",
 ]

@@ -1,20 +1,26 @@
 """Missing labels: one place for what counts as no label.
 
-Always missing are None, NaN and pandas.NA.  So is what the caller names as `unlabelled`.  Where
+Always missing are None, NaN and pandas.NA.  So is what the caller names as `unlabeled`.  Where
 that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, with one exception: labels
 that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them; since
-this may not be meant, a warning says how to settle it.
+this may not be meant, a warning says how to settle it.  Another warns of labels such as "NA": they
+are classes, but look like the absence of one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+
+_MEAN_MISSING = frozenset(
+    {"", "-", "?", "<na>", "#n/a", "n/a", "na", "nan", "nat", "none", "null"}
+    | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
+)
 
 
 def is_missing(value: Any) -> bool:
@@ -27,6 +33,25 @@ def is_missing(value: Any) -> bool:
         return not isinstance(value, np.ndarray)
 
 
+def missing_words(labels: Iterable[Any]) -> list[Any]:
+    """Return the labels that are text and look like the absence of a label, as "NA" or "?"."""
+    return [one for one in labels if isinstance(one, str) and one.strip().lower() in _MEAN_MISSING]
+
+
+def warn_of_missing_words(classes: Array, name: str, unlabeled: Any) -> None:
+    """Warn of classes that look like no label, unless the caller settled what is none."""
+    if not (isinstance(unlabeled, str) and unlabeled == "auto"):
+        return
+    found = missing_words(classes.tolist()) if classes.dtype.kind in "UO" else []
+    if found:
+        warn_user(
+            f"{name} has the class {found[0]!r}, which looks like a missing label. If it is one, "
+            f"pass unlabeled={found[0]!r}, or None in its place; if it is a class, "
+            "unlabeled=None.",
+            UserWarning,
+        )
+
+
 def missing(labels: Array) -> Array:
     """Return which labels are missing."""
     if labels.dtype.kind == "f":
@@ -36,24 +61,24 @@ def missing(labels: Array) -> Array:
     return np.zeros(len(labels), dtype=bool)
 
 
-def unlabelled_samples(
-    labels: Array, name: str, unlabelled: Any, known_classes: Array | None = None
+def unlabeled_samples(
+    labels: Array, name: str, unlabeled: Any, known_classes: Array | None = None
 ) -> Array:
     """Return which samples have no label, (n,).
 
-    `unlabelled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
+    `unlabeled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
     -1 is a class if it is one of the `known_classes` of a fitted model.  Messages use the `name`.
     """
     absent = missing(labels)
-    if unlabelled is None:
+    if unlabeled is None:
         return absent
-    if np.ndim(unlabelled) or not isinstance(unlabelled, Hashable):
+    if np.ndim(unlabeled) or not isinstance(unlabeled, Hashable):
         raise TypeError(
-            'unlabelled must be "auto", None or a label (text or a number); got '
-            f"{unlabelled!r} ({type(unlabelled).__name__})."
+            'unlabeled must be "auto", None or a label (text or a number); got '
+            f"{unlabeled!r} ({type(unlabeled).__name__})."
         )
-    automatic = isinstance(unlabelled, str) and unlabelled == "auto"
-    marked = _equal(labels, -1 if automatic else unlabelled) & ~absent
+    automatic = isinstance(unlabeled, str) and unlabeled == "auto"
+    marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
     if automatic and marked.any() and _is_class(labels[~marked & ~absent], name, known_classes):
         return absent
     return absent | marked
@@ -67,7 +92,7 @@ def _is_class(rest: Array, name: str, known_classes: Array | None) -> bool:
         return False
     warn_user(
         f"The only labels in {name} are -1 and 1, and both are taken as classes. If -1 marks "
-        "unlabelled samples, pass unlabelled=-1; if it is a class, unlabelled=None.",
+        "unlabeled samples, pass unlabeled=-1; if it is a class, unlabeled=None.",
         UserWarning,
     )
     return True

@@ -11,25 +11,32 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.checks import as_array, unmasked_labels
-from ._absent import unlabelled_samples
+from .._data.arrays import as_array
+from .._data.checks import unmasked_labels
+from ._absent import unlabeled_samples, warn_of_missing_words
 
 
 class ClassLabels:
     """One class label for each sample.
 
-    `labelled` marks the labelled samples, `known` holds their labels and `classes` the different
+    `labeled` marks the labeled samples, `known` holds their labels and `classes` the different
     ones, sorted, or `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1);
-    `marker` is the `unlabelled` of :func:`unlabelled_samples`.
+    `marker` is the `unlabeled` of :func:`unlabeled_samples`.
     """
 
     def __init__(
         self, y: Any, marker: Any, known_classes: Array | None = None, name: str = "y"
     ) -> None:
         vector = label_vector(y, name, column=True)
-        self.labelled = ~unlabelled_samples(vector, name, marker, known_classes)
-        self.known = plain_labels(vector[self.labelled], name)
+        self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
+        self.known = plain_labels(vector[self.labeled], name)
+        if self.known.dtype.kind == "S":
+            raise TypeError(
+                f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
+            )
         self.classes = np.unique(self.known) if known_classes is None else known_classes
+        if known_classes is None:
+            warn_of_missing_words(self.classes, name, marker)
 
     def check_fit(self) -> None:
         """Raise ValueError unless there are two classes."""
@@ -37,7 +44,7 @@ class ClassLabels:
             raise no_labels()
         if len(self.classes) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes.tolist()[0]!r}; expected labelled samples "
+                f"y has one class only, {self.classes.tolist()[0]!r}; expected labeled samples "
                 "of at least two classes. Label some of another class, or use NMF."
             )
 
@@ -47,7 +54,7 @@ class ClassLabels:
 
     @cached_property
     def codes(self) -> Array:
-        """Position of the label of every labelled sample among the classes."""
+        """Position of the label of every labeled sample among the classes."""
         if not len(self.known):
             return np.zeros(0, dtype=np.intp)
         comparable = is_text(self.known) == is_text(self.classes)
@@ -60,17 +67,17 @@ class ClassLabels:
         return np.searchsorted(self.classes, self.known)
 
     def matrix(self, dtype: Any) -> sp.csr_array:
-        """Return the one-hot matrix, with rows of zeros where unlabelled."""
-        rows = np.flatnonzero(self.labelled)
+        """Return the one-hot matrix, with rows of zeros where unlabeled."""
+        rows = np.flatnonzero(self.labeled)
         values = np.ones(len(rows), dtype=dtype)
-        shape = (len(self.labelled), len(self.classes))
+        shape = (len(self.labeled), len(self.classes))
         return sp.csr_array((values, (rows, self.codes)), shape=shape)
 
 
 def no_labels() -> ValueError:
-    """Return the error for targets without a labelled sample."""
+    """Return the error for targets without a labeled sample."""
     return ValueError(
-        "y has no labelled sample: all of it is marked as unlabelled. Label some samples, or use "
+        "y has no labeled sample: all of it is marked as unlabeled. Label some samples, or use "
         "NMF to fit without targets."
     )
 
@@ -82,6 +89,7 @@ def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
     """
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
+    refuse_lists(labels, name)
     array = as_array(unmasked_labels(labels), name)
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         objects = np.asarray(labels, dtype=object)
@@ -101,6 +109,19 @@ def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
             f"Give a column as {name}.ravel()."
         )
     return array
+
+
+def refuse_lists(labels: Any, name: str) -> None:
+    """Raise ValueError for lists of labels, of which samples have different numbers."""
+    if not isinstance(labels, (list, tuple)) and str(getattr(labels, "dtype", "")) != "object":
+        return
+    lengths = {len(one) if isinstance(one, (list, tuple, set)) else -1 for one in labels}
+    if len(lengths) > 1 and max(lengths) >= 0:
+        raise ValueError(
+            f"{name} holds lists of labels; expected one label for each sample. For several labels "
+            "give an indicator matrix of 0 and 1, as scikit-learn's "
+            f"MultiLabelBinarizer().fit_transform({name}) returns; TopicSupervisedNMF takes lists."
+        )
 
 
 def plain_labels(known: Array, name: str) -> Array:

@@ -8,16 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import as_array
+from .._data.arrays import as_array
+from .._data.checks import unmasked_labels
 from .._data.sound import sound_csr
-from ._classes import ClassLabels, no_labels
+from ._classes import ClassLabels, no_labels, refuse_lists
 from ._reals import target_numbers
 
 
 class Indicators:
     """Several labels for each sample, as a matrix of 0 and 1.
 
-    `labelled` marks rows with any label, `complete` rows without a missing entry, and `known`
+    `labeled` marks rows with any label, `complete` rows without a missing entry, and `known`
     holds the latter.
     """
 
@@ -37,19 +38,19 @@ class Indicators:
         negative = matrix.copy()
         negative.data = (matrix.data == -1).astype(np.float64)
         marked = np.asarray(negative.sum(axis=1)).ravel()
-        self.labelled = ~_whole_rows(marked, matrix.shape[1])
-        self.complete = self.labelled
+        self.labeled = ~_whole_rows(marked, matrix.shape[1])
+        self.complete = self.labeled
         matrix.data[matrix.data == -1] = 0
         matrix.eliminate_zeros()
         self._matrix = matrix
 
     def _read_dense(self, matrix: Array) -> None:
         _check_indicator(matrix, allow_nan=True)
-        unlabelled = _whole_rows((matrix == -1).sum(axis=1), matrix.shape[1])
-        unlabelled |= np.isnan(matrix).all(axis=1)
-        self.labelled = ~unlabelled
-        cleared = np.where(unlabelled[:, None], 0, matrix)
-        self.complete = self.labelled & ~np.isnan(cleared).any(axis=1)
+        unlabeled = _whole_rows((matrix == -1).sum(axis=1), matrix.shape[1])
+        unlabeled |= np.isnan(matrix).all(axis=1)
+        self.labeled = ~unlabeled
+        cleared = np.where(unlabeled[:, None], 0, matrix)
+        self.complete = self.labeled & ~np.isnan(cleared).any(axis=1)
         self._matrix = cleared if np.isnan(cleared).any() else sp.csr_array(cleared)
 
     @property
@@ -60,20 +61,20 @@ class Indicators:
         return known.astype(np.int64)
 
     def check_fit(self) -> None:
-        """Raise ValueError unless there is a labelled row."""
-        if not self.labelled.any():
+        """Raise ValueError unless there is a labeled row."""
+        if not self.labeled.any():
             raise no_labels()
 
     def prior(self) -> Array:
-        """Return the share of the labelled samples that have each label."""
-        rows = self._matrix[self.labelled]
+        """Return the share of the labeled samples that have each label."""
+        rows = self._matrix[self.labeled]
         if sp.issparse(rows):
             return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
         seen = (~np.isnan(rows)).sum(axis=0)
         return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
 
     def matrix(self, dtype: Any) -> Any:
-        """Return Y, sparse unless entries are missing; unlabelled rows are zeros."""
+        """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
         Y: Any = self._matrix.astype(dtype)
         return Y
 
@@ -93,7 +94,8 @@ def is_indicator(y: Any) -> bool:
     """Return whether `y` is a matrix of labels rather than one column of class labels."""
     if sp.issparse(y):
         return True
-    shape = np.shape(as_array(y, "y"))
+    refuse_lists(y, "y")
+    shape = as_array(unmasked_labels(y), "y").shape
     return len(shape) == 2 and shape[1] > 1
 
 
@@ -109,7 +111,7 @@ def _check_indicator(values: Array, *, allow_nan: bool) -> None:
     if not good.all():
         raise ValueError(
             f"y has several columns, and holds {values[~good].flat[0]:g}; an indicator matrix "
-            "holds 0 and 1, and a row of NaN (dense) or of -1 for an unlabelled sample. Continuous "
+            "holds 0 and 1, and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous "
             "targets are for SSNMFRegressor."
         )
 
@@ -119,6 +121,6 @@ def _whole_rows(n_marked: Array, n_columns: int) -> Array:
         row = int(np.flatnonzero((n_marked > 0) & (n_marked < n_columns))[0])
         raise ValueError(
             f"y[{row}] holds -1 in some columns only; expected a whole row of -1 for an "
-            "unlabelled sample. Mark single missing entries of a dense y by NaN."
+            "unlabeled sample. Mark single missing entries of a dense y by NaN."
         )
     return np.asarray(n_marked == n_columns)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.checks import unmasked_labels
 from ._absent import is_missing
 from ._classes import ClassLabels
 from ._indicators import Indicators, names_array
@@ -21,13 +22,13 @@ class LabelLists:
     """Topics that documents may have.
 
     `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
-    matrix, and `labelled` marks the documents of which anything is said.  `several` says whether
+    matrix, and `labeled` marks the documents of which anything is said.  `several` says whether
     they were given as lists or as a matrix, so that a document may have several.
     """
 
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
         self.names: Array
-        y = y if hasattr(y, "__iter__") else np.asarray(y)
+        y = unmasked_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
         self.several = True  # may a document have several topics?
         self._given = None if names is None else _checked_names(list(names))
         if sp.issparse(y) or _is_matrix(y):
@@ -36,8 +37,8 @@ class LabelLists:
             self._read_lists(list(y))
         else:
             self._read_single(y, marker)
-        self.labelled = self.members.sum(axis=1) > 0
-        if not self.labelled.any():
+        self.labeled = self.members.sum(axis=1) > 0
+        if not self.labeled.any():
             raise ValueError(
                 "y names no topic for any document. Name the topics of some, or use NMF to fit "
                 "without them."
@@ -58,7 +59,7 @@ class LabelLists:
             row, column = np.argwhere(np.isnan(matrix))[0]
             raise ValueError(
                 f"y[{row}, {column}] is NaN beside other entries of its row; expected 0 or 1 for "
-                "every topic, or a whole row of NaN for an unlabelled document."
+                "every topic, or a whole row of NaN for an unlabeled document."
             )
         self.members = sp.csr_array(matrix != 0)
 
@@ -66,9 +67,7 @@ class LabelLists:
         self.several = False
         labels = ClassLabels(y, marker)
         found = labels.known.tolist()
-        self._name(
-            [[name] for name in found], np.flatnonzero(labels.labelled), len(labels.labelled)
-        )
+        self._name([[name] for name in found], np.flatnonzero(labels.labeled), len(labels.labeled))
 
     def _read_lists(self, y: list[Any]) -> None:
         rows, lists = [], []
@@ -78,7 +77,7 @@ class LabelLists:
                     continue
                 raise ValueError(
                     f"y[{i}] is {entry!r} beside lists of topics; expected a list of topics, or "
-                    "an empty one or None for an unlabelled document."
+                    "an empty one or None for an unlabeled document."
                 )
             rows.append(i)
             lists.append([v.item() if isinstance(v, np.generic) else v for v in entry])
@@ -101,7 +100,7 @@ class LabelLists:
     def part(self, rows: Any) -> LabelLists:
         """Return the topics of some documents."""
         part = copy.copy(self)
-        part.members, part.labelled = self.members[rows], self.labelled[rows]
+        part.members, part.labeled = self.members[rows], self.labeled[rows]
         return part
 
     def targets(self) -> ClassLabels | Indicators:
@@ -109,23 +108,23 @@ class LabelLists:
         if not self.several:
             codes = np.asarray(self.members.argmax(axis=1)).ravel()
             return ClassLabels(
-                np.where(self.labelled, codes, -1), -1, known_classes=np.arange(len(self.names))
+                np.where(self.labeled, codes, -1), -1, known_classes=np.arange(len(self.names))
             )
         matrix = self.members.toarray().astype(np.float64)
-        matrix[~self.labelled] = np.nan
+        matrix[~self.labeled] = np.nan
         return Indicators(matrix)
 
-    def support(self, rank: int, free_in_labelled: bool) -> Array:
+    def support(self, rank: int, free_in_labeled: bool) -> Array:
         """Return T, (n, rank): whether a document may have a topic.
 
-        Topics beyond the named ones are free: unlabelled documents may have them, and labelled
+        Topics beyond the named ones are free: unlabeled documents may have them, and labeled
         ones if asked for.
         """
         n, k = self.members.shape
         T = np.ones((n, rank), dtype=bool)
-        T[self.labelled, :k] = self.members[self.labelled].toarray()
-        if not free_in_labelled:
-            T[self.labelled, k:] = 0
+        T[self.labeled, :k] = self.members[self.labeled].toarray()
+        if not free_in_labeled:
+            T[self.labeled, k:] = 0
         return T
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import as_array
+from .._data.arrays import as_array
 from .._data.sound import sound_csr
 from ._classes import no_labels
 
@@ -24,16 +24,16 @@ class RealTargets:
         if n_targets is not None and max(n_targets, 1) != max(self.n_targets, 1):
             raise ValueError(f"y has shape {values.shape}; expected {max(n_targets, 1)} targets.")
         if np.isinf(values).any():
-            raise ValueError("y contains infinity; give finite targets, or NaN for unlabelled.")
+            raise ValueError("y contains infinity; give finite targets, or NaN for unlabeled.")
         self._values = values.reshape(len(values), -1)
         absent = np.isnan(self._values)
-        self.labelled: Array = np.asarray(~absent.all(axis=1))
+        self.labeled: Array = np.asarray(~absent.all(axis=1))
         self.complete: Array = np.asarray(~absent.any(axis=1))
         self.known = values[self.complete]
 
     def check_fit(self) -> None:
         """Raise ValueError unless some target is given."""
-        if not self.labelled.any():
+        if not self.labeled.any():
             raise no_labels()
 
     def check_sign(self) -> None:
@@ -47,8 +47,8 @@ class RealTargets:
             )
 
     def matrix(self, dtype: Any) -> Array:
-        """Return Y, with zeros in unlabelled rows and NaN where single entries are missing."""
-        return np.where(self.labelled[:, None], self._values, 0).astype(dtype)
+        """Return Y, with zeros in unlabeled rows and NaN where single entries are missing."""
+        return np.where(self.labeled[:, None], self._values, 0).astype(dtype)
 
 
 def target_numbers(y: Any, name: str) -> Array:

@@ -171,8 +171,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
     --------
     >>> import numpy as np, scipy.sparse as sp
     >>> import ssnmf_fast as sf
-    >>> X = sf.LowRankPlusSparse(sp.identity(50), np.ones((50, 1)), np.ones((1, 50)))
-    >>> U, singular, Vt = sf.randomized_svd(X, 1, random_state=0)
+    >>> X = sf.linalg.LowRankPlusSparse(sp.identity(50), np.ones((50, 1)), np.ones((1, 50)))
+    >>> U, singular, Vt = sf.linalg.randomized_svd(X, 1, random_state=0)
     >>> float(singular[0].round(6))
     51.0
     """
@@ -211,6 +211,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
         """Return a thin matrix as the kernels want it."""
         from .._data.checks import check_matrix, check_shape
 
+        if sp.issparse(V):
+            raise TypeError(f"{name} must be a dense array; got a sparse matrix.")
         dense: Array = check_matrix(
             V, name, dtype=self.dtype, allow_nan=False, allow_negative=True, limited=False
         )

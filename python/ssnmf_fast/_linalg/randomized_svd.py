@@ -112,7 +112,7 @@ def randomized_svd(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.outer(np.arange(1.0, 6.0), np.ones(4))
-    >>> U, singular, Vt = sf.randomized_svd(X, 1, random_state=0)
+    >>> U, singular, Vt = sf.linalg.randomized_svd(X, 1, random_state=0)
     >>> bool(np.allclose(singular * U @ Vt, X))
     True
     """

@@ -49,9 +49,19 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
 
     LAPACK's divide and conquer fails now and then on a harmless matrix; its plain QR iteration
     does not.
+
+    Raises
+    ------
+    ValueError
+        If the matrix holds NaN or infinity: an iteration has diverged.
     """
     try:
         left, singular, right = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
+        if not np.isfinite(A).all():
+            raise ValueError(
+                f"The iteration left the range of {A.dtype}. Take weaker options (sparsity, a step "
+                "that is not explicit, init), or divide the data by a constant."
+            ) from None
         left, singular, right = scipy.linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
     return left, singular, right

@@ -2,7 +2,7 @@
 
 The sum of ``w_i d(x_i, z)`` over the samples of a group is ``w d(x, z)`` plus a constant, with w
 the sum of the weights and x the weighted mean, for both losses: the model of Liu and Wu is a
-smaller weighted factorisation, with the same updates.
+smaller weighted factorization, with the same updates.
 """
 
 from __future__ import annotations
@@ -35,4 +35,4 @@ def collapse(X: Any, groups: Array, n_groups: int, X_weights: Any, loss: Any) ->
     n = X.shape[0]
     G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
     weights = as_weights(X_weights, "X_weights")
-    return Collapsed(*weights.grouped(X, G, loss_named(loss, "reconstruction"), "X_weights"))
+    return Collapsed(*weights.grouped(X, G, loss_named(loss, "loss"), "X_weights"))

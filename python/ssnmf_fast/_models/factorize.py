@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from .._backend.layout import padded
+from .._common.finite import require_finite
 from .._common.random import generator
-from .._data.checks import check_factor, check_integer, check_real, check_support
+from .._data.checks import check_factor, check_integer, check_matrix, check_real, check_support
+from .._data.rank import warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver.blocks import problem_of
 from .._solver.build import check_weight, relations, stored, terms
@@ -17,7 +19,8 @@ from .._solver.loop import FitLoop, steps_of
 from .._solver.relations import value
 from .._solver.result import Factorization, factorization, named
 from .._solver.starts import start, zeros_that_stay
-from .._solver.state import State
+from .._solver.state import FitState
+from .._solver.units import order_of
 
 
 def factorize(
@@ -25,8 +28,8 @@ def factorize(
     Y: Any = None,
     *,
     n_components: int,
-    reconstruction: str | float = "frobenius",
-    supervision: str | float = "frobenius",
+    loss: str | float = "frobenius",
+    supervision_loss: str | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
@@ -36,13 +39,13 @@ def factorize(
     tol: float = 1e-4,
     random_state: Any = None,
     n_threads: int | None = None,
-    callback: Callable[[State], Any] | None = None,
+    callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     S_support: Any = None,
 ) -> Factorization:
-    """Factorise X ~ S A and, jointly, Y ~ S B with nonnegative factors.
+    """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
-    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, the four
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, the four
     semi-supervised models (SSNMF) of [1]_; without Y, plain NMF.
 
     Parameters
@@ -54,7 +57,7 @@ def factorize(
         Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
     n_components : int
         Rank r, at least 1.
-    reconstruction, supervision : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+    loss, supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Losses of X and of Y: squared error, the I-divergence, the Itakura-Saito divergence, or the
         beta-divergence of a number from 0 to 2, of which 2, 1 and 0 are these (squared errors have
         no factor 1/2).  Only a number above 0 allows for zeros in the data.
@@ -64,7 +67,7 @@ def factorize(
     X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
     solver : {"auto", "mm", "mu", "hals"}
-        "mm" (majorise-minimise) never raises the objective; "mu" is the papers' rule, the same
+        "mm" (majorize-minimize) never raises the objective; "mu" is the papers' rule, the same
         unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
         losses only, and for the Kullback-Leibler loss of sparse data in memory without labels, "mm"
         for the others, and never raises the objective either.  "auto" does not either and is the
@@ -78,7 +81,7 @@ def factorize(
         a given start stay zero.  "least-squares" has the squares of factors that 10
         iterations of the Frobenius loss, from a random start, fit to the square roots of X;
         "random-acol" takes means of a few random rows of X for A, "nndsvda" the singular vectors
-        of X.  "auto" is "least-squares" where `reconstruction` is "kullback-leibler", whose topics
+        of X.  "auto" is "least-squares" where `loss` is "kullback-leibler", whose topics
         are more coherent then; it is "random" for "frobenius", and where X is on disk.
     max_iter : int
         Largest number of iterations, at least 0.
@@ -129,8 +132,10 @@ def factorize(
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
-    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
+    if labels is None and S_support is None and isinstance(init, str):
+        warn_of_rank(rank, min(X.shape), "min(n, m)")
     units = units if labels is None else units.weighing(weight)
     units, init = units.taking(init, X.dtype)
     support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
@@ -157,18 +162,18 @@ def objective(
     *,
     Y: Any = None,
     B: Any = None,
-    reconstruction: str | float = "frobenius",
-    supervision: str | float = "frobenius",
+    loss: str | float = "frobenius",
+    supervision_loss: str | float = "frobenius",
     supervision_weight: float = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
     n_threads: int | None = None,
 ) -> float:
-    """Return the value that :func:`factorize` minimises.
+    """Return the value that :func:`factorize` minimizes.
 
     Parameters
     ----------
-    X, Y, reconstruction, supervision, supervision_weight, X_weights, Y_weights, n_threads
+    X, Y, loss, supervision_loss, supervision_weight, X_weights, Y_weights, n_threads
         As in :func:`factorize`.
     S, A, B : array_like, shapes (n, r), (r, m) and (r, k)
         Nonnegative factors; B is needed where Y is given.
@@ -187,18 +192,30 @@ def objective(
     threads = resolve_threads(n_threads)
     if (Y is None) != (B is None):
         raise ValueError("Y and B belong together: give both or neither.")
-    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
-    rank = np.shape(A)[0] if np.ndim(A) == 2 else 0
-    n, m = X.shape
-    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components")
-    A = check_factor(A, "A", (rank, m), X.dtype, "components x features")
+    S, A, *_ = given = [
+        check_matrix(F, name, allow_nan=False, limited=False)
+        for F, name in zip((S, A, B), "SAB", strict=True)
+        if F is not None
+    ]
+    order, *others = (order_of(np.max(F, initial=0.0)) for F in given)
+    orders = [order + other for other in others]
+    X, data, labels, units = terms(
+        *(X, Y, loss, supervision_loss, X_weights, Y_weights, threads),
+        orders=(orders[0], orders[-1]),
+    )
+    rank, (n, m) = len(A), X.shape
+    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components", limited=False)
+    A = check_factor(A, "A", (rank, m), X.dtype, "components x features", limited=False)
     if labels is not None:
-        B = check_factor(B, "B", (rank, labels.shape[1]), X.dtype, "components x labels")
+        shape = rank, labels.shape[1]
+        B = check_factor(B, "B", shape, X.dtype, "components x labels", limited=False)
     units = units if labels is None else units.weighing(weight)
     units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
     factors = stored(S, A, rest[0] if rest else None)
     total = value(relations(data, labels, weight, factors, units), factors)
-    return units.value(total)
+    found = units.value(total)
+    require_finite({"the objective": found})
+    return found
 
 
 __all__ = ["Factorization", "factorize", "objective"]

@@ -9,32 +9,33 @@ import numpy as np
 
 from .._backend.layout import padded
 from .._common.random import generator
-from .._data.checks import check_integer, check_matrix, check_option, check_real
-from .._data.tensors import SparseTensor, check_tensor
+from .._data.checks import check_integer, check_matrix, check_real
+from .._data.rank import require_memory
+from .._data.tensor_checks import check_mode, check_tensor
+from .._data.tensors import SparseTensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.loop import FitLoop, steps_of
+from .._solver.losses import Loss
 from .._solver.problem import Problem
 from .._solver.relations import Relation
 from .._solver.starts import start_B, zeros_that_stay
-from .._solver.state import State
-from .._solver.tensor_result import TensorFactorization, normalised
+from .._solver.state import FitState
+from .._solver.tensor_result import TensorFactorization, normalized
 from .._solver.tensor_starts import mode_names, start_tensor
 from .._solver.tensor_terms import Tensor, tensor_term
 from .._solver.units import Units, exponent_of
 from .._solver.weights import build_term
-
-LOSSES = ("frobenius", "kullback-leibler")
 
 
 def factorize_tensor(
     X: Any,
     *,
     n_components: int,
-    loss: str = "frobenius",
-    weights: Any = None,
+    loss: str | float = "frobenius",
+    X_weights: Any = None,
     labels: Mapping[int, Any] | None = None,
-    supervision: str = "frobenius",
+    supervision_loss: str | float = "frobenius",
     supervision_weight: float = 1.0,
     solver: str = "auto",
     init: Any = "auto",
@@ -42,15 +43,15 @@ def factorize_tensor(
     tol: float = 1e-4,
     random_state: Any = None,
     n_threads: int | None = None,
-    callback: Callable[[State], Any] | None = None,
+    callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 
-    The nonnegative CP decomposition (NCPD): minimises ``sum W .* d(X, M)`` over the model
+    The nonnegative CP decomposition (NCPD): minimizes ``sum W .* d(X, M)`` over the model
     ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a nonnegative factor F_k for each mode, for
-    squared errors [1]_ or, for counts, the Kullback-Leibler divergence [2]_.  For two modes it is
-    the factorisation of a matrix, as by :func:`factorize`.
+    squared errors [1]_, for counts the Kullback-Leibler divergence [2]_, or any other loss.  For
+    two modes it is the factorization of a matrix, as by :func:`factorize`.
 
     Parameters
     ----------
@@ -63,29 +64,32 @@ def factorize_tensor(
         float64 are kept; integers become float64.
     n_components : int
         Number r of components, at least 1.
-    loss : {"frobenius", "kullback-leibler"}
-        Squared error, or the I-divergence.
-    weights : optional
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of X, as in :func:`factorize`: squared error, the I-divergence, the Itakura-Saito
+        divergence, the beta-divergence of a number from 0 to 2, or a registered loss.  Numbers
+        other than 1 and 2 pass over all places of the tensor, unless only some are observed.
+    X_weights : optional
         Nonnegative weights of the loss of every entry: ``weights.observed(pattern)`` or
         ``weights.missing(pattern)`` with a tensor (in any of the forms of X), a sequence with a
         vector for each mode whose product is the weight (None stands for ones), or a dense tensor.
     labels : mapping of int to array_like, optional
         Supervision: for some modes a nonnegative matrix Y (n_k x number of labels), which is
         approximated by the factor of the mode, ``Y ~ F_k B_k``.  For example classes of documents
-        or seed terms of topics.  NaN = unlabelled.
-    supervision : {"frobenius", "kullback-leibler"}
-        Loss of the labels.
+        or seed terms of topics.  NaN = unlabeled.
+    supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of the labels; the same choices.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`factorize`: "auto" is coordinate descent with momentum for squared errors
-        without labels, with weights by modes or none; over-relaxed multiplicative updates for the
-        Kullback-Leibler loss.  No rule raises the objective.
-    init : {"auto", "random", "least-squares", "svd"} or sequence of arrays
-        Start; a sequence holds a factor (n_k x r) for each mode, whose zeros stay.
+        without labels, with weights by modes or none; over-relaxed multiplicative updates for all
+        other losses.  No rule raises the objective.
+    init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
+        Start.  A result continues from where it ended; so does ``(weights, factors)``, as of
+        TensorLy.  A sequence holds a factor (n_k x r) for each mode.  Zeros of given factors stay.
         "least-squares" squares a short fit of squared errors to the square roots of X; "svd" takes
         the leading left singular vectors of every unfolding, their larger part of one sign.
-        "auto" is "random" for "frobenius", "least-squares" for "kullback-leibler".
+        "auto" is "least-squares" for "kullback-leibler", "random" for all other losses.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -129,41 +133,41 @@ def factorize_tensor(
     >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2, random_state=0)
     """
     rank = check_integer(n_components, "n_components", 1)
-    check_option(loss, "loss", LOSSES)
-    check_option(supervision, "supervision", LOSSES)
+    divergence = loss_named(loss, "loss")
+    of_Y = loss_named(supervision_loss, "supervision_loss")
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = generator(random_state)
     X, exponent = in_units(check_tensor(X, "X"))
-    term = tensor_term(X, weights, loss_named(loss, "loss"), threads)
+    term = tensor_term(X, X_weights, divergence, threads)
     names = mode_names(len(X.shape))
     dtype = X.dtype
+    require_memory(rank, X.shape, dtype)
 
-    related, label_factors = _labelled(labels, X, dtype, supervision, threads)
+    related, label_factors = _labeled(labels, X, dtype, of_Y, threads)
     weight = check_real(supervision_weight, "supervision_weight")
-    units = Units.of(
-        exponent, 0, (term.loss, loss_named(supervision, "supervision")), bool(related)
-    )
+    units = Units.of(exponent, 0, (divergence, of_Y), bool(related))
     units = units.weighing(weight) if related else units
     of_data, of_labels = units.coefficients(weight) if related else (1.0, 1.0)
     relations = [Relation(names, term, of_data)]
-    relations += [Relation(pair, labelled, of_labels) for pair, labelled in related]
+    relations += [Relation(pair, labeled, of_labels) for pair, labeled in related]
 
-    if not isinstance(init, str):
-        init = _given_in_units(init, exponent)
-    start = start_tensor(init, X, weights, term, rank, rng)
+    start = start_tensor(init, X, X_weights, term, rank, rng, exponent)
     factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
     for name, (mode, Y) in label_factors.items():
         factors[name] = padded(start_B(start[mode], Y, rng).T, dtype)
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     problem = Problem(factors, relations, kept)
+    if kept and problem.unreached() > 0:
+        raise ValueError(
+            "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
+            "divergence is infinite there. Add a small constant to its factors."
+        )
 
     found = {name: F[:, :rank] for name, F in factors.items()}
     steps = steps_of(problem, loop.solver)
     run = loop.run(steps, lambda: found, units=units, unreached=problem.unreached())
-    columns, sizes_of_all, sizes, order = normalised(
-        [found[name] for name in names], loss == "kullback-leibler"
-    )
+    columns, sizes_of_all, sizes, order = normalized([found[name] for name in names], divergence)
     components = {
         mode: np.ascontiguousarray((found[name] * sizes[mode])[:, order].T)
         for name, (mode, _) in label_factors.items()
@@ -182,14 +186,8 @@ def in_units(X: Tensor) -> tuple[Tensor, int]:
     return X.with_values(values) if isinstance(X, SparseTensor) else values, exponent
 
 
-def _given_in_units(init: Any, exponent: int) -> Any:
-    if exponent == 0 or not isinstance(init, (tuple, list)) or len(init) == 0:
-        return init
-    return [np.ldexp(np.asarray(init[0], dtype=np.float64), -exponent), *init[1:]]
-
-
-def _labelled(
-    labels: Mapping[int, Any] | None, X: Tensor, dtype: Any, supervision: str, threads: int
+def _labeled(
+    labels: Mapping[int, Any] | None, X: Tensor, dtype: Any, loss: Loss, threads: int
 ) -> tuple[list[tuple[tuple[str, str], Any]], dict[str, tuple[int, Any]]]:
     """Return the names and terms of labels, and for the factor of each its mode and its term."""
     if labels is None:
@@ -202,14 +200,16 @@ def _labelled(
     related, factors = [], {}
     names = mode_names(len(X.shape))
     for mode, given in labels.items():
-        mode = check_integer(mode, "a mode of labels", 0, len(names) - 1)
+        mode = check_mode(mode, "a mode of labels", len(names))
+        if f"B{mode}" in factors:
+            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
         Y = check_matrix(given, f"labels[{mode}]", dtype=dtype)
         if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
             raise ValueError(
                 f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
                 f"index of mode {mode}, and at least one column."
             )
-        term = build_term(Y, None, loss_named(supervision, "supervision"), "Y", threads)
+        term = build_term(Y, None, loss, "Y", threads)
         related.append(((names[mode], f"B{mode}"), term))
         factors[f"B{mode}"] = mode, term
     return related, factors

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import Slices
+from .._solver.units import exponent_of
 from .factorize import factorize
 
 _FITS, _STEPS = 10, 30
@@ -46,15 +47,17 @@ def folded(X: Any, slices: Slices, per_slice: int, rng: np.random.Generator) -> 
 
 def start_from_slices(
     tensor: Tensor, rank: int, rng: np.random.Generator, n_threads: int | None
-) -> list[Array]:
-    """Return a start of the decomposition: topics of the sums of the documents of the slices.
+) -> tuple[Array, list[Array]]:
+    """Return weights and factors to start from: topics of the sums of the documents of the slices.
 
     The order of documents within a slice says nothing, and other starts soon fit it.  Here all
-    places of documents are alike at first.  The sums are factorised by least squares, whatever the
+    places of documents are alike at first.  The sums are factorized by least squares, whatever the
     loss of the tensor: it is what finds topics that last for a short time.  Of several short fits
     the best is taken; the matrix is small beside the tensor.
     """
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
+    exponent = exponent_of(values, "X")  # so that the objectives of short fits can be compared
+    values = np.ldexp(values, -exponent)
     sums = sp.coo_array((values, (slices, terms)), shape=(n_slices, n_terms)).tocsr()
     fits = (
         factorize(
@@ -69,7 +72,8 @@ def start_from_slices(
     )
     best = min(fits, key=lambda fit: fit.objective[-1][1])
     constant = np.full((per_slice, rank), 1 / per_slice)
-    return [_positive(best.A.T), constant, _positive(best.S)]
+    size = np.full(rank, np.ldexp(1.0, exponent))
+    return size, [_positive(best.A.T), constant, _positive(best.S)]
 
 
 def _positive(F: Array) -> Array:

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from .._common.random import generator
 from .._data.checks import check_integer, check_matrix, check_option
+from .._data.rank import warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver.build import balance_weight, check_weight, stored, terms
 from .._solver.linear_map import LinearMap
@@ -25,7 +26,7 @@ def factorize_preserving(
     X_weights: Any,
     *,
     n_components: int,
-    reconstruction: str,
+    loss: str,
     supervision_weight: float | str,
     init: Any,
     random_state: Any,
@@ -36,7 +37,7 @@ def factorize_preserving(
     callback: Any,
     verbose: int,
 ) -> tuple[Factorization, float]:
-    """Minimise ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
+    """Minimize ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
     `alpha` is a nonnegative matrix (n, q).  X is complete, and its weights count in the first loss.
     The other parameters are those of :func:`ssnmf_fast.factorize`, and the weight may be "auto":
@@ -48,13 +49,15 @@ def factorize_preserving(
     rng = generator(random_state)
     automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
     weight = None if automatic else _weight(supervision_weight)
-    X, data, _, units = terms(X, None, reconstruction, reconstruction, X_weights, None, threads)
+    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)
     mixing = _mixing(alpha, X)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     if automatic:
         total = preserved.entries.total()
         weight = data.entries.total() / total if total > 0 else 1.0
 
+    if isinstance(init, str):
+        warn_of_rank(rank, min(X.shape), "min(n, m)")
     units, init = units.taking(init, X.dtype)
     factors = stored(*start(init, X, data, None, rank, rng, X_weights=X_weights))
     related = [

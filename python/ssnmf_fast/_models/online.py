@@ -13,6 +13,7 @@ from .._common.arrays import Array
 from .._common.random import generator
 from .._data.checks import check_integer, check_real
 from .._data.csr_file import CsrFile
+from .._data.rank import warn_of_rank
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
 from .._solver.build import check_weight, relations, terms
@@ -31,7 +32,7 @@ class Evidence:
     """What batches say of a factor F with rows f: a sum of functions of f.
 
     f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
-    of its own; else the majoriser, whose derivative is a multiple of ``a f^p - b f^q`` for the
+    of its own; else the majorizer, whose derivative is a multiple of ``a f^p - b f^q`` for the
     exponents (p, q) of the loss.
     """
 
@@ -136,7 +137,7 @@ class Online:
 
 
 def follow(F: Array, evidence: Evidence, term: Term, G: Any) -> None:
-    """Move a factor to the minimiser of what the evidence says, or towards it.
+    """Move a factor to the minimizer of what the evidence says, or towards it.
 
     `term` is one whose evidence it is, and G the far side of it.
     """
@@ -167,9 +168,15 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
     """x F^exponent, a new array; 0 where F is 0."""
     if exponent == -1:
         return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
-    power = F if exponent == 1 else np.power(F, exponent, out=np.zeros_like(F), where=F > 0)
-    product: Array = x.copy() if exponent == 0 else x * power
-    return product
+    if exponent == 0:
+        copy: Array = x.copy()
+        return copy
+    if exponent == 1:
+        return np.asarray(x * F)
+    most = np.finfo(F.dtype).max
+    with np.errstate(over="ignore"):  # powers of entries near 0 leave the range
+        power = np.power(F, exponent, out=np.zeros_like(F), where=F > 0)
+        return np.asarray(np.minimum(x * np.minimum(power, most), most))
 
 
 def _flat(data: Term, A: Array) -> Array:
@@ -189,8 +196,8 @@ def learn_batch(
     Y: Any,
     *,
     n_components: int,
-    reconstruction: str,
-    supervision: str = "frobenius",
+    loss: str,
+    supervision_loss: str = "frobenius",
     supervision_weight: float | str = 1.0,
     X_weights: Any,
     Y_weights: Any,
@@ -214,14 +221,16 @@ def learn_batch(
     if online is not None:
         online = online.copied()
         X = X.astype(online.factors["A"].dtype, copy=False)
-    X, data, labels, units = terms(X, Y, reconstruction, supervision, X_weights, Y_weights, threads)
+    X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     units.require_trivial()
-    settings = {"n_components": rank, "reconstruction": reconstruction}
+    settings = {"n_components": rank, "loss": loss}
     if Y is not None:
-        settings["supervision"] = supervision
+        settings["supervision_loss"] = supervision_loss
         settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
         rng = generator(random_state)
+        if Y is None and isinstance(init, str):
+            warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)
         online = Online.resumed(A, B)
     online.settle(settings)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.warn import warn_user
 from .._data.checks import check_factor, check_matrix, check_real
 from .._data.csr_file import check_data
@@ -16,6 +17,11 @@ from .._solver.beta_divergences import loss_named
 from .._solver.units import exponent_of, scaled
 from .._solver.weights import build_term
 
+_HINT = (
+    "The components (A, or the other factors) are too small beside the data: multiply the "
+    "components, or divide the data, by a constant, or use float64 data."
+)
+_LARGEST_START = 1e15  # in units in which data and components are about 1
 MAX_SWEEPS = 1000
 FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
@@ -42,8 +48,9 @@ def represent(
     A : array_like, shape (r, m)
         Nonnegative dictionary.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Loss of the reconstruction, as in :func:`factorize`.  Losses other than the first two are
-        solved to a `tol` of 1e-4 at best, and below 1 they are not convex.
+        Loss of X, as in :func:`factorize`.  Below 1 the problem is not convex, and
+        the solution is a stationary point.  Registered losses are solved to a `tol` of 1e-4 at
+        best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights of the loss of every entry.
     init : array_like, shape (n, r), optional
@@ -78,19 +85,22 @@ def represent(
     threads = resolve_threads(n_threads)
     X = check_data(X, threads)
     # A dictionary may be larger than data may: it is brought to size 1.
-    A = check_matrix(A, "A", dtype=X.dtype, allow_nan=False, limited=False)
+    A = check_matrix(A, "A", allow_nan=False, limited=False)
     wanted = (A.shape[0], X.shape[1])
-    A = check_factor(A, "A", wanted, X.dtype, "components x features of X", limited=False)
+    A = check_factor(A, "A", wanted, A.dtype, "components x features of X", limited=False)
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; expected at least one component.")
+    if not X.shape[0]:
+        return np.empty((0, rank), dtype=X.dtype)
     size = exponent_of(X, "X")
     term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
     exponents = _exponents(A)
     G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
     exponents = exponents - size
     F = _start(init, (X.shape[0], rank), X.dtype)
-    F[:, :rank] = np.ldexp(F[:, :rank], exponents)
+    with np.errstate(over="ignore"):
+        F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents), _LARGEST_START)
     tol = max(tol, FINEST_TOL[X.dtype])
     unsolved = divergence.solve_rows(term, F, G, tol, MAX_SWEEPS)
     if unsolved:
@@ -99,7 +109,15 @@ def represent(
             f"{tol:g}; their representation is approximate.",
             RuntimeWarning,
         )
-    return np.ascontiguousarray(np.ldexp(F[:, :rank], -exponents))
+    return represented(F[:, :rank], -exponents)
+
+
+def represented(F: Array, exponents: Array) -> Array:
+    """Return rows that were solved for, times powers of two; ValueError if that is not finite."""
+    with np.errstate(over="ignore"):
+        S = np.ascontiguousarray(np.ldexp(F, exponents))
+    require_finite({"the representation": S}, _HINT)
+    return S
 
 
 def _exponents(A: Array) -> Array:

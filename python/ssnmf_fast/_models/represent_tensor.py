@@ -16,7 +16,7 @@ from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.tensor_terms import Tensor, tensor_term
 from .factorize_tensor import in_units
-from .represent import FINEST_TOL, MAX_SWEEPS
+from .represent import FINEST_TOL, MAX_SWEEPS, represented
 
 
 def represent_tensor(
@@ -24,8 +24,8 @@ def represent_tensor(
     others: Sequence[Array],
     mode: int,
     *,
-    loss: str = "frobenius",
-    weights: Any = None,
+    loss: str | float = "frobenius",
+    X_weights: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
 ) -> Array:
@@ -39,9 +39,9 @@ def represent_tensor(
         Factors of the other modes, in their order.
     mode : int
         The mode of the rows, from 0.
-    loss : {"frobenius", "kullback-leibler"}
-        Loss.
-    weights : optional
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss, as in :func:`represent`.
+    X_weights : optional
         Weights, as in :func:`factorize_tensor`.
     tol : float
         Largest residual of the optimality conditions, as in :func:`represent`.
@@ -56,7 +56,7 @@ def represent_tensor(
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     X, size = in_units(X)
-    term = tensor_term(X, weights, divergence, resolve_threads(n_threads)).view(mode)
+    term = tensor_term(X, X_weights, divergence, resolve_threads(n_threads)).view(mode)
     dtype = others[0].dtype
     # Components of one size: one residual of the optimality conditions stands for all of them.
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in others]
@@ -72,4 +72,4 @@ def represent_tensor(
             "are approximate.",
             RuntimeWarning,
         )
-    return np.ascontiguousarray(np.ldexp(F[:, :rank], size - np.sum(exponents, axis=0)))
+    return represented(F[:, :rank], size - np.sum(exponents, axis=0))

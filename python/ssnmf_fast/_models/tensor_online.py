@@ -19,8 +19,9 @@ from .._data.tensor_entries import RowProducts
 from .._data.tensor_weights import ModeWeights
 from .._data.tensors import SparseTensor
 from .._solver.beta_divergences import loss_named
+from .._solver.losses import Loss
 from .._solver.problem import Problem
-from .._solver.relations import Relation
+from .._solver.relations import Relation, Statistics
 from .._solver.tensor_result import sizes_of
 from .._solver.tensor_starts import mode_names
 from .._solver.tensor_terms import Tensor, tensor_term
@@ -63,7 +64,7 @@ class Stream:
         factors: Sequence[Array],
         rows: Array,
         *,
-        loss: str,
+        loss: str | float,
         keep: float,
         total: float,
         threads: int,
@@ -75,19 +76,20 @@ class Stream:
         """
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         rank, dtype = rows.shape[1], rows.dtype
+        divergence = loss_named(loss, "loss")
         stored = [padded(F, dtype) for F in (*factors, rows)]
         evidence = []
         for k, F in enumerate(stored[:-1]):
-            G = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
+            G: Any = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
             form = ModeWeights((*[None] * len(factors), weights), threads)
             N = np.empty_like(F)
-            form.power(loss_named(loss, "loss").exponents[0], F, G, Target(N))
+            divergence.N(form, F, G, Target(N))
             N = np.ascontiguousarray(N[:, :rank])
-            if loss == "frobenius":
+            if divergence.quadratic:
                 K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
                 evidence.append(Evidence(N, K=K))
             else:
-                evidence.append(Evidence(factors[k] * N, a=N))
+                evidence.append(evidence_of(factors[k], Statistics({divergence: (N, N)}, [])))
         mean = total / len(rows)
         return cls(tuple(factors), tuple(evidence), len(rows), float(weights.sum()), mean)
 
@@ -116,7 +118,9 @@ class Stream:
             evidence.append(one)
         return cls(tuple(factors), tuple(evidence), int(n_slices), seen, mean_loss)
 
-    def learn(self, X: Tensor, *, loss: str, keep: float, threads: int) -> tuple[Stream, Array]:
+    def learn(
+        self, X: Tensor, *, loss: str | float, keep: float, threads: int
+    ) -> tuple[Stream, Array]:
         """Learn from slices, which are the first mode of X, and return their rows of it.
 
         `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
@@ -151,7 +155,7 @@ class Stream:
         value = term.value(rows, far)
         seen = left * self.seen + X.shape[0]
         mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
-        return self._normalised(stored, evidence, loss, n_slices, seen, mean)
+        return self._normalized(stored, evidence, term.loss, n_slices, seen, mean)
 
     def _begun(self) -> list[Array]:
         """Return the factors; components that some factor has no entry of are drawn anew.
@@ -166,24 +170,23 @@ class Stream:
             np.where(unused, rng.random(F.shape) / len(F), F).astype(F.dtype) for F in self.factors
         ]
 
-    def _normalised(
+    def _normalized(
         self,
         stored: list[Array],
         evidence: list[Evidence],
-        loss: str,
+        loss: Loss,
         n_slices: int,
         seen: float,
         mean: float,
     ) -> tuple[Stream, Array]:
         """Bring columns to size 1, and say the evidence of them as they are now."""
         rank = self.factors[0].shape[1]
-        by_sums = loss == "kullback-leibler"
-        p, q = loss_named(loss, "loss").exponents
+        p, q = loss.exponents
         rows, *others = (F[:, :rank] for F in stored)
         scale = np.ones(rank, dtype=rows.dtype)
         factors, said = [], []
         for F, one in zip(others, evidence, strict=True):
-            size = sizes_of(F, by_sums)
+            size = sizes_of(F, loss)
             size = np.where(size > 0, size, 1).astype(F.dtype)
             scale *= size
             factors.append(F / size)

@@ -5,7 +5,7 @@ priors.  The posterior is approximated by independent gamma distributions, each 
 the lower bound of the log-evidence is largest, given the others.
 
 Counts are a multiple of the data, ``count_scale * X``.  Within the fit A is that of the counts;
-outside of it A, its rates and b_A are in the units of X.  S is the same for any units.
+outside of it A, its rates and A_mean are in the units of X.  S is the same for any units.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.special import psi
 from .._backend.dispatch import kernels
 from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.random import generator
 from .._data.checks import check_integer, check_matrix
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
@@ -29,7 +30,7 @@ from .._solver.beta_divergences import KULLBACK_LEIBLER
 from .._solver.loop import FitLoop, Run
 from .._solver.result import named
 from .._solver.starts import start
-from .._solver.state import State
+from .._solver.state import FitState
 from .._solver.weights import build_term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
 from .variational_problem import Groups, VariationalProblem, VariationalSteps
@@ -70,7 +71,7 @@ class Parameters:
         burn_in: int,
         max_iter: int,
         tol: float,
-        callback: Callable[[State], Any] | None,
+        callback: Callable[[FitState], Any] | None,
         verbose: int,
         count_scale: Any = 1.0,
         **hyperparameters: Any,
@@ -97,17 +98,15 @@ class Parameters:
         """Priors whose means, where they are learned, are those of the start."""
         given = self.given
         mean_S, mean_A = mean_S or 1.0, mean_A or 1.0
-        a_A, b_A = given["a_A"], given["b_A"]
-        shape = 1.0 if a_A is None else a_A
-        scale_A = mean_A / shape if b_A is None else b_A * scale
-        prior_A = GammaPrior(shape, scale_A, a_A is None, b_A is None)
+        given_mean = given["A_mean"]
+        if given_mean is not None:
+            given_mean *= scale
+        prior_A = GammaPrior.given(given["A_shape"], given_mean, mean_A)
         if class_counts is None:
-            a_S, b_S = given["a_S"], given["b_S"]
-            prior_S = GammaPrior(a_S or 1.0, b_S or mean_S, a_S is None, b_S is None, by_mean=True)
-            return {"S": prior_S, "A": prior_A}
-        a_lambda = given["a_lambda"]
-        assert a_lambda is not None
-        labels = LabelPrior(a_lambda, given["b_lambda"], class_counts, 1 / mean_S, self.rank)
+            return {"S": GammaPrior.given(given["S_shape"], given["S_mean"], mean_S), "A": prior_A}
+        rate_shape = given["rate_shape"]
+        assert rate_shape is not None
+        labels = LabelPrior(rate_shape, given["rate_mean"], class_counts, 1 / mean_S, self.rank)
         return {"S": labels, "A": prior_A}
 
 
@@ -122,8 +121,8 @@ def fit_variational(
 ) -> VariationalFit:
     """Fit the model to checked data; with groups, the one with labels.
 
-    The parameters are those of :meth:`Parameters.checked`; hyperparameters are a_A and b_A; a_S and
-    b_S, or with groups a_lambda and b_lambda.
+    The parameters are those of :meth:`Parameters.checked`; hyperparameters are
+    A_shape and A_mean; S_shape and S_mean, or with groups rate_shape and rate_mean.
     """
     checked = Parameters.checked(**parameters)
     rank = checked.rank
@@ -153,10 +152,10 @@ def counts_of(X: Any, scale: float) -> Any:
     return X if scale == 1 else check_matrix(scaled(X, scale), "count_scale * X")
 
 
-def _in_units(callback: Callable[[State], Any], scale: float) -> Callable[[State], Any]:
+def _in_units(callback: Callable[[FitState], Any], scale: float) -> Callable[[FitState], Any]:
     """Return the callback, to which A is shown in the units of X."""
 
-    def shown(state: State) -> Any:
+    def shown(state: FitState) -> Any:
         A = state.A / scale
         A.flags.writeable = False
         return callback(replace(state, factors={**state.factors, "A": A}))
@@ -171,11 +170,11 @@ def variational_fit(
     A, rank = steps.A, steps.A.rank
     prior_S, prior_A = steps.priors["S"], steps.priors["A"]
     assert isinstance(prior_A, GammaPrior)
-    hyperparameters = {"a_A": prior_A.shape, "b_A": prior_A.scale / scale}
+    hyperparameters = {"A_shape": prior_A.shape, "A_mean": prior_A.mean / scale}
     if isinstance(prior_S, GammaPrior):
-        hyperparameters |= {"a_S": prior_S.shape, "b_S": prior_S.scale}
+        hyperparameters |= {"S_shape": prior_S.shape, "S_mean": prior_S.mean}
     else:
-        hyperparameters |= {"a_lambda": prior_S.prior_shape, "b_lambda": prior_S.prior_scale}
+        hyperparameters |= {"rate_shape": prior_S.prior_shape, "rate_mean": prior_S.prior_mean}
     return VariationalFit(
         S=S,
         A=scaled(np.ascontiguousarray(A.E[:, :rank].T), 1 / scale),
@@ -212,6 +211,8 @@ def infer(
     rank = len(A)
     rates_of_A = A_rates[:, None] / count_scale
     logs = psi(A.astype(np.float64) * A_rates[:, None]) - np.log(rates_of_A)
+    # The shares of the components in an entry depend on the ratios of a feature's values alone.
+    logs -= logs.max(axis=0)
     G = padded(np.maximum(np.exp(logs), kernels.tiny(X.dtype)).T, X.dtype)
     F = padded(np.ones((X.shape[0], rank)), X.dtype)
     new = Posterior(F, rank, threads)
@@ -220,7 +221,9 @@ def infer(
     for _ in range(n_iter):
         data.P(new.F, G, Target(P))
         new.update(P, prior_shape, rates, False)
-    return np.ascontiguousarray(new.E[:, :rank])
+    S = np.ascontiguousarray(new.E[:, :rank])
+    require_finite({"the representation": S})
+    return S
 
 
 __all__ = ["Groups", "Parameters", "VariationalFit", "fit_variational", "infer"]

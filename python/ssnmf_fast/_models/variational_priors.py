@@ -18,7 +18,7 @@ from .._common.arrays import Array
 from .._data.checks import check_real
 
 SHAPES = (1e-6, 1e6)  # range of given shapes
-SCALES = (1e-9, 1e9)  # and of given scales, means and rates
+MEANS = (1e-9, 1e9)  # and of given means
 _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 
 
@@ -26,7 +26,7 @@ def check_prior(value: Any, name: str) -> float | None:
     """Return a hyperparameter, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
-    least, most = SHAPES if name.startswith("a_") else SCALES
+    least, most = SHAPES if name.endswith("_shape") else MEANS
     if isinstance(value, str):
         raise ValueError(
             f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {value!r}."
@@ -111,17 +111,21 @@ class Posterior(PosteriorSums):
 
 @dataclass
 class GammaPrior:
-    """One gamma prior for all entries: shape a, and b, its scale or (`by_mean`) its mean."""
+    """One gamma prior for all entries, by its shape and its mean."""
 
     shape: float
-    scale: float
+    mean: float
     learns_shape: bool
-    learns_scale: bool
-    by_mean: bool = False
+    learns_mean: bool
+
+    @classmethod
+    def given(cls, shape: float | None, mean: float | None, start: float) -> GammaPrior:
+        """Return the prior of hyperparameters, of which None is learned, the mean from a start."""
+        return cls(shape or 1.0, mean or start, shape is None, mean is None)
 
     @property
     def rate(self) -> float:
-        return (self.shape if self.by_mean else 1.0) / self.scale
+        return self.shape / self.mean
 
     @property
     def expectations(self) -> Array:
@@ -136,7 +140,7 @@ class GammaPrior:
         return self.learns_shape
 
     def bound(self, posterior: PosteriorSums) -> float:
-        """Terms of the bound with the prior's rate, and its normalisation."""
+        """Terms of the bound with the prior's rate, and its normalization."""
         constant = self.shape * np.log(self.rate) - gammaln(self.shape)
         return float(posterior.size * constant - self.rate * posterior.sums.sum())
 
@@ -150,18 +154,13 @@ class GammaPrior:
             return
         if self.learns_shape:
             self.shape = best_shape(self._slope(mean, log_mean))
-        if self.learns_scale:
-            self.scale = mean if self.by_mean else mean / self.shape
+        if self.learns_mean:
+            self.mean = mean
 
     def _slope(self, mean: float, log_mean: float) -> Callable[[float], float]:
-        """Derivative of the bound in the shape, for one entry; the scale follows if learned."""
-        if self.learns_scale:
-            below = np.log(mean) - log_mean
-        elif self.by_mean:
-            below = np.log(self.scale) + mean / self.scale - 1 - log_mean
-        else:
-            above = log_mean - np.log(self.scale)
-            return lambda a: float(above - psi(a))
+        """Derivative of the bound in the shape, for one entry; the mean follows if learned."""
+        prior = mean if self.learns_mean else self.mean
+        below = np.log(prior) + mean / prior - 1 - log_mean
         return lambda a: float(np.log(a) - psi(a) - below)
 
 
@@ -175,11 +174,11 @@ class LabelPrior:
     needs_logs = False
 
     def __init__(
-        self, shape: float, scale: float | None, counts: Array, start: float, rank: int
+        self, shape: float, mean: float | None, counts: Array, start: float, rank: int
     ) -> None:
         self.prior_shape = shape
-        self.learns_scale = scale is None
-        self.prior_scale = start / shape if scale is None else scale
+        self.learns_mean = mean is None
+        self.prior_mean = start if mean is None else mean
         self._counts = counts[:, None].astype(float)
         self._shapes = shape + self._counts
         self._inverse = np.repeat(start / self._shapes, rank, axis=1)  # 1 / rate
@@ -192,11 +191,11 @@ class LabelPrior:
     def update(self, posterior: PosteriorSums) -> None:
         """Set the posteriors of lambda from the sums of S by class."""
         sums = posterior.sums[:, : posterior.rank]
-        self._inverse = 1 / (1 / self.prior_scale + sums)
+        self._inverse = 1 / (self.prior_shape / self.prior_mean + sums)
 
     def bound(self, posterior: PosteriorSums) -> float:
         """Terms of the bound with lambda."""
-        a, b = self.prior_shape, self.prior_scale
+        a, b = self.prior_shape, self.prior_mean / self.prior_shape
         E, Lg = self.expectations, psi(self._shapes) + np.log(self._inverse)
         of_S = self._counts * Lg - E * posterior.sums[:, : posterior.rank]
         posteriors = self._shapes * (np.log(self._inverse) + 1) + gammaln(self._shapes)
@@ -204,7 +203,7 @@ class LabelPrior:
         return float(np.sum(of_S + posteriors + priors))
 
     def learn(self, posterior: PosteriorSums) -> None:
-        """Set the scale of the prior of lambda, if it is learned, to where the bound is largest."""
+        """Set the mean of the prior of lambda, if it is learned, to where the bound is largest."""
         del posterior
-        if self.learns_scale:
-            self.prior_scale = float(self.expectations.mean()) / self.prior_shape
+        if self.learns_mean:
+            self.prior_mean = float(self.expectations.mean())

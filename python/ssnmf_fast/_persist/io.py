@@ -52,6 +52,9 @@ _COMPLETION = {
     "n_iter": COUNT,
     "converged": COUNT,
     "lower": NUMBER,
+    "upper": NUMBER,
+    "row_ids": Saved("n", "text", optional=True),
+    "column_ids": Saved("m", "text", optional=True),
 }
 _TENSOR_FACTORIZATION = {
     "factors": SavedArrays(columns="r"),
@@ -67,6 +70,8 @@ _RESULTS: dict[Any, Table] = {
     Completion: _COMPLETION,
 }
 _FITTED = ("components_", "factors_")
+_OF_THE_COMMAND = "model.npz"
+_ZIP = b"PK"  # how .npz files begin
 _UNSAVED = ("callback",)
 _MISFITS = (TypeError, ValueError, RecursionError)
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
@@ -105,6 +110,8 @@ def save(model: Any, path: Names) -> None:
     """
     if hasattr(model, "in_memory"):  # an estimator whose data are on a cluster
         model = model.in_memory()
+    if isinstance(model, (str, os.PathLike)):
+        raise TypeError(f"model is {model!r:.100}, a path; write save(model, path).")
     kind, name = type(model), type(model).__name__
     if kind not in _RESULTS and kind is not _estimators().get(name):
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
@@ -130,7 +137,7 @@ def load(path: Names) -> Any:
     Parameters
     ----------
     path : str or path-like
-        The file.
+        The file, or a folder of the command ``ssnmf-fast fit``, whose model.npz is read.
 
     Returns
     -------
@@ -153,6 +160,8 @@ def load(path: Names) -> Any:
     (4, 2)
     """
     path = Path(path)
+    if path.is_dir():  # of the command
+        path = path / _OF_THE_COMMAND
     arrays = _read(path)
     try:
         header = json.loads(arrays.pop("header").tobytes().decode())
@@ -223,6 +232,9 @@ def _write(path: Path, arrays: dict[str, Any]) -> None:
 
 def _read(path: Path) -> dict[str, Array]:
     with path.open("rb") as file:
+        if file.read(len(_ZIP)) != _ZIP:
+            raise _damaged(path, "it is no .npz file")
+        file.seek(0)
         try:
             with np.load(file, allow_pickle=False) as archive:
                 return {key: archive[key] for key in archive.files}
@@ -237,7 +249,6 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     unknown = set(values) - set(table)
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
-    values = {key: one.default for key, one in table.items() if one.default is not None} | values
     check_parts(values, table)
     if kind is Completion:
         return Completion(history=[state_of(one) for one in values.pop("history")], **values)
@@ -253,4 +264,6 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     model = kind(**parameters)
     for key, value in values.items():
         setattr(model, key, value)
+    if hasattr(model, "_check_loaded"):
+        model._check_loaded()
     return model

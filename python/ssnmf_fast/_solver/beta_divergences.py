@@ -10,17 +10,17 @@ and its limits; of the squares it is half.  Their multiplicative updates never r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._data.csr import entry_rows, kernel_parts
-from .._data.entries import Csr, Entries, Target, block_slices, row_slices
-from .._data.tensor_entries import TensorEntries, full_columns
+from .._data.entries import Entries, Target, block_slices, row_slices
+from .._data.tensor_entries import full_columns
 from .._data.weight_forms import WeightForm
+from . import beta_rows
 from .losses import Loss, loss_named, register, register_numbers
 
 if TYPE_CHECKING:
@@ -57,12 +57,7 @@ class Frobenius(Loss):
         """Sum the squared residuals where they can be listed, else |Z|^2 - 2 <P, F> + <N, F>."""
         if term.data is not None:
             data, weights = term.data
-            if isinstance(data, TensorEntries):
-                return data.squared_residuals(F, G, weights)
-            if sp.issparse(data):
-                csr = (data.indptr, data.indices, data.data)
-                return float(kernels.sparse_frobenius_loss(*csr, weights, F, G, term.threads))
-            return float(kernels.dense_frobenius_loss(data, F, G, term.threads))
+            return data.squared_residuals(F, G, weights)
         below = term.form.squares(F, G)
         P = np.empty_like(F)
         self.P(term.entries, F, G, Target(P))
@@ -85,6 +80,7 @@ class Frobenius(Loss):
         return unsolved
 
 
+_LARGEST_FAR_SIDE = 1 << 25
 _Listed = tuple[Array | None, Array | None, Array | None]
 
 
@@ -101,6 +97,7 @@ class KullbackLeibler(Loss):
     """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
 
     name = "kullback-leibler"
+    degree = 1
     descends = True
     model_free = True
     start = "least-squares"
@@ -164,21 +161,6 @@ class KullbackLeibler(Loss):
         return unsolved
 
 
-_NOTHING: tuple[Any, Any] = (np.ones(1), None)
-
-
-def _weighted_blocks(Z: Any, w: Any) -> Iterator[tuple[slice, Csr, Array]]:
-    """Give the positive entries, in CSR form, and their weights by blocks of rows."""
-    if sp.issparse(Z):
-        yield slice(None), kernel_parts(Z), w
-        return
-    for rows in block_slices(Z.shape):
-        weights = w[rows] if isinstance(w, np.ndarray) else w.present(rows, Z.shape, Z.dtype)
-        block = sp.csr_array(np.nan_to_num(Z[rows]))
-        there = weights[entry_rows(block.indptr), block.indices]
-        yield rows, kernel_parts(block), there
-
-
 class BetaDivergence(Loss):
     """The divergence for any beta from 0 to 2, but for the two above.
 
@@ -212,16 +194,16 @@ class BetaDivergence(Loss):
 
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Sum over the listed entries, and z^beta / beta over all others, by way of N."""
-        Z, w = term.data or _NOTHING
+        data, w = term.data or (term.entries, None)
         # Zeros of a dense array with weights are left to N, too.
-        whole = term.listed and (w is None or sp.issparse(Z) or self.beta == 0)
+        whole = term.listed and (w is None or data.sparse or self.beta == 0)
         parameters = self.beta, not whole
         if w is None:
             value = term.entries.sum("beta_loss", F, G, *parameters)
         else:
             value = sum(
-                kernels.sparse_beta_loss(*csr, *parameters, F[rows], G, term.threads, weights)
-                for rows, csr, weights in _weighted_blocks(Z, w)
+                kernels.sparse_beta_loss(*csr, *parameters, F[rows], here, term.threads, weights)
+                for rows, csr, weights, here in data.weighted(w, G)
             )
         if not whole:
             N = np.empty_like(F)
@@ -229,17 +211,27 @@ class BetaDivergence(Loss):
             value += float(kernels.inner(F, N, term.threads)) / self.beta
         return max(value, 0.0)
 
+    def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
+        """By Newton's method; by multiplicative steps where a tensor has too large a far side."""
+        if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
+            return super().solve_rows(term, F, G, tol, most)
+        return beta_rows.solve_rows(term, self.beta, F, G, tol, most)
+
     def check(self, term: Term, name: str) -> None:
         """Refuse zeros that count, for which Itakura-Saito is infinite."""
         if self.beta > 0:
             return
-        Z, w = term.data or _NOTHING
-        zero = np.asarray((Z.data if sp.issparse(Z) else Z) == 0)
+        data, w = term.data or (None, None)
+        values = np.ones(1) if data is None else data.values
+        least = np.finfo(values.dtype).tiny  # what is below, the kernels take for 0
+        zero = values < least
         if isinstance(w, np.ndarray):
             zero &= w > 0
         if zero.any() or not term.listed:
+            below = zero.any() and values[zero].min() > 0
+            what = f"numbers below {least:.1e}, which count as zeros" if below else "zeros"
             raise ValueError(
-                f"{name} has zeros, for which the loss {self.name!r} is not defined. Use a number "
+                f"{name} has {what}, for which the loss {self.name!r} is not defined. Use a number "
                 "above 0 for a beta-divergence near to it, add a small constant, or leave zeros "
                 "out by NaN in a dense array or weights.observed(...)."
             )

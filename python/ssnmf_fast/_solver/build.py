@@ -24,21 +24,23 @@ _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a s
 def terms(
     X: Any,
     Y: Any,
-    reconstruction: str | float,
-    supervision: str | float,
+    loss: str | float,
+    supervision_loss: str | float,
     X_weights: Any,
     Y_weights: Any,
     threads: int,
+    orders: tuple[int | None, int | None] = (None, None),
 ) -> tuple[Any, Term, Term | None, Units]:
     """Check the data and build the term of X and, where there is a Y, that of Y.
 
-    X and the terms are in the units that are returned.
+    X and the terms are in the units that are returned, in which models of X and Y of the binary
+    `orders` of magnitude are in the range.
     """
-    losses = loss_named(reconstruction, "reconstruction"), loss_named(supervision, "supervision")
+    losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     X = check_data(X, threads)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
-    x = exponent_of(X, "X")
+    x = exponent_of(X, "X", orders[0])
     X = scaled(X, -x)
     data = build_term(X, X_weights, losses[0], "X", threads)
     if Y is None:
@@ -52,7 +54,7 @@ def terms(
             "sample of X, and at least one column."
         )
     Y = sparse_labels(Y)
-    y = exponent_of(Y, "Y")
+    y = exponent_of(Y, "Y", orders[1])
     labels = build_term(scaled(Y, -y), Y_weights, losses[1], "Y", threads)
     return X, data, labels, Units.of(x, y, losses, labels=True)
 

@@ -21,7 +21,7 @@ from .terms import Term
 class LinearMap:
     """``M F`` for a nonnegative sparse M (p x n): a term approximates its data by (M F) G^T.
 
-    For data Z ~ (M F) G^T the pair of F is M^T times the pair of M F.  The separable majorisers of
+    For data Z ~ (M F) G^T the pair of F is M^T times the pair of M F.  The separable majorizers of
     both losses survive a nonnegative linear map (Cho and Saul 2011, appendix A, for the
     divergence; for squares because M^T M and G^T G have no negative entry), so that the
     multiplicative updates of F never raise the objective.

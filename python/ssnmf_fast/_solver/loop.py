@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_option, check_real
+from .._common.finite import require_finite
+from .._data.checks import check_integer, check_observers, check_option, check_real
 from .problem import SOLVERS, Ahead, Problem, Solver
 from .progress import verbose_progress
-from .state import State
+from .state import FitState
 from .units import Units
 
 Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
-Observer = Callable[[State], Any]
+Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
 
@@ -34,11 +35,15 @@ class Run:
     def observed(
         self, iteration: int, value: float, shown: Shown, observers: Sequence[Observer]
     ) -> bool:
-        """Keep a value of the objective; return whether an observer says that the fit shall end."""
+        """Keep a value of the objective; return whether an observer says that the fit shall end.
+
+        Raises ValueError if it is not finite: no update leads back from there.
+        """
+        require_finite({"the objective": value})
         self.objective.append((iteration, value))
         if not observers:
             return False
-        state = State(iteration, value, {name: _view(F) for name, F in shown().items()})
+        state = FitState(iteration, value, {name: _view(F) for name, F in shown().items()})
         answers = [observer(state) for observer in observers]  # of all, before any stops
         return any(answers)
 
@@ -50,7 +55,7 @@ class Steps(Protocol):
         """Update everything once; iterations count from 1."""
 
     def objective(self) -> float:
-        """Return the value that is minimised."""
+        """Return the value that is minimized."""
 
 
 class Alternation:
@@ -75,7 +80,7 @@ class Alternation:
 
 
 class Extrapolation:
-    """Momentum for alternating minimisation, with restart (Ang and Gillis 2019, Algorithm 2).
+    """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
     Every factor sets out from beyond its last update, in the direction in which it has been moving,
     further and further while the objective falls.  An iteration that raises the objective is undone
@@ -182,7 +187,7 @@ class FitLoop:
     solver: Solver
     max_iter: int
     tol: float
-    callback: Callable[[State], Any] | None
+    callback: Callable[[FitState], Any] | None
     verbose: int
 
     @classmethod
@@ -191,11 +196,12 @@ class FitLoop:
         solver: str,
         max_iter: Any,
         tol: Any,
-        callback: Callable[[State], Any] | None,
+        callback: Callable[[FitState], Any] | None,
         verbose: int,
     ) -> FitLoop:
         """Return the parameters, checked."""
         check_option(solver, "solver", SOLVERS)
+        check_observers(callback, verbose)
         most = check_integer(max_iter, "max_iter", 0)
         return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
 
@@ -212,9 +218,15 @@ class FitLoop:
         The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number
         of iterations between two checks.  It is not applied before the first check after a burn-in,
         and what is `unreached` of the objective does not count in F_0.  The result is in the units
-        of the user.
+        of the user.  Raises ValueError if a factor, or the objective, is not finite.
         """
-        units = units or Units()
+        run = self._iterated(steps, shown, burn_in, units or Units(), unreached)
+        require_finite(shown())
+        return run
+
+    def _iterated(
+        self, steps: Steps, shown: Shown, burn_in: int | None, units: Units, unreached: float
+    ) -> Run:
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run()
         with verbose_progress(self.verbose, self.max_iter) as progress:

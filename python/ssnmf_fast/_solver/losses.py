@@ -16,6 +16,7 @@ import numpy as np
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._data.entries import Entries, Target
+from .._data.tensor_entries import mean_sum, used_columns
 from .._data.weight_forms import WeightForm
 
 if TYPE_CHECKING:
@@ -32,15 +33,16 @@ class Loss:
     name : str
         What public functions know it by.
     exponents : (float, float)
-        (a, b) of the separable majoriser: for F .* t instead of F its derivative in t is a multiple
+        (a, b) of the separable majorizer: for F .* t instead of F its derivative in t is a multiple
         of ``N t^a - P t^b``, a from 0 to 1 and b from -2 to 0.  Its least value is at
         ``t = (P / N)^(1 / (a - b))``.
     slope : float
         The gradient is slope (N - P).
-    degree : float
-        d(c x, c z) = c^degree d(x, z).
+    degree : float, optional
+        d(c x, c z) = c^degree d(x, z); None if there is no such number.  Very large or very small
+        data, which are fitted in other units, are refused then.
     quadratic : bool
-        Whether the majoriser may be replaced by the loss itself, with Gram matrices.
+        Whether the majorizer may be replaced by the loss itself, with Gram matrices.
     descends : bool
         Whether `descend` is there.
     model_free : bool
@@ -52,7 +54,7 @@ class Loss:
     name: str
     exponents: tuple[float, float] = (0.0, -1.0)
     slope = 1.0
-    degree: float = 1.0
+    degree: float | None = None
     quadratic = False
     descends = False
     model_free = False
@@ -80,7 +82,7 @@ class Loss:
         return 0.0
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
-        """Whether `value` reads the data with their weights, ``term.data``."""
+        """Whether `value` reads the entries of the data with their weights, ``term.data``."""
         del sparse, listed, weighted
         return False
 
@@ -110,14 +112,14 @@ class Loss:
         raise NotImplementedError
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
-        """Set every row of F to the minimiser, G fixed; return the number of rows left unsolved.
+        """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
 
         By multiplicative steps, until no |F_k (N_k - P_k)| is above `tol` times <F, N>; they are
         too slow for less than 1e-4.
         """
-        size = float(G.sum(axis=1, dtype=np.float64).mean())
+        size = mean_sum(G)
         F[F <= 0] = term.mean() / size if size > 0 else 1.0
-        F *= G.any(axis=0)
+        F *= used_columns(G)
         P, N = np.empty_like(F), np.empty_like(F)
         unsolved = np.ones(len(F), dtype=bool)
         for _ in range(most):
@@ -139,6 +141,40 @@ def register(loss: Loss) -> Loss:
     """Enter a loss: public functions take its name from now on."""
     _registry[loss.name] = loss
     return loss
+
+
+def register_loss(loss: Loss) -> Loss:
+    """Enter a loss of a user: public functions take its name from now on.
+
+    Parameters
+    ----------
+    loss : Loss
+        An instance of a class derived from :class:`Loss`, with a name of its own; a loss that was
+        registered by this name before is replaced, unless it is one of this package.
+
+    Returns
+    -------
+    Loss
+        The same.
+
+    Raises
+    ------
+    TypeError
+        If it is no instance of such a class, or its name is no text.
+    ValueError
+        If it has the name of a loss of this package.
+    """
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be an instance of a class derived from extend.Loss; got {loss!r:.100}."
+        )
+    name = getattr(loss, "name", None)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
+    known = _registry.get(name)
+    if known is not None and type(known).__module__.startswith(f"{__package__}."):
+        raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
+    return register(loss)
 
 
 def register_numbers(family: Callable[[float], Loss]) -> None:
@@ -169,10 +205,10 @@ _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 
 
 def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -> None:
-    """Multiply F, in place, by the minimiser of the majoriser; overwrites the sums.
+    """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
 
     N may be one row where all of its rows are the same.
-    The kernel has it in closed form for losses with the majorisers of the squares and of the
+    The kernel has it in closed form for losses with the majorizers of the squares and of the
     divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
     least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
     """

@@ -141,7 +141,7 @@ class Problem:
         return unreached(self.relations, self.factors)
 
     def extrapolates(self) -> bool:
-        """Whether "auto" adds momentum: to plain Frobenius factorisation.
+        """Whether "auto" adds momentum: to plain Frobenius factorization.
 
         With labels it would lower the objective faster too, but in minima that predict worse.
         """

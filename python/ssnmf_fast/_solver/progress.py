@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .state import State
+from .state import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
 
@@ -45,7 +45,7 @@ class ProgressBar:
         """Whether there is a bar to see."""
         return self._bar is not None
 
-    def __call__(self, state: State) -> bool:
+    def __call__(self, state: FitState) -> bool:
         """Move the bar to the iteration of `state`; never stops the fit."""
         if self._bar is not None:
             self._bar.set_postfix_str(f"{self._value} {state.objective:.6g}", refresh=False)
@@ -82,7 +82,7 @@ class ProgressLines:
         self._written = -float("inf")
         self._waiting: str | None = None
 
-    def __call__(self, state: State) -> bool:
+    def __call__(self, state: FitState) -> bool:
         """Write a line, or keep it until the end of the fit; never stops the fit."""
         now = time.monotonic()
         self._waiting = (

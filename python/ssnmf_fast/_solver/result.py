@@ -1,4 +1,4 @@
-"""The result of a factorisation."""
+"""The result of a factorization."""
 
 from __future__ import annotations
 

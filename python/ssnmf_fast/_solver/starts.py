@@ -12,6 +12,7 @@ from .._common.arrays import Array
 from .._data.checks import check_factor, check_option
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
+from .._data.rank import require_memory
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS
@@ -52,6 +53,7 @@ def start(
     n, m = data.shape
     dtype = X.dtype
     k = labels.shape[1] if labels is not None else None
+    require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
         S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
         return S if support is None else S * support, A, B

@@ -10,7 +10,7 @@ from .._common.arrays import Array
 
 
 @dataclass(frozen=True)
-class State:
+class FitState:
     """What a callback sees; the factors are attributes, too.
 
     Attributes
@@ -18,9 +18,9 @@ class State:
     iteration : int
         Number of updates of every factor so far.
     objective : float
-        The value that is being minimised.
+        The value that is being minimized.
     factors : mapping of str to ndarray or None
-        Read-only views of the factors: of a factorisation S, A and B, of shapes (n, r), (r, m) and
+        Read-only views of the factors: of a factorization S, A and B, of shapes (n, r), (r, m) and
         (r, k).
     """
 

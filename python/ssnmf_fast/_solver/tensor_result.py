@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import as_array
+from .._data.arrays import as_array
 from .._data.tensor_entries import RowProducts
+from .losses import Loss
 
 _LARGEST = 1 << 27  # places of a dense tensor that `to_dense` makes
 _AT_ONCE = 1 << 16
@@ -21,13 +22,14 @@ _AT_ONCE = 1 << 16
 class TensorFactorization:
     """Result of :func:`factorize_tensor`.
 
-    The model is ``sum_q weights[q] * outer(factors[0][:, q], ..., factors[N-1][:, q])``.
+    The model is ``sum_q weights[q] * outer(factors[0][:, q], ..., factors[N-1][:, q])``.  It
+    unpacks as ``weights, factors = result``, so that ``tensorly.cp_to_tensor(result)`` works.
 
     Attributes
     ----------
     factors : list of ndarray, shapes (n_k, r)
-        One for each mode.  Columns have sum 1 for the Kullback-Leibler loss, Euclidean norm 1 for
-        the Frobenius loss, or are zero.
+        One for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for all
+        others, or are zero.
     weights : ndarray, shape (r,)
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
@@ -47,6 +49,10 @@ class TensorFactorization:
     n_iter: int = 0
     converged: bool = False
 
+    def __iter__(self) -> Iterator[Any]:
+        """Give the weights and the factors, which TensorLy takes as a CP tensor."""
+        return iter((self.weights, self.factors))
+
     def __repr__(self) -> str:
         last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
         shape = tuple(len(F) for F in self.factors)
@@ -55,7 +61,7 @@ class TensorFactorization:
             f"n_iter={self.n_iter}, converged={self.converged})"
         )
 
-    def at(self, coords: Any) -> Array:
+    def predict(self, coords: Any) -> Array:
         """Return the model at some places.
 
         Parameters
@@ -104,7 +110,7 @@ class TensorFactorization:
         if prod(lengths) > _LARGEST:
             raise ValueError(
                 f"the model has {prod(lengths):,} places, more than {_LARGEST:,}; ask for some of "
-                "them with at(coords)."
+                "them with predict(coords)."
             )
         made = self.factors[0] * self.weights
         for F in self.factors[1:-1]:
@@ -112,19 +118,19 @@ class TensorFactorization:
         return np.asarray((made @ self.factors[-1].T).reshape(lengths))
 
 
-def sizes_of(F: Array, by_sums: bool) -> Array:
-    """Return the sums or the Euclidean norms of columns."""
-    return np.asarray(F.sum(axis=0) if by_sums else np.linalg.norm(F, axis=0))
+def sizes_of(F: Array, loss: Loss) -> Array:
+    """Return the sizes of columns: Euclidean norms for squares, else sums."""
+    return np.asarray(np.linalg.norm(F, axis=0) if loss.quadratic else F.sum(axis=0))
 
 
-def normalised(
-    factors: Sequence[Array], by_sums: bool
+def normalized(
+    factors: Sequence[Array], loss: Loss
 ) -> tuple[list[Array], Array, list[Array], Array]:
     """Return factors with columns of size 1, the weights, the former sizes and the order.
 
     The components are sorted by weight.
     """
-    sizes = [sizes_of(F, by_sums) for F in factors]
+    sizes = [sizes_of(F, loss) for F in factors]
     weights = np.prod(np.array(sizes, dtype=np.float64), axis=0)
     order = np.argsort(-weights, kind="stable")
     scaled = [

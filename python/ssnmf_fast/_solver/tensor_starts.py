@@ -9,14 +9,17 @@ import numpy as np
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_option
+from .._common.warn import warn_user
+from .._data.checks import check_factor, check_option, check_vector
+from .._data.tensor_checks import depth
 from .._data.tensors import SparseTensor
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .beta_divergences import FROBENIUS
+from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
 from .loop import steps_of
 from .problem import Problem
 from .relations import Relation
+from .tensor_result import sizes_of
 from .tensor_terms import Tensor, tensor_term
 from .terms import Term
 
@@ -25,6 +28,8 @@ TENSOR_INITS = ("auto", "random", "least-squares", "svd")
 _OVERSAMPLING = 10
 _POWER_STEPS = 4
 _LEAST_SQUARES_STEPS = 10  # as of matrices, see `starts`
+# Binary orders of magnitude between a given start and the data.
+_FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
 _FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
@@ -34,16 +39,23 @@ def mode_names(n_modes: int) -> tuple[str, ...]:
 
 
 def start_tensor(
-    init: Any, X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+    init: Any,
+    X: Tensor,
+    weights: Any,
+    term: Term,
+    rank: int,
+    rng: np.random.Generator,
+    exponent: int = 0,
 ) -> list[Array]:
     """Return a factor for each mode, (n_k x r), of the dtype of X.
 
     The mean of their model is that of X: the stopping rule measures progress against the objective
-    of the start.
+    of the start.  A given start is one of X times 2^exponent.
     """
     dtype = X.dtype
-    if isinstance(init, (tuple, list)):
-        return _given(init, X.shape, rank, dtype)
+    given = given_factors(init)
+    if given is not None:
+        return _given(*given, X.shape, rank, dtype, exponent)
     name = check_option(init, "init", TENSOR_INITS)
     if name == "auto":
         name = term.loss.start
@@ -60,13 +72,80 @@ def start_tensor(
     return [(scale * F).astype(dtype) for F in factors]
 
 
-def _given(init: Sequence[Any], shape: tuple[int, ...], rank: int, dtype: Any) -> list[Array]:
-    if len(init) != len(shape):
-        raise ValueError(f"init has {len(init)} factors; expected {len(shape)}, one for each mode.")
-    return [
-        check_factor(F, f"init[{mode}]", (n, rank), dtype, f"length of mode {mode} x components")
-        for mode, (F, n) in enumerate(zip(init, shape, strict=True))
+def given_factors(init: Any) -> tuple[Any, list[Any]] | None:
+    """Return the weights, perhaps None, and the factors of a given start; None if it is a name."""
+    if hasattr(init, "weights") and hasattr(init, "factors"):
+        return init.weights, list(init.factors)
+    if not isinstance(init, (tuple, list)):
+        return None
+    pair = len(init) == 2 and isinstance(init[1], (tuple, list))
+    if pair and (init[0] is None or depth(init[0]) == 1):
+        return init[0], list(init[1])
+    return None, list(init)
+
+
+def _given(
+    weights: Any,
+    factors: Sequence[Any],
+    shape: tuple[int, ...],
+    rank: int,
+    dtype: Any,
+    exponent: int,
+) -> list[Array]:
+    """Return given factors, whose columns share the size of their component by powers of two."""
+    if len(factors) != len(shape):
+        raise ValueError(
+            f"init has {len(factors)} factors; expected {len(shape)}, one for each mode."
+        )
+    checked = [
+        check_factor(
+            F,
+            f"init[{mode}]",
+            (n, rank),
+            np.float64,
+            f"length of mode {mode} x components",
+            limited=False,
+        )
+        for mode, (F, n) in enumerate(zip(factors, shape, strict=True))
     ]
+    total = np.full(rank, -exponent)
+    if weights is not None:
+        vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
+        fractions, exponents = np.frexp(vector)
+        checked[0] = checked[0] * fractions
+        total += exponents
+    elif _without_sizes(checked):
+        warn_user(
+            "init has factors with columns of size 1, as those of a result, without the weights of "
+            "the components; give init=result, or init=(weights, factors).",
+            UserWarning,
+        )
+    sizes = np.array([np.frexp(F.max(axis=0))[1] for F in checked])
+    total += sizes.sum(axis=0)
+    alive = np.all([F.any(axis=0) for F in checked], axis=0)
+    largest = int(total[alive].max()) if alive.any() else 0
+    if abs(largest) > _FURTHEST[dtype]:
+        found, wanted = (round(power * np.log10(2)) for power in (largest + exponent, exponent))
+        raise ValueError(
+            f"init is a model with entries of about 1e{found}, and X has entries of about "
+            f"1e{wanted}; multiply a factor of init by a constant that brings it near to X."
+        )
+    shares = np.tile(total // len(shape), (len(shape), 1))
+    shares[0] = total - shares[1:].sum(axis=0)
+    return [
+        np.ldexp(F, share - size).astype(dtype)
+        for F, share, size in zip(checked, shares, sizes, strict=True)
+    ]
+
+
+def _without_sizes(factors: Sequence[Array]) -> bool:
+    """Return whether columns of factors have sum 1, or all of them norm 1."""
+    if max(len(F) for F in factors) == 1:
+        return False
+    return any(
+        all(np.allclose(sizes_of(F, loss), 1, rtol=1e-6) for F in factors)
+        for loss in (KULLBACK_LEIBLER, FROBENIUS)
+    )
 
 
 def _uniform(
@@ -112,8 +191,9 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
         if isinstance(X, SparseTensor):
             matrix: Any = X.matrix(mode)
         else:
-            unfolded = np.moveaxis(X, mode, 0).reshape(length, -1)
-            matrix = np.nan_to_num(unfolded, nan=0.0)
+            unfolded = np.nan_to_num(np.moveaxis(X, mode, 0).reshape(length, -1), nan=0.0)
+            # Without empty columns, which sparse tensors do not have: both get the same sketch.
+            matrix = unfolded[:, unfolded.any(axis=0)] if unfolded.any() else unfolded[:, :1]
         kept = min(rank, *matrix.shape)
         operator = MatrixOperator(matrix, threads)
         U, singular, _ = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)

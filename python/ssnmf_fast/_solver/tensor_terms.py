@@ -9,19 +9,27 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.checks import check_entries, check_vector
+from .._data.tensor_checks import check_tensor, coordinate_parts
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, TensorEntries
 from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights
-from .._data.tensors import Coordinates, SparseTensor, check_tensor, coordinate_parts
+from .._data.tensors import Coordinates, SparseTensor
 from .._data.weight_forms import WeightForm
 from .losses import Loss
+from .pattern_weights import Missing, Observed
 from .terms import Term, row_lengths
-from .weights import Missing, Observed, Outer
+from .weights import Outer
 
 Tensor = Array | SparseTensor
 
 
 def tensor_term(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     """Check the weights of a tensor (of :func:`check_tensor`) and return its term."""
+    term = _built(X, weights, loss, threads)
+    loss.check(term, "X")
+    return term
+
+
+def _built(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     if isinstance(weights, Observed):
         return _observed(X, _pattern(weights.pattern, X), loss, threads)
     if isinstance(weights, Missing):
@@ -30,7 +38,7 @@ def tensor_term(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
         weights = [weights.rows, weights.columns]
     if weights is None:
         weights = [None] * len(X.shape)
-    if isinstance(weights, (list, tuple)) and coordinate_parts(weights, "weights") is None:
+    if isinstance(weights, (list, tuple)) and coordinate_parts(weights, "X_weights") is None:
         return _by_mode(X, weights, loss, threads)
     return _entrywise(X, weights, loss, threads)
 
@@ -62,12 +70,12 @@ def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Ter
     """A term with one vector of weights for each mode."""
     if len(vectors) != len(X.shape):
         raise ValueError(
-            f"weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
+            f"X_weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
             "each mode, or None for ones."
         )
     dtype = X.dtype
     checked = tuple(
-        None if vector is None else check_vector(vector, f"weights[{mode}]", length, dtype)
+        None if vector is None else check_vector(vector, f"X_weights[{mode}]", length, dtype)
         for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
     )
     plain = all(vector is None for vector in checked)
@@ -81,7 +89,8 @@ def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Ter
         listed = not isinstance(X, SparseTensor)
         return _term(X, _entries(X, threads), form, loss, None, listed)
     w = _products(checked, X)
-    return _term(X, _entries(_times(X, w), threads), form, loss, w, listed=False)
+    listed = not isinstance(X, SparseTensor)
+    return _term(X, _entries(_times(X, w), threads), form, loss, w, listed)
 
 
 def _products(vectors: Sequence[Array | None], X: Tensor) -> Array:
@@ -105,22 +114,22 @@ def _weighted(X: Array, w: Array, loss: Loss, threads: int) -> Term:
     if absent.any():
         X, w = np.where(absent, 0, X), np.where(absent, 0, w)
     form = ListedTensor(DenseTensorEntries(w, threads))
-    return _term(X, DenseTensorEntries(w * X, threads), form, loss, w, listed=False)
+    return _term(X, DenseTensorEntries(w * X, threads), form, loss, w, listed=True)
 
 
 def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     """A term with a dense tensor of weights."""
     dtype = X.dtype
-    W = check_tensor(weights, "weights", dtype)
+    W = check_tensor(weights, "X_weights", dtype)
     if isinstance(W, SparseTensor):
         raise TypeError(
-            "weights is a sparse tensor, which can be read in two ways: give "
+            "X_weights is a sparse tensor, which can be read in two ways: give "
             "weights.observed(pattern) if all other entries weigh 0, weights.missing(pattern) if "
             "its entries are the missing ones."
         )
-    check_entries(W, "weights")
+    check_entries(W, "X_weights")
     if W.shape != X.shape:
-        raise ValueError(f"weights has shape {W.shape}; expected {X.shape}, the shape of X.")
+        raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
     if not isinstance(X, SparseTensor):
         return _weighted(X, W, loss, threads)
     w = W[tuple(X.at.places)]
@@ -131,13 +140,13 @@ def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
 def _pattern(pattern: Any, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     dtype = X.dtype
-    checked = check_tensor(pattern, "weights", dtype)
+    checked = check_tensor(pattern, "X_weights", dtype)
     if checked.shape != X.shape:
-        raise ValueError(f"weights has shape {checked.shape}; expected {X.shape}, that of X.")
+        raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
     if isinstance(checked, SparseTensor):
         places, values = checked.at.places[:, checked.values > 0], checked.values
         return SparseTensor(Coordinates(places, checked.shape), values[values > 0])
-    check_entries(checked, "weights")
+    check_entries(checked, "X_weights")
     places = np.array(np.nonzero(checked), dtype=np.int32)
     return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
 
@@ -160,7 +169,7 @@ def _missing(X: Tensor, pattern: SparseTensor, loss: Loss, threads: int) -> Term
     if not isinstance(X, SparseTensor):
         known = X.copy()
         known[tuple(pattern.at.places)] = np.nan
-        return tensor_term(known, None, loss, threads)
+        return _built(known, None, loss, threads)
     X = X.without(pattern.at)
     ones = pattern.with_values(np.ones_like(pattern.values))
     form = MissingPlaces(SparseTensorEntries(ones, threads))

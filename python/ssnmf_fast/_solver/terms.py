@@ -7,6 +7,7 @@ that a term holds: the entries V .* Z and the form of the weights V.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,11 @@ from .._data.entries import (
     Entries,
     SparseEntries,
     Target,
-    WeightedEntries,
     block_slices,
 )
 from .._data.streamed import StreamedEntries
 from .._data.weight_forms import Complement, Listed, Separable, WeightForm
+from .._data.weighted_entries import WeightedEntries
 from .losses import Loss
 
 _FEW_MISSING = 0.5
@@ -38,8 +39,8 @@ class Term:
     `row_lengths` are the numbers of entries that are not zero to a row, to a column, and so on, in
     the mean over the data as a whole, however they are stored.
 
-    `listed` says that all entries which are not listed weigh nothing; `data` is Z and V, entry by
-    entry, for losses that read them so.
+    `listed` says that all entries which are not listed weigh nothing; `data` is Z and a weight for
+    each of its values, or None for ones, for losses that read them so.
     """
 
     loss: Loss
@@ -48,7 +49,7 @@ class Term:
     shape: tuple[int, ...]
     constant: float = 0.0
     listed: bool = False
-    data: tuple[Any, Any] | None = None
+    data: tuple[Entries, Any] | None = None
     row_lengths: tuple[int, ...] = ()
 
     @property
@@ -92,7 +93,13 @@ class Term:
 
     def value(self, F: Array, G: Array) -> float:
         """Return sum V .* d(Z, F G^T)."""
-        return self.loss.value(self, F, G)
+        found = self.loss.value(self, F, G)
+        if not isinstance(found, Real) or found != found:
+            raise ValueError(
+                f"the loss {self.loss.name!r} has the value {found!r:.50}; expected a number. Its "
+                "method value must return sum V .* d(Z, F G^T), or the data are out of its range."
+            )
+        return float(found)
 
     def unreached(self, F: Array, G: Array) -> float:
         """Return what entries that no component can reach have of the value: a constant."""
@@ -134,6 +141,17 @@ def plain(Z: Any, loss: Loss, threads: int, form: WeightForm | None = None) -> T
     if form is None and np.isnan(Z).any():
         form = _without_nan(Z, Separable(threads=threads))
     return _term(Z, None, DenseEntries(Z, threads), form, loss)
+
+
+def with_gaps(term: Term, dtype: Any) -> Term:
+    """Return a term that has no missing entries as a part of data that have some.
+
+    Which updates a fit makes depends on the form of the weights: it must be that of all data.
+    """
+    if not isinstance(term.form, Separable):
+        return term
+    none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
+    return replace(term, form=Complement(none, term.form))
 
 
 def _without_nan(Z: Array, whole: Separable) -> WeightForm:
@@ -192,12 +210,18 @@ def _term(
 ) -> Term:
     """Return the term of entries V .* Z; `listed` says that all that is not listed weighs 0."""
     sparse = sp.issparse(Z)
-    data = (Z, w) if loss.entrywise(sparse, listed, w is not None) else None
+    data = None
+    if loss.entrywise(sparse, listed, w is not None):
+        data = (entries if w is None else _entries(Z, entries.threads)), w
     values = Z.data if sparse else Z
     constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
     form = form or Separable(threads=entries.threads)
     lengths = row_lengths(values, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed, data, lengths)
+
+
+def _entries(Z: Any, threads: int) -> Entries:
+    return SparseEntries(Z, threads) if sp.issparse(Z) else DenseEntries(Z, threads)
 
 
 def every(W: Array, threads: int) -> WeightForm:

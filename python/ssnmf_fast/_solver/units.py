@@ -19,18 +19,24 @@ from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .losses import Loss
 
+# Beyond this order of magnitude, squares of entries leave the range.
+_SQUARED = {np.dtype(np.float32): 45, np.dtype(np.float64): 450}
 # Binary orders of magnitude of the largest entry for which nothing needs to be done.
-_MIDDLE = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
+_ORDINARY = 30
+_MIDDLE = {np.dtype(np.float32): _ORDINARY, np.dtype(np.float64): 50}
 
 
-def exponent_of(Z: Any, name: str) -> int:
-    """Return k, even, for clean data to be divided by 2^k; 0 for data of ordinary size."""
+def exponent_of(Z: Any, name: str, model: int | None = None) -> int:
+    """Return k, even, for clean data to be divided by 2^k; 0 for data of ordinary size.
+
+    A model of the data, of a given binary order of magnitude, is in the range then, too.
+    """
     if isinstance(Z, CsrFile):
         largest = float(np.sqrt(Z.squares / max(Z.nnz, 1)))
     else:
         values = Z.data if sp.issparse(Z) else Z
         largest = float(np.fmax.reduce(values, axis=None, initial=0.0))
-    exponent = int(np.frexp(largest)[1])
+    exponent = order_of(largest) if model is None else max(order_of(largest), model)
     if abs(exponent) <= _MIDDLE[Z.dtype]:
         return 0
     if isinstance(Z, CsrFile):
@@ -39,6 +45,11 @@ def exponent_of(Z: Any, name: str) -> int:
             "that brings them nearer to 1, and save it again."
         )
     return exponent + exponent % 2
+
+
+def order_of(largest: Any) -> int:
+    """Return the binary order of magnitude of a number."""
+    return int(np.frexp(largest)[1])
 
 
 def scaled(Z: Any, exponent: int) -> Any:
@@ -55,6 +66,19 @@ def _times(number: float, exponent: float) -> float:
     with np.errstate(over="ignore", under="ignore"):
         whole = int(np.floor(exponent))
         return float(np.ldexp(number * 2.0 ** (exponent - whole), whole))
+
+
+def _of_loss(name: str, exponent: int, loss: Loss) -> float:
+    """Return the binary exponent of the loss of data divided by 2^exponent."""
+    if exponent == 0:
+        return 0.0
+    if loss.degree is None:
+        raise ValueError(
+            f"{name} has a largest entry of about 2**{exponent}, and the loss {loss.name!r} has no "
+            "degree by which its values could be scaled; multiply the data by a constant that "
+            "brings them nearer to 1, or set the attribute `degree` of the loss if it has one."
+        )
+    return loss.degree * exponent
 
 
 @dataclass(frozen=True)
@@ -105,32 +129,37 @@ class Units:
 
         S and A share the scale of X, or A has all of it where S has labels to explain, too.
         """
-        of_x, of_y = losses[0].degree * x, losses[1].degree * y
+        of_x, of_y = _of_loss("X", x, losses[0]), _of_loss("Y", y, losses[1])
         return cls(x, y, 0 if labels else x // 2, of_x, of_y, of_x)
 
     def weighing(self, weight: float | None) -> Units:
         """Return the units for a weight of the supervision (None: balanced).
 
-        The larger of the coefficients of both losses is about 1 then.
+        The larger of the coefficients of both losses is about 1 then, unless both are of ordinary
+        size.
         """
-        if self.trivial or not weight:
+        exponent = order_of(weight or 0.0) - 1
+        if not weight or (self.trivial and exponent <= _ORDINARY):
             return self
-        return replace(self, whole=max(self.of_x, self.of_y + int(np.frexp(weight)[1]) - 1))
+        return replace(self, whole=max(self.of_x, self.of_y + exponent))
 
     def taking(self, given: Any, dtype: Any) -> tuple[Units, Any]:
         """Return the units for factors that are given, and those factors in these units.
 
         S has entries of about 1 then, so that no Gram matrix leaves the range.  What is not a tuple
-        of factors is returned as it is.
+        of factors is returned as it is, and so are factors of ordinary size beside such data.
         """
-        if self.trivial or not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 3:
+        if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 3:
             return self, given
-        names = [f"init[{i}]" for i in range(len(given))]
+        names = [f"init[{i}] ({name})" for i, name in zip(range(len(given)), "SAB", strict=False)]
         factors = [
-            check_factor(F, name, np.shape(F), dtype, "")
+            check_factor(F, name, np.shape(F), dtype, "", limited=False)
             for name, F in zip(names, given, strict=True)
         ]
-        units = replace(self, s=int(np.frexp(np.max(factors[0], initial=0.0))[1]))
+        exponent = order_of(np.max(factors[0], initial=0.0))
+        if self.trivial and abs(exponent) <= _SQUARED[factors[0].dtype]:
+            return self, given
+        units = replace(self, s=exponent)
         return units, tuple(
             np.ldexp(F, -units.factors[name]) for name, F in zip("SAB", factors, strict=False)
         )
@@ -151,6 +180,9 @@ class Units:
         return _times(objective, self.whole)
 
     def factor(self, name: str, F: Array) -> Array:
-        """Return a factor that a user knows."""
+        """Return a factor that a user knows; with infinity where it is out of the range."""
         exponent = self.factors.get(name, 0)
-        return F if exponent == 0 else np.ldexp(F, exponent)
+        if exponent == 0:
+            return F
+        with np.errstate(over="ignore"):
+            return np.ldexp(F, exponent)

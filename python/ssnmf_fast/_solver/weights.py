@@ -1,34 +1,50 @@
-"""The kinds of weights, and what is asked of each; see :mod:`ssnmf_fast.weights`."""
+"""What is asked of weights, and those without a pattern; see :mod:`ssnmf_fast.weights`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import (
-    as_array,
-    check_matrix,
-    check_shape,
-    check_vector,
-    pattern_csr,
-    unmasked,
-)
-from .._data.csr import entry_rows, keys, sample, scaled_rows, with_values
+from .._data.arrays import as_array
+from .._data.checks import check_matrix, check_shape, check_vector
+from .._data.csr import entry_rows, with_values
 from .._data.csr_file import CsrFile
-from .._data.entries import SparseEntries
-from .._data.weight_forms import Listed
 from . import terms
 from .losses import Loss
 from .terms import Term
 
+Self = TypeVar("Self", bound="Weights")
+
 
 class Weights(ABC):
     """What is asked of weights; `name` is what errors call them."""
+
+    _row_field: ClassVar[str]  # the field that has a row, or a number, for each sample
+    by_vector: ClassVar[bool] = False  # whether it is a number
+
+    @property
+    def by_rows(self) -> Any:
+        """What has a row, or a number, for each sample."""
+        return getattr(self, self._row_field)
+
+    def with_part(self: Self, part: Any) -> Self:
+        """Return the weights of some samples, from their part of `by_rows`."""
+        made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
+        return made
+
+    def hide(self, X: Any) -> Any:
+        """Return X with 0 where an entry has no weight, as far as the form tells it."""
+        return X
+
+    @abstractmethod
+    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+        """Return what finds where the weights of rows are 0: a boolean array or CSR matrix."""
 
     @abstractmethod
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
@@ -51,96 +67,18 @@ class Weights(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Observed(Weights):
-    """Weights that are zero outside of a sparse pattern."""
-
-    pattern: Any
-
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        """The data on the pattern, explicit zeros included."""
-        pattern = _checked_pattern(self.pattern, Z, name)
-        known = sample(Z, pattern)
-        if np.isnan(known.data).any():
-            k = int(np.flatnonzero(np.isnan(known.data))[0])
-            row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
-            raise ValueError(
-                f"{name} says that entry [{row}, {pattern.indices[k]}] is observed, but it is NaN "
-                f"in {name[0]}. Take it out of the pattern, or give the entry a value."
-            )
-        form = Listed(SparseEntries(pattern, threads))
-        return terms.weighted(known, pattern.data, loss, threads, form, listed=True)
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(pattern_csr(self.pattern, "weights").toarray(), dtype=np.float64)
-
-    def with_rows(self, rows: Array, name: str) -> Observed:
-        pattern = pattern_csr(self.pattern, name).astype(np.float64)
-        _check_rows(pattern, rows, f"The pattern of {name}")
-        return Observed(scaled_rows(pattern, rows))
-
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        pattern = _checked_pattern(self.pattern, X, name)
-        X = sample(X, pattern)
-        total = sp.csr_array(G @ pattern)
-        sums = sp.csr_array(G @ with_values(pattern, pattern.data * X.data))
-        total.sort_indices()
-        sums.sort_indices()
-        mean = sample(sums, total)
-        mean.data = _ratio(mean.data, total.data)
-        constant = _rest(loss, (X.data, pattern.data), (mean.data, total.data))
-        return mean, Observed(total), constant
-
-
-@dataclass(frozen=True, eq=False)
-class Missing(Weights):
-    """Weights that are one outside of a sparse pattern, zero on it."""
-
-    pattern: Any
-
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        """All entries but those of the pattern, which are dropped from Z once."""
-        pattern = _checked_pattern(self.pattern, Z, name).copy()
-        pattern.data = (pattern.data != 0).astype(Z.dtype)
-        pattern.eliminate_zeros()
-        if not sp.issparse(Z):
-            Z = Z.copy()
-            Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
-            return terms.plain(Z, loss, threads)
-        stored = keys(Z)
-        keep = ~np.isin(stored, keys(pattern), assume_unique=True)
-        entries = Z.data[keep], (stored[keep] // Z.shape[1], Z.indices[keep])
-        return terms.without(sp.csr_array(entries, shape=Z.shape), pattern, loss, threads)
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(1.0 - (pattern_csr(self.pattern, "weights").toarray() != 0))
-
-    def with_rows(self, rows: Array, name: str) -> Missing:
-        """A row of weight 0 is missing as a whole."""
-        if not np.isin(rows, (0, 1)).all():
-            raise ValueError(
-                f"{name} are weights.missing(...), which weights of samples cannot be combined "
-                "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or "
-                "set labelled_weight=1."
-            )
-        pattern = pattern_csr(self.pattern, name).astype(np.float64)
-        _check_rows(pattern, rows, f"The pattern of {name}")
-        whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
-        return Missing(scaled_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
-
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        """Refuse: the sums over groups are not sparse."""
-        raise ValueError(
-            f"{name} are weights.missing(...), which samples with a common representation cannot "
-            "take; mark missing entries by NaN in a dense X, or give weights.observed(...)."
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Outer(Weights):
     """Separable weights."""
 
     rows: Array | None
     columns: Array | None
+    _row_field: ClassVar = "rows"
+    by_vector: ClassVar = True
+
+    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+        sides = zip((self.rows, self.columns), shape, strict=True)
+        a, b = (np.zeros(n, bool) if v is None else np.asarray(v) == 0 for v, n in sides)
+        return lambda rows: a[rows, None] | b
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         a, b = self._checked(Z, name)
@@ -176,7 +114,7 @@ class Outer(Weights):
             return Entrywise(np.outer(a, b)).grouped(X, G, loss, name)
         total = G @ a
         share = G.copy()
-        share.data = _ratio(a[G.indices], total[entry_rows(G.indptr)])
+        share.data = ratio(a[G.indices], total[entry_rows(G.indptr)])
         mean = share @ X
         before, after = (
             float(weights.astype(np.float64) @ (_energy(Z, loss) @ b.astype(np.float64)))
@@ -190,6 +128,15 @@ class Entrywise(Weights):
     """A weight for every entry, in a dense array."""
 
     array: Any
+    _row_field: ClassVar = "array"
+
+    def hide(self, X: Any) -> Any:
+        seen = as_array(self.array, "X_weights") > 0
+        return sp.csr_array(X.multiply(seen)) if sp.issparse(X) else np.where(seen, X, 0)
+
+    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
+        array = as_array(self.array, "X_weights")
+        return lambda rows: array[rows] == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         W = self._checked(Z, name)
@@ -199,6 +146,8 @@ class Entrywise(Weights):
         return terms.weighted(Z, stored, loss, threads, terms.every(W, threads))
 
     def _checked(self, Z: Any, name: str) -> Array:
+        if sp.issparse(self.array):  # a block of rows on a cluster
+            as_weights(self.array, name)
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
         check_shape(W, Z.shape, name, f"the shape of {name[0]}")
         return W
@@ -207,8 +156,8 @@ class Entrywise(Weights):
         return np.asarray(self.array, dtype=np.float64)
 
     def with_rows(self, rows: Array, name: str) -> Entrywise:
-        array = as_array(unmasked(self.array, name, allow_nan=False), name)
-        _check_rows(array, rows, name)
+        array = as_array(self.array, name)
+        check_rows(array, rows, name)
         return Entrywise(np.where((rows > 0)[:, None], array * rows[:, None], 0))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
@@ -218,8 +167,8 @@ class Entrywise(Weights):
         absent = np.isnan(X)
         X, W = np.where(absent, 0, X), np.where(absent, 0, W)
         total = G @ W
-        mean = _ratio(G @ (W * X), total)
-        return mean, Entrywise(total), _rest(loss, (X, W), (mean, total))
+        mean = ratio(G @ (W * X), total)
+        return mean, Entrywise(total), rest(loss, (X, W), (mean, total))
 
 
 def as_weights(given: Any, name: str) -> Weights:
@@ -257,18 +206,12 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
     return term
 
 
-def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
-    checked = check_matrix(pattern_csr(pattern, name), name, dtype=Z.dtype, allow_nan=False)
-    check_shape(checked, Z.shape, name, "the shape of the data")
-    return checked
-
-
-def _check_rows(array: Any, rows: Array, name: str) -> None:
+def check_rows(array: Any, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
         raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
 
 
-def _ratio(sums: Array, weights: Array) -> Array:
+def ratio(sums: Array, weights: Array) -> Array:
     """Weighted means, and 0 without weight."""
     return np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0)
 
@@ -280,7 +223,7 @@ def _energy(Z: Any, loss: Loss) -> Any:
     return loss.energy(Z.astype(np.float64))
 
 
-def _rest(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
+def rest(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:
     """What of the loss means over groups do not have."""
     parts = [float(np.sum(weights * _energy(values, loss))) for values, weights in (before, after)]
     return max(parts[0] - parts[1], 0.0)

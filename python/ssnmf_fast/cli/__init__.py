@@ -47,7 +47,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning
-        return _guarded(arguments)
+        closed = sys.stdout is None
+        with _streams():
+            return _guarded(arguments, closed)
+
+
+@contextmanager
+def _streams() -> Iterator[None]:
+    """Write what goes to a standard stream that is closed to nowhere."""
+    with ExitStack() as stack:
+        for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
+            if stream is None:
+                nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+                stack.enter_context(redirect(stack.enter_context(nowhere)))
+        yield
 
 
 def _offer_completion(parser: Any) -> None:
@@ -57,10 +70,13 @@ def _offer_completion(parser: Any) -> None:
             importlib.import_module("argcomplete").autocomplete(parser)
 
 
-def _guarded(arguments: Any) -> int:
-    """Run a subcommand; errors that the user can mend become one line."""
+def _guarded(arguments: Any, closed: bool) -> int:
+    """Run a subcommand; errors that the user can mend become one line.
+
+    `closed` is whether standard output is.
+    """
     try:
-        with _printing(arguments):
+        with _printing(arguments, closed):
             summary = arguments.run(arguments)
         if getattr(arguments, "json", False):
             print(json.dumps(summary, indent=2, ensure_ascii=False))
@@ -82,12 +98,15 @@ def _guarded(arguments: Any) -> int:
 
 
 @contextmanager
-def _printing(arguments: Any) -> Iterator[None]:
+def _printing(arguments: Any, closed: bool) -> Iterator[None]:
     """Print as little as --json and --quiet ask for."""
     quiet, as_json = (getattr(arguments, name, False) for name in ("quiet", "json"))
     to_output = getattr(arguments, "out", None) == STANDARD
     if as_json and to_output:
         raise UsageError("--json and --out - both write to standard output; leave one of them out")
+    if closed and (as_json or to_output):
+        option = "--json" if as_json else "--out -"
+        raise UsageError(f"standard output is closed, and {option} writes to it")
     with ExitStack() as stack:
         nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
         if (quiet or as_json) and not to_output:

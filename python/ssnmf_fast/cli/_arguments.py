@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from ._option_types import (
-    cluster,
     delimiter,
     encoding,
     fraction,
@@ -95,10 +93,10 @@ def add_text(group: Any) -> None:
         help="regular expression of a word (default: two or more letters, digits or underscores)",
     )
     group.add_argument(
-        "--keep-entities",
+        "--keep-markup",
         action="store_true",
-        help="keep HTML entities such as &quot; and &#39; instead of replacing them by their "
-        "characters",
+        help="keep HTML tags, entities such as &quot; and addresses of web pages, instead of "
+        "removing tags and addresses, and replacing entities by their characters",
     )
 
 
@@ -133,16 +131,4 @@ def add_threads(parser: Any) -> None:
     """Add the number of threads."""
     parser.add_argument(
         "--threads", type=positive, help="number of threads (default: all available cores)"
-    )
-
-
-def add_cluster(group: Any, models: Sequence[str]) -> None:
-    """Add the cluster on which some models can be fitted."""
-    group.add_argument(
-        "--cluster",
-        type=cluster,
-        metavar="ADDRESS",
-        help="fit on the Dask cluster whose scheduler has this address, such as tcp://host:8786, "
-        f"or with local:4 by so many processes here ({', '.join(models)}; classifiers need --rank "
-        "and a weight)",
     )

@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,14 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
         _BEST: f"the best {top} items for every user that they have not rated",
         _PREDICTIONS: f"the {len(ratings.empty)} empty ratings of the table",
         _REPORT: "sizes, choices, errors and times",
-        MODEL_NAME: "the model, for ssnmf_fast.load",
+        MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
         _USERS: "place of every user in the model",
         _ITEMS: "place of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
     with results_folder(options.out, about, [given.path]) as results:
         _print_ratings(given, ratings, task)
+        _warn(task, given, ("user", "item"))
         trial = _fitted(task, "ratings")
         _write_ratings(results, task, ratings, trial, top, begin)
         results.finish()
@@ -81,6 +83,34 @@ def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
     if len(ratings.empty):
         print(f"            {len(ratings.empty)} empty ratings, to be predicted")
     print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
+
+
+def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
+    """Warn of users and items, or rows and columns, of which nothing is known."""
+    from ..completion._uninformed import counts, empty_lines, only_value
+
+    is_ratings = names[0] == "user"
+    empty, value = empty_lines(task.matrix), only_value(task.matrix)
+    if any(empty):
+        what = "rating" if is_ratings else "entry"
+        how = "0"
+        if task.biases:
+            how = "the overall mean plus the bias of the user or the item that is known"
+        elif is_ratings:
+            how = "0 (without --exact, they are means)"
+        warnings.warn(
+            f"{given} has no {what} for {counts(*empty, names)}; predictions for them are {how}",
+            stacklevel=2,
+        )
+    if value is not None:
+        what = "ratings" if is_ratings else "entries"
+        warnings.warn(
+            f"all {task.matrix.nnz} {what} are {value:g}, so that all predictions are, and the "
+            "errors mean nothing. If they stand for what users did, such as clicks (implicit "
+            "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
+            "in docs/completion.md",
+            stacklevel=2,
+        )
 
 
 def _fitted(task: Task, things: str) -> Trial:
@@ -108,7 +138,8 @@ def _write_ratings(
     )
     safe = task.options.safe_csv
     write_csv(out.path(_BEST), ("user", "rank", "item", "predicted rating"), rows, safe=safe)
-    save(completion, out.path(MODEL_NAME))
+    users, items = np.array(ratings.users), np.array(ratings.items)
+    save(replace(completion, row_ids=users, column_ids=items), out.path(MODEL_NAME))
     tables = ((_USERS, "user", ratings.users, 1), (_ITEMS, "item", ratings.items, 0))
     for file, name, ids, axis in tables:
         lines = zip(range(len(ids)), ids, _counts(task, axis).tolist(), strict=True)
@@ -163,9 +194,7 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
     assert path is not None  # standard input is a table
     _refuse_columns(path, options)
     out = _output_file(path, options.out)
-    with warnings.catch_warnings():  # the fit to all entries warns of empty rows and columns
-        warnings.filterwarnings("ignore", message=".*no observed entry")
-        entries = read_observed(load_matrix(given), None, None, options.threads or 1)
+    entries = read_observed(load_matrix(given), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
         raise UsageError(
@@ -183,6 +212,7 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
     with made(out.parent), Replacement() as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
+        _warn(task, given, ("row", "column"))
         trial = _fitted(task, "entries")
         if large:
             save(trial.completion, files.path(out))

@@ -1,135 +1,43 @@
-"""``ssnmf-fast demo``: the main job on real data, beside LinearSVC."""
+"""``ssnmf-fast demo``: `fit` on scikit-learn's digits, of which much is hidden."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._common.arrays import Array
-from .._common.optional import MissingPackageError
-from ._folder import Results, results_folder
-from ._outputs import MODEL_NAME
+from ._fit import Data, fit_data
+from ._folder import results_folder
+from ._models import MODELS
+from ._outputs import FILES
+from ._sample_labels import read_labels
 
-PARTS, TOPICS, _REPORT = "parts.png", "topics.csv", "report.html"
-FILES = {
-    _REPORT: "everything on one page: open this first, in a browser",
-    PARTS: "the learned parts, one column for each digit",
-    TOPICS: "top terms of every topic",
-    MODEL_NAME: "the model, for ssnmf_fast.load",
-}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A fitted classifier, and how it and LinearSVC do on the samples with hidden labels."""
-
-    model: Any
-    seconds: float
-    truth: Array
-    predicted: Array
-    rival: Array
-    names: tuple[str, str]  # of the model and of its rival
-
-    @property
-    def accuracies(self) -> list[tuple[str, float]]:
-        """Name and accuracy of the model and of its rival."""
-        guesses = (self.predicted, self.rival)
-        return [
-            (name, float(np.mean(guess == self.truth)))
-            for name, guess in zip(self.names, guesses, strict=True)
-        ]
+_HIDDEN_LABELS = 0.5
+_HIDDEN_PIXELS = 0.1
+_PARTS_PER_DIGIT = 5
 
 
 def run(options: Any) -> None:
     """Run the subcommand."""
-    begin = time.perf_counter()
-    if options.data == "digits":
-        from ._demo_digits import demo
-    else:
-        from ._demo_text import demo
-    with results_folder(options.out, FILES, []) as results:
-        demo(results, options)
-    seconds = time.perf_counter() - begin
-    print(f"\nDone in {seconds:.1f} s. For your own data: ssnmf-fast fit --help")
+    from sklearn.datasets import load_digits
 
+    from ._parser import build_parser
 
-def fit(X: Any, labels: Array, options: Any, **parameters: Any) -> tuple[Any, float]:
-    """Return the fitted classifier and the seconds that it took; None or -1 is no label."""
-    from .. import SSNMFClassifier
-    from .._solver.progress import progress_bar
-
-    begin = time.perf_counter()
-    with progress_bar(parameters["max_iter"]) as bar:
-        model = SSNMFClassifier(
-            tol=0,
-            random_state=options.seed,
-            n_threads=options.threads,
-            callback=bar,
-            **parameters,
-        ).fit(X, labels)
-    model.set_params(callback=None)
-    return model, time.perf_counter() - begin
-
-
-def linear_svc(X: Any, labels: Array, hidden: Array) -> Array:
-    """Train LinearSVC on the samples that are not hidden and predict the others."""
-    from sklearn.svm import LinearSVC
-
-    svc = LinearSVC(random_state=0, max_iter=5000).fit(X[~hidden], labels[~hidden])
-    return np.asarray(svc.predict(X[hidden]))
-
-
-def print_outcome(outcome: Outcome, parts: str, samples: str) -> None:
-    """Print time and accuracies."""
-    model = outcome.model
-    size = f"{len(model.components_)} {parts}, {model.n_iter_} iterations"
-    print(f"  fit     {size} in {outcome.seconds:.2f} s")
-    print(f"\nAccuracy on the {len(outcome.truth)} {samples} without a label")
-    for name, value in outcome.accuracies:
-        print(f"  {value:6.1%}  {name}")
-
-
-def finish(out: Results, outcome: Outcome, settings: Any, **parts: Any) -> None:
-    """Save the model, write the report and print where everything is.
-
-    The report shows the `settings`; `parts` are further fields of it.
-    """
-    from .. import save
-    from ..report import Report, confusion, write_report
-
-    model = outcome.model
-    save(model, out.path(MODEL_NAME))
-    report = Report(
-        facts=_facts(outcome),
-        settings=[*settings, *_parameters(model)],
-        objective=model.objective_,
-        confusion=confusion(outcome.truth, outcome.predicted, model.classes_),
-        accuracies=outcome.accuracies,
-        **parts,
-    )
-    try:
-        write_report(out.path(_REPORT), report)
-    except MissingPackageError:
-        out.leave_out(_REPORT)
-    out.finish()
-    out.show()
-
-
-def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    model = outcome.model
-    return [
-        ("samples", str(len(model.representation_))),
-        ("without a label", str(len(outcome.truth))),
-        ("components", str(len(model.components_))),
-        ("iterations", str(model.n_iter_)),
-        ("fit", f"{outcome.seconds:.2f} s"),
-        ("accuracy", f"{outcome.accuracies[0][1]:.1%}"),
-    ]
-
-
-def _parameters(model: Any) -> list[tuple[str, str]]:
-    names = ("reconstruction", "supervision", "supervision_weight", "readout", "random_state")
-    return [(name.replace("_", " "), str(getattr(model, name))) for name in names]
+    bunch = load_digits()
+    rank, shape = _PARTS_PER_DIGIT * len(bunch.target_names), bunch.images.shape[1:]
+    given = ["fit", "digits", "--labels", "digits", "--out", options.out]
+    given += ["--rank", str(rank), "--test-size", str(_HIDDEN_LABELS)]
+    given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
+    settings = build_parser().parse_args(given)
+    settings.threads = options.threads
+    model = MODELS["ssnmf"]
+    model.settle(settings)
+    X = bunch.data / bunch.data.max()
+    X[np.random.default_rng(options.seed).random(X.shape) < _HIDDEN_PIXELS] = np.nan
+    data = Data(X, read_labels(bunch.target.tolist(), None), None)
+    print("Semi-supervised NMF of handwritten digits\n")
+    print(f"  data    scikit-learn's digits: {len(X)} images of {shape[0]} x {shape[1]} pixels")
+    print(f"  hidden  {_HIDDEN_PIXELS:.0%} of the pixels, {_HIDDEN_LABELS:.0%} of the labels\n")
+    with results_folder(settings.out, FILES, []) as results:
+        fit_data(model, data, results, settings)
+    print("\nFor your own data: ssnmf-fast fit --help")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.quiet import UNINFORMED, quietly
 from .._data.csr import entry_rows, without
 from .._solver.progress import ProgressBar
 from ._errors import UsageError
@@ -57,7 +57,9 @@ class Task:
         options, chosen = self.options, rank is not None and gamma is not None
         observer: Any = _completion_bar(options, self.matrix.shape, self.noisy, chosen)
         with observer:
-            return complete(
+            completion = quietly(
+                UNINFORMED,
+                complete,
                 matrix,
                 method=options.method,
                 rank=rank,
@@ -68,6 +70,9 @@ class Task:
                 n_threads=options.threads,
                 callback=observer,
             )
+        if not options.clip:
+            return completion
+        return replace(completion, lower=float(matrix.data.min()), upper=float(matrix.data.max()))
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class Trial:
             "iterations": completion.n_iter,
             "converged": completion.converged,
             "seed": task.options.seed,
+            "clip": [completion.lower, completion.upper] if task.options.clip else None,
             "held_out": self.held_out,
             "errors": self.errors,
         }
@@ -106,9 +112,7 @@ def evaluate(task: Task) -> Trial | None:
     columns, truth = matrix.indices[held], matrix.data[held]
     kept = without(matrix, held)
     begin = time.perf_counter()
-    with warnings.catch_warnings():  # a user with one rating, say, is left with none
-        warnings.filterwarnings("ignore", message=".*no observed entry")
-        completion = task.fit(kept, task.options.rank, None)
+    completion = task.fit(kept, task.options.rank, None)
     seconds = {"evaluation": time.perf_counter() - begin}
     predicted = {
         MODEL: completion.predict(rows, columns),
@@ -155,10 +159,10 @@ def print_trial(task: Task, trial: Trial, things: str) -> None:
     if not trial.errors:
         return
     print(
-        f"\nError at {trial.held_out} {things} held out from a first fit\n  {'RMSE':>9}{'MAE':>9}"
+        f"\nError at {trial.held_out} {things} held out from a first fit\n  {'RMSE':>11}{'MAE':>11}"
     )
     for name, error in trial.errors.items():
-        print(f"  {error['RMSE']:9.4g}{error['MAE']:9.4g}  {name}")
+        print(f"  {error['RMSE']:11.4g}{error['MAE']:11.4g}  {name}")
 
 
 def _errors(guess: Array, truth: Array) -> dict[str, float]:

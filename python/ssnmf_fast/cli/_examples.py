@@ -7,37 +7,56 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
+from .._common.arrays import Array
 from ..report import Example
 from ._fitted import Fitted
+from ._judged import features
 
 _LENGTH = 200  # characters of a text
 _LEAST = 0.01  # share of a topic in a sample that is worth showing
+_MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
 
 
 def examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
-    """Return for every topic the samples of which it explains the largest share.
+    """Return for every topic the samples that are typical of it.
 
-    Of texts that begin alike only one is shown; of equal shares the sample comes first of which
-    more is explained.
+    These are, of the samples of which it explains much, those most like the topic by the cosine: a
+    text of two words may have a share of 100 %, and shows little.  Of texts that begin alike only
+    one is shown.
     """
-    explained = fitted.amounts
-    totals = explained.sum(axis=1, keepdims=True)
-    shares = np.divide(explained, totals, out=np.zeros_like(explained), where=totals > 0)
+    shares, alike = fitted.shares, _cosines(fitted)
     labels = fitted.labels.text("; ") if fitted.labels is not None else [""] * len(shares)
+    ids = None if fitted.ids is None else fitted.ids[1]
     found = []
-    for share, amount in zip(shares.T, explained.T, strict=True):
+    for share, cosine in zip(shares.T, alike.T, strict=True):
         chosen: dict[str, Example] = {}
-        for sample in np.lexsort((-amount, -share)):
-            if len(chosen) == count or share[sample] < _LEAST:
+        main = np.flatnonzero(share >= max(_LEAST, _MAIN * share.max()))
+        for sample in main[np.lexsort((-share[main], -cosine[main]))]:
+            if len(chosen) == count:
                 break
             text = "" if fitted.texts is None else excerpt(fitted.texts[sample])
             example = Example(
-                int(sample), float(share[sample]), labels[sample], text, _image(fitted, sample)
+                int(sample),
+                float(share[sample]),
+                labels[sample],
+                text,
+                _image(fitted, sample),
+                "" if ids is None else str(ids[sample]),
             )
             chosen.setdefault(text or str(sample), example)
         found.append(list(chosen.values()))
     return found
+
+
+def _cosines(fitted: Fitted) -> Array:
+    """Return the cosines of samples and topics, (n, r)."""
+    X, A = features(fitted), fitted.model.components_
+    lengths = scipy.sparse.linalg.norm(X, axis=1) if sp.issparse(X) else np.linalg.norm(X, axis=1)
+    products = np.asarray(X @ A.T)
+    scales = np.outer(lengths, np.linalg.norm(A, axis=1))
+    return np.asarray(np.divide(products, scales, out=np.zeros_like(products), where=scales > 0))
 
 
 def _image(fitted: Fitted, sample: int) -> npt.NDArray[Any] | None:

@@ -52,7 +52,7 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
         kind = "labels" if fitted.labels.several else "classes"
         pairs += [
             (kind, str(len(fitted.labels.names))),
-            ("labelled", str(int(fitted.training.sum()))),
+            ("labeled", str(int(fitted.training.sum()))),
         ]
         if fitted.held_out.any():
             pairs.append(("held out", str(int(fitted.held_out.sum()))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from ._cluster import fit_on_cluster
 from ._errors import UsageError
 from ._fitted import Fitted
-from ._folder import results_folder
+from ._folder import Results, results_folder
+from ._label_warnings import warn_of_labels
 from ._learning_curve import learning_curve
 from ._models import Model, check_labels, chosen
 from ._outputs import FILES, METRICS_NAME, write_all
@@ -25,12 +26,14 @@ from ._predictions import Ids
 from ._read import read_lines, read_matrix, read_table
 from ._sample_labels import SampleLabels, read_labels
 from ._source import Source, source
-from ._text import Vectorizer, fit_vectorizer, ids_of, text_column, texts_of
+from ._text import Vectorizer, fit_vectorizer, ids_of, read_texts, text_column
 from ._times import times_of_file, times_of_table
 
 
 @dataclass(frozen=True)
-class _Data:
+class Data:
+    """What a model is fitted to."""
+
     X: Any
     labels: SampleLabels | None
     terms: list[str] | None
@@ -44,16 +47,24 @@ def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     model = chosen(options)
     model.settle(options)
+    if options.unlabeled and options.labels is None:
+        raise UsageError("--unlabeled is for labels; give --labels too")
     with results_folder(options.out, FILES, _inputs(options)) as results:
         given = source(options)
         data = (_read_text if given.is_table else _read_numbers)(given, options)
-        if data.labels is not None:
-            check_labels(model, data.labels)
-            _warn_of_few_topics(model, data.labels, options)
-        fitted = _train(model, data, options)
-        curve = learning_curve(model, fitted, options) if options.learning_curve else None
-        write_all(model, fitted, results, data.vectorizer, options, curve)
+        fit_data(model, data, results, options)
         return _summary(results.folder)
+
+
+def fit_data(model: Model, data: Data, results: Results, options: Any) -> None:
+    """Fit a model and write all results."""
+    if data.labels is not None:
+        warn_of_labels(data.labels, options.labels, options.label_separator)
+        check_labels(model, data.labels)
+        _warn_of_few_topics(model, data.labels, options)
+    fitted = _train(model, data, options)
+    curve = learning_curve(model, fitted, options) if options.learning_curve else None
+    write_all(model, fitted, results, data.vectorizer, options, curve)
 
 
 def _inputs(options: Any) -> list[str | None]:
@@ -80,26 +91,26 @@ def _warn_of_few_topics(model: Model, labels: SampleLabels, options: Any) -> Non
     )
 
 
-def _read_text(given: Source, options: Any) -> _Data:
+def _read_text(given: Source, options: Any) -> Data:
     table = read_table(given)
     column = text_column(table, options.text, options.labels, options.time)
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
     labels = None
     if options.labels in table.columns:
-        labels = read_labels(table.column(options.labels), options.label_separator)
+        labels = _labels(table.column(options.labels, lists=True), options)
     elif options.labels is not None and Path(options.labels).is_file():
         labels = _labels_file(options, len(table.rows))
     elif options.labels is not None:
         table.column(options.labels)
     times = times_of_table(table, options)
-    texts = texts_of(table, column)
+    texts = read_texts(table, column, options)
     vectorizer, X = fit_vectorizer(texts, column, options)
     ids = ids_of(table, options.id, column, options.labels, options.time)
-    return _Data(X, labels, vectorizer.terms, vectorizer, texts, ids, times)
+    return Data(X, labels, vectorizer.terms, vectorizer, texts, ids, times)
 
 
-def _read_numbers(given: Source, options: Any) -> _Data:
+def _read_numbers(given: Source, options: Any) -> Data:
     if options.id is not None:
         raise UsageError(f"--id names a column of a table; {given} is a matrix")
     X = read_matrix(given)
@@ -107,14 +118,14 @@ def _read_numbers(given: Source, options: Any) -> _Data:
     _check_image_shape(options.image_shape, X.shape[1])
     times = times_of_file(options, X.shape[0])
     if options.features is None:
-        return _Data(X, labels, None, times=times)
+        return Data(X, labels, None, times=times)
     terms = read_lines(Path(options.features), options.encoding)
     if len(terms) != X.shape[1]:
         raise UsageError(
             f"{options.features} has {len(terms)} lines; expected one for each of the "
             f"{X.shape[1]} features of {given}"
         )
-    return _Data(X, labels, terms, times=times)
+    return Data(X, labels, terms, times=times)
 
 
 def _check_image_shape(shape: Any, n_features: int) -> None:
@@ -130,12 +141,16 @@ def _labels_file(options: Any, n_samples: int) -> SampleLabels:
     if len(lines) != n_samples:
         raise UsageError(
             f"{options.labels} has {len(lines)} lines; expected one for each of the {n_samples} "
-            "samples, empty for an unlabelled one"
+            "samples, empty for an unlabeled one"
         )
-    return read_labels(lines, options.label_separator)
+    return _labels(lines, options)
 
 
-def _train(model: Model, data: _Data, options: Any) -> Fitted:
+def _labels(values: Sequence[Any], options: Any) -> SampleLabels:
+    return read_labels(values, options.label_separator, options.unlabeled or ())
+
+
+def _train(model: Model, data: Data, options: Any) -> Fitted:
     from .._solver.progress import progress_bar
 
     held_out: npt.NDArray[np.bool_] = np.zeros(data.X.shape[0], dtype=bool)
@@ -148,12 +163,11 @@ def _train(model: Model, data: _Data, options: Any) -> Fitted:
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates(options) else "fit"
     with progress_bar(options.max_iter, label) as bar, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="By validation the accuracy")  # said later
+        for known in ("By validation the accuracy", "The number of unique classes is greater"):
+            warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar)
         y = None if model.targets is None or visible is None else model.targets(visible)
-        if options.cluster is not None:
-            estimator = fit_on_cluster(estimator, data.X, y, options.cluster)
-        elif model.dated:
+        if model.dated:
             estimator.fit(data.X, data.times)
         else:
             estimator.fit(data.X, y)
@@ -188,7 +202,7 @@ def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]
     return [(f"{name}, {by}", value) for name, value in pairs]
 
 
-def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
+def _settings(data: Data, options: Any) -> list[tuple[str, str]]:
     """Return what the run was given, for the report."""
     n, m = data.X.shape
     size = f"{n} samples x {m} features"
@@ -197,7 +211,11 @@ def _settings(data: _Data, options: Any) -> list[tuple[str, str]]:
     left_out = {"learning_curve", "run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
     if data.vectorizer is None:
         left_out |= {"text", "max_features", "min_df", "max_df", "stop_words"}
-        left_out |= {"ngram", "token_pattern", "keep_entities"}
+        left_out |= {"ngram", "token_pattern", "keep_markup"}
     given = {k: v for k, v in vars(options).items() if k not in left_out and v is not None}
     pairs = [("data size", size)]
-    return pairs + [(name.replace("_", " "), str(value)) for name, value in given.items()]
+    return pairs + [(name.replace("_", " "), _shown(value)) for name, value in given.items()]
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -11,7 +11,7 @@ from ._fitted import Fitted
 from ._folder import Results
 from ._learning_curve import LearningCurve
 
-PICTURE = "components.png"
+PICTURE, SHARES = "components.png", "topic_classes.csv"
 
 
 def draw_components(out: Results, fitted: Fitted, results: Findings) -> list[Picture]:
@@ -59,6 +59,7 @@ def write_fit_report(
         measures=results.measures,
         pictures=[*_curve_picture(results.curve), *pictures],
         shares_note=results.described.note,
+        shares_file=SHARES,
         class_counts=results.described.counts,
         examples=results.examples,
         parts=None if shape is None else model.components_.reshape(-1, *shape),
@@ -82,12 +83,17 @@ def _accuracy_note(results: Findings) -> str:
     """Say what the scores were measured on."""
     if results.judged is None:
         return ""
-    count = len(results.judged.truth)
+    judged, count = results.judged, len(results.judged.truth)
     lines = "Lines: 95 % intervals."
-    if results.judged.by_validation:
+    if judged.by_validation:
+        part = " Of so many labels hiding a part is enough." if judged.labeled > count else ""
+        new = "Expect about as much for new samples."
+        if judged.several:
+            new = "New samples score lower, as the thresholds are chosen on these."
+        where = judged.where
         return (
-            f"By validation on {count} labelled samples: each is predicted by fits that did not "
-            f"know its label. Expect about as much for new samples. {lines}"
+            f"{where[0].upper()}{where[1:]}: each is predicted by fits that did not know its "
+            f"label.{part} {new} {lines}"
         )
     return f"On {count} samples whose labels were hidden from the fit. {lines}"
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._topics import amounts
+from .._topics import amounts, topic_shares
 from ._sample_labels import SampleLabels
 
 
@@ -57,9 +57,17 @@ class Fitted:
     @cached_property
     def amounts(self) -> Array:
         """The same in comparable units: how much of a sample each topic explains."""
+        return amounts(self._representation, self.model.components_)
+
+    @cached_property
+    def shares(self) -> Array:
+        """The same as shares of each sample; rows sum to 1 or are 0."""
+        return topic_shares(self._representation, self.model.components_)
+
+    @property
+    def _representation(self) -> Array:
         # What a fit without labels found needs no second look.
-        S = self.transformed if self.guided else self.model.representation_
-        return amounts(self.model, S)
+        return self.transformed if self.guided else np.asarray(self.model.representation_)
 
     @cached_property
     def chances(self) -> Array:

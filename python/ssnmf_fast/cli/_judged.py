@@ -30,6 +30,16 @@ class Judged:
     guesses: dict[str, Array]
     classes: list[str]
     by_validation: bool
+    labeled: int = 0  # labeled samples, of which validation hides some
+
+    @property
+    def where(self) -> str:
+        """On which samples the predictions are."""
+        count = len(self.truth)
+        if not self.by_validation:
+            return f"on {count} held-out samples"
+        share = f"{count} of {self.labeled}" if self.labeled > count else f"{count}"
+        return f"by validation on {share} labeled samples"
 
     @property
     def several(self) -> bool:
@@ -63,7 +73,8 @@ def judged(fitted: Fitted) -> Judged | None:
     labels = targets(fitted.labels, classes, several)
     others = simple_guesses(features(fitted), labels, fitted.labels.known, folds)
     truth = labels[folds >= 0]
-    return Judged(truth, {MODEL: own, **others}, classes, not fitted.held_out.any())
+    labeled = int(fitted.training.sum())
+    return Judged(truth, {MODEL: own, **others}, classes, not fitted.held_out.any(), labeled)
 
 
 def _of_validation(model: Any, rows: Array, several: bool) -> Array:

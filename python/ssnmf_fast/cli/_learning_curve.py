@@ -104,7 +104,7 @@ def _tested(fitted: Fitted, labels: SampleLabels, options: Any) -> Array:
 
 
 def _order(labels: SampleLabels, seed: int) -> Array:
-    """Return the labelled samples so that every beginning has about the same shares of classes.
+    """Return the labeled samples so that every beginning has about the same shares of classes.
 
     The first ones show every label once.
     """

@@ -37,7 +37,7 @@ def bound_measures(fitted: Fitted) -> list[Measure]:
     """Return the lower bound of a Bayesian model."""
     bound = float(np.ravel(fitted.model.lower_bound_)[-1])
     meaning = (
-        "Lower bound of the log evidence that the fit maximises, hyperparameters included: of two "
+        "Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two "
         "fits to the same data, as with other ranks or seeds, the higher is the better model."
     )
     return [Measure("lower_bound", "lower bound", bound, f"{bound:.6g}", meaning)]
@@ -66,12 +66,12 @@ def label_sparsity_measures(fitted: Fitted) -> list[Measure]:
     shown = fitted.training
     labels = fitted.labels.single()[shown].astype(str)
     value = metrics.inter_label_sparsity(
-        fitted.model.representation_[shown], labels, unlabelled=None
+        fitted.model.representation_[shown], labels, unlabeled=None
     ).score
     meaning = (
-        "Hoyer sparsity of the topics' weights summed over each class of the labelled samples: "
+        "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: "
         "near 1 if each class has few topics of its own, 0 if all classes use all alike; "
-        "--a-lambda steers it."
+        "--rate-shape steers it."
     )
     return [Measure("inter_label_sparsity", "inter-label sparsity", value, f"{value:.3f}", meaning)]
 

@@ -47,16 +47,6 @@ def positive_number(text: str) -> float:
     return value
 
 
-def cluster(text: str) -> str:
-    """Read the address of a scheduler, or a number of local workers."""
-    local, _, count = text.partition(":")
-    if (local == "local" and count.isdigit() and int(count)) or "://" in text:
-        return text
-    raise argparse.ArgumentTypeError(
-        f"expected the address of a scheduler, such as tcp://host:8786, or local:4: {text!r}"
-    )
-
-
 def loss(text: str) -> str | float:
     """Read the name of a loss, or the beta of a beta-divergence."""
     from .._solver.beta_divergences import loss_named
@@ -106,6 +96,12 @@ def separator(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("expected at least one character")
     return text
+
+
+def texts(text: str) -> list[str]:
+    """Read texts with commas between."""
+    found = [part.strip() for part in text.split(",")]
+    return [part for part in found if part]
 
 
 class ImageShape(tuple[int, int]):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._errors import UsageError
 from ._findings import Findings, facts
-from ._fit_report import PICTURE, draw_components, write_fit_report
+from ._fit_report import PICTURE, SHARES, draw_components, write_fit_report
 from ._fitted import Fitted
 from ._folder import Results
 from ._learning_curve import LearningCurve
@@ -26,14 +26,14 @@ from ._topic_tables import print_topics, write_examples, write_shares, write_top
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
-_TOPICS, _CLASSES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
+_TOPICS, _EXAMPLES = "topics.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _REPORT = "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     FILE_NAME: "vocabulary and idf, read by `ssnmf-fast predict`",
     _TOPICS: "top terms of every topic",
-    _CLASSES: "share of every class in a topic",
+    SHARES: "share of every class in a topic",
     _EXAMPLES: "samples that every topic explains best",
     _PREDICTIONS: "one line per sample",
     _REPRESENTATION: "weights of the topics in every sample",
@@ -80,7 +80,7 @@ def _write_tables(out: Results, fitted: Fitted, results: Findings, safe: bool) -
     """Write what is known of the topics."""
     write_topics(out.path(_TOPICS), results.topics, safe=safe)
     if results.topics[0].shares:
-        write_shares(out.path(_CLASSES), results.topics, safe=safe)
+        write_shares(out.path(SHARES), results.topics, safe=safe)
     if fitted.dated:
         write_over_time(out.path(OVER_TIME), fitted.model, fitted.terms, safe=safe)
     write_examples(
@@ -102,7 +102,7 @@ def write_metrics(
     content: dict[str, Any] = {
         "model": model.name,
         "samples": int(fitted.X.shape[0]),
-        "labelled": int(fitted.training.sum()),
+        "labeled": int(fitted.training.sum()),
         "held_out": int(fitted.held_out.sum()),
         "topics": len(fitted.model.components_),
         "iterations": int(fitted.model.n_iter_),
@@ -114,6 +114,7 @@ def write_metrics(
         },
         "judged_by": by,
         "judged_samples": 0 if judged is None else len(judged.truth),
+        "settings": dict(fitted.settings),
         "warnings": results.warnings,
         "remarks": results.remarks,
     }

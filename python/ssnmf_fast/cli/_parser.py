@@ -11,7 +11,6 @@ from .._version import __version__
 from ._arguments import (
     DATA,
     DEFAULT,
-    add_cluster,
     add_common,
     add_debug,
     add_id,
@@ -21,7 +20,7 @@ from ._arguments import (
     add_threads,
     run_by,
 )
-from ._models import MODELS, on_clusters
+from ._models import MODELS
 from ._option_types import (
     fraction,
     frequency,
@@ -32,29 +31,30 @@ from ._option_types import (
     positive_number,
     rounds,
     separator,
+    texts,
     weight,
 )
 from ._parser_complete import add_complete
-from ._predictions import KINDS
+from ._parser_predict import add_predict
 
 # Options of single models: the type of their number, and what it is.
 _SPECIAL: dict[str, tuple[Any, str]] = {
     "--free-topics": (natural, "topics in addition to those of the labels (default: 0; {users})"),
-    "--labelled-weight": (
+    "--labeled-weight": (
         weight("inverse-rate"),
-        "weight of a labelled sample beside 1 for others; inverse-rate: samples divided by "
-        "labelled ones (default: inverse-rate; {users})",
+        "weight of a labeled sample beside 1 for others; inverse-rate: samples divided by "
+        "labeled ones (default: inverse-rate; {users})",
     ),
     "--svm-c": (
         positive_number,
         "penalty of the support vector machines on margin violations (default: 1; {users})",
     ),
-    "--a-s": (
+    "--s-shape": (
         positive_number,
         "shape of the prior of topics' weights in samples; below 1 for few topics a sample "
         "(default: 1; {users})",
     ),
-    "--a-lambda": (
+    "--rate-shape": (
         positive_number,
         "shape of the prior of the rates that a class gives topics: controls how few topics "
         "a class uses ({users})",
@@ -73,13 +73,13 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``ssnmf-fast``."""
     parser = _Parser(
         prog="ssnmf-fast",
-        description="Semi-supervised nonnegative matrix factorisation: topics that know labels.",
+        description="Semi-supervised nonnegative matrix factorization: topics that know labels.",
     )
     parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_fit(commands)
-    _add_predict(commands)
+    add_predict(commands)
     add_complete(commands)
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
     add_debug(config)
@@ -89,14 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_demo(commands: Any) -> None:
     parser = commands.add_parser(
-        "demo", help="fit real data, compare with LinearSVC, draw pictures and a report"
-    )
-    parser.add_argument(
-        "--data",
-        choices=("digits", "20newsgroups"),
-        default="digits",
-        help="digits come with scikit-learn; 20newsgroups is read from the folder "
-        "$SSNMF_FAST_DATA (default ../shared/data), else downloaded (default: digits)",
+        "demo", help="fit handwritten digits, compare with LinearSVC, draw pictures and a report"
     )
     parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=DEFAULT)
     parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
@@ -119,7 +112,7 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument(
         "--labels",
         metavar="LABELS",
-        help="column of the table, or a text file with one label per line; empty = unlabelled; in "
+        help="column of the table, or a text file with one label per line; empty = unlabeled; in "
         ".jsonl also lists of labels",
     )
     parser.add_argument(
@@ -130,6 +123,13 @@ def _add_fit(commands: Any) -> None:
         f"({_users('label_separator')})",
     )
     parser.add_argument(
+        "--unlabeled",
+        type=texts,
+        action="extend",
+        metavar="TEXT",
+        help="labels that mean that a sample has none, such as NA,unknown; may be repeated",
+    )
+    parser.add_argument(
         "--image-shape",
         type=image_shape,
         metavar="HxW",
@@ -138,8 +138,8 @@ def _add_fit(commands: Any) -> None:
     parser.add_argument(
         "--rank",
         type=positive,
-        help="number of topics; needed without --labels (default: ssnmf, ff, fd, df and dd choose "
-        "1 or 3 for each class, ts-nmf takes one for each label)",
+        help="number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for each "
+        "class, ts-nmf takes one for each label)",
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the results")
     _add_model(parser.add_argument_group("model"))
@@ -163,26 +163,28 @@ def _add_model(group: Any) -> None:
         help="one of the models below (default: ssnmf, or nmf without --labels)",
     )
     group.add_argument(
-        "--reconstruction",
+        "--loss",
         type=loss,
         metavar="LOSS",
-        help="loss of the data, instead of that of --model: frobenius, kullback-leibler, "
-        "itakura-saito, or the beta of a beta-divergence, from 0 to 2",
+        help="loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
+        "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf and nmf-alpha, else "
+        f"frobenius; {_users('loss')})",
     )
     group.add_argument(
-        "--supervision",
+        "--supervision-loss",
         type=loss,
         metavar="LOSS",
-        help="loss of the labels, instead of that of --model",
+        help="loss of the labels, one of the same "
+        f"(default: kullback-leibler; {_users('supervision_loss')})",
     )
     group.add_argument(
         "--supervision-weight",
         type=weight("balanced", "auto", infinite=True),
         metavar="NUMBER",
         help="weight of the labels' loss; balanced: both losses count the same at the start; inf: "
-        "labelled samples have the topics of their classes only; auto: inf, or balanced if there "
-        "are fewer topics than classes (default: auto for ssnmf, balanced for ff, fd, df and dd, "
-        f"less for nmf-alpha; {_users('supervision_weight')})",
+        "labeled samples have the topics of their classes only; auto: inf, or balanced if there "
+        "are fewer topics than classes, for nmf-alpha a small number (default: auto; "
+        f"{_users('supervision_weight')})",
     )
     group.add_argument(
         "--self-training",
@@ -193,12 +195,12 @@ def _add_model(group: Any) -> None:
     )
     group.add_argument(
         "--readout",
-        choices=("logistic", "refit", "joint"),
+        choices=("auto", "logistic", "refit", "joint"),
         help="how to predict: logistic regression on the topics of a sample and on its features, "
-        "the matrix B fitted again without labels, or the B of the factorisation "
-        f"(default: logistic; {_users('readout')})",
+        "the matrix B fitted again without labels, or the B of the factorization "
+        f"(default: auto, which is logistic; {_users('readout')})",
     )
-    group.add_argument("--max-iter", type=natural, help="default: 100; ssnmf, Bayesian models 200")
+    group.add_argument("--max-iter", type=natural, help="most iterations (default: 200)")
     group.add_argument(
         "--tol",
         type=fraction,
@@ -208,11 +210,10 @@ def _add_model(group: Any) -> None:
     )
     group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(group)
-    add_cluster(group, on_clusters())
     group.add_argument(
         "--test-size",
         type=fraction,
-        help="share of the labelled samples held out for the score, 0 for none (default: 0 where "
+        help="share of the labeled samples held out for the score, 0 for none (default: 0 where "
         "the fit validates, as ssnmf does, else 0.2)",
     )
     group.add_argument(
@@ -266,32 +267,3 @@ def _models_text() -> str:
     width = max(map(len, MODELS))
     lines = [f"  {name:<{width}}  {model.about}" for name, model in MODELS.items()]
     return "\n".join(["models:", *lines])
-
-
-def _add_predict(commands: Any) -> None:
-    parser = commands.add_parser(
-        "predict",
-        help="predict labels or topics of new data with a fitted model",
-        description="Models that were fitted with labels predict labels and their probabilities; "
-        "the others give the weights of the topics.",
-    )
-    parser.add_argument("model", metavar="MODEL", help="folder of `fit`, or its model.npz")
-    parser.add_argument("data", metavar="DATA", help=DATA)
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        required=True,
-        help="file for the result (.csv, .tsv, .json, .jsonl), or - for standard output",
-    )
-    parser.add_argument(
-        "--out-format",
-        choices=KINDS,
-        help="format, if not that of the ending of --out (default for -: csv)",
-    )
-    add_safe_csv(parser)
-    parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
-    add_id(parser)
-    add_threads(parser)
-    add_reading(parser)
-    add_common(parser)
-    run_by(parser, "_predict")

@@ -34,7 +34,9 @@ def add_complete(commands: Any) -> None:
     group = parser.add_argument_group("ratings")
     for name in ("user", "item", "rating"):
         group.add_argument(
-            f"--{name}", metavar="COLUMN", help=f"default: {name}, else the column in its place"
+            f"--{name}",
+            metavar="COLUMN",
+            help=f"default: {name}, or of three columns the one in its place",
         )
     group.add_argument(
         "--duplicates",
@@ -66,6 +68,11 @@ def _add_completion(group: Any) -> None:
     group.add_argument("--rank", type=positive, help="default: chosen from the data")
     group.add_argument("--method", choices=METHODS, default="auto", help=DEFAULT)
     group.add_argument("--max-iter", type=positive, help="default: by the method")
+    group.add_argument(
+        "--clip",
+        action="store_true",
+        help="keep predictions within the range of the values of DATA, also those of `predict`",
+    )
     group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(group)
     group.add_argument(

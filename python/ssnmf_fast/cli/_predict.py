@@ -1,4 +1,4 @@
-"""``ssnmf-fast predict``: labels or topics of new data."""
+"""``ssnmf-fast predict``: labels or topics of new data, ratings of new pairs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..completion import Completion
 from ._errors import UsageError
 from ._fitted import weights_model
 from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
+from ._predict_ratings import write_predicted_ratings
 from ._predictions import Ids, output, predicts_labels, write_new_predictions
 from ._read import read_matrix, read_table
 from ._source import Source, source
@@ -36,11 +38,16 @@ def run(options: Any) -> dict[str, Any]:
     if path.is_dir():
         path = path / MODEL_NAME
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit`")
+        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit` or complete")
     stored = path.parent / FILE_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
+    if isinstance(model, Completion):
+        return write_predicted_ratings(out, model, path, data, options)
+    for name in ("user", "item"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} belongs to a model of `ssnmf-fast complete`; not {path}")
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)

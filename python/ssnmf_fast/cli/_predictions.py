@@ -16,8 +16,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.natural_order import natural_order
 from .._common.replacement import Replacement
-from .._topics import amounts
+from .._topics import amounts, topic_shares
 from ._errors import UsageError
 from ._fitted import Fitted, predicted_labels
 from ._folder import made
@@ -133,28 +134,28 @@ def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool 
     if hasattr(model, "topic_names_"):
         columns += _topic_columns(model, fitted.amounts)
     elif not predicts_labels(model):
-        columns += _largest(model.representation_)
-    _write(Output(path, "csv", safe), fitted.ids, columns)
+        columns += _largest_share(fitted.shares)
+    write_columns(Output(path, "csv", safe), fitted.ids, columns)
 
 
 def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
     """Write what a saved model says of new data; return the number of samples.
 
     Models that labels guided: labels and probabilities.  With named topics also the largest of
-    these and how much of the sample every topic explains.  Models without labels: the largest
-    component and the representation.
+    these and how much of the sample every topic explains.  Models without labels: the topic of the
+    largest share and the representation.
     """
     columns: Columns = []
     if predicts_labels(model):
         chances = model.predict_proba(X)
         columns += _label_columns(model, predicted_labels(model, X, chances), chances, separator)
     if hasattr(model, "topic_names_"):
-        columns += _topic_columns(model, amounts(model, model.transform(X)))
+        columns += _topic_columns(model, amounts(model.transform(X), model.components_))
     elif not columns:
         S = model.transform(X)
-        columns += _largest(S)
+        columns += _largest_share(topic_shares(S, model.components_))
         columns += [(f"component{k}", column) for k, column in enumerate(_sane(S).T.tolist())]
-    _write(out, ids, columns)
+    write_columns(out, ids, columns)
     return int(X.shape[0])
 
 
@@ -163,7 +164,8 @@ def predicts_labels(model: Any) -> bool:
     return hasattr(model, "predict_proba")
 
 
-def _write(out: Output, ids: Ids | None, columns: Columns) -> None:
+def write_columns(out: Output, ids: Ids | None, columns: Columns) -> None:
+    """Write columns beside the number and, where there is one, the id of every sample."""
     names = ["sample", *(name for name, _ in columns)]
     values = [column for _, column in columns]
     if ids is not None:
@@ -205,8 +207,8 @@ def _known(fitted: Fitted, separator: str) -> Columns:
     columns: Columns = [("label", labels.text(separator))]
     if fitted.guided:
         used = [
-            "held out" if hidden else "training" if labelled else "unlabelled"
-            for labelled, hidden in zip(labels.known, fitted.held_out, strict=True)
+            "held out" if hidden else "training" if labeled else "unlabeled"
+            for labeled, hidden in zip(labels.known, fitted.held_out, strict=True)
         ]
         columns.append(("used as", used))
     return columns
@@ -221,8 +223,8 @@ def _label_columns(model: Any, predicted: Array, chances: Array, separator: str)
             for row in found
         ]
     shown = chances.round(_PROBABILITY_DIGITS).T.tolist()
-    names = (f"probability {name}" for name in classes)
-    return [("prediction", found), *zip(names, shown, strict=True)]
+    columns = [(f"probability {classes[k]}", shown[k]) for k in natural_order(classes)]
+    return [("prediction", found), *columns]
 
 
 def _topic_columns(model: Any, S: Array) -> Columns:
@@ -230,13 +232,21 @@ def _topic_columns(model: Any, S: Array) -> Columns:
 
     Free topics may explain what no label is about, and so are no answer to which label fits.
     """
-    (_, largest), (_, weights) = _largest(S[:, : len(model.topic_names_)])
-    named = [str(model.topic_names_[k]) for k in largest]
-    # A sample that no named topic explains has none.
-    found = [name if weight else "" for name, weight in zip(named, weights, strict=True)]
+    found, weights = _largest(
+        S[:, : len(model.topic_names_)], [str(name) for name in model.topic_names_]
+    )
     names = (f"weight {name}" for name in model.get_feature_names_out())
     return [("topic", found), ("weight", weights), *zip(names, _sane(S).T.tolist(), strict=True)]
 
 
-def _largest(S: Array) -> Columns:
-    return [("topic", S.argmax(axis=1).tolist()), ("weight", S.max(axis=1).tolist())]
+def _largest_share(shares: Array) -> Columns:
+    """Return the topic that explains the largest share of each sample, and this share."""
+    topics, largest = _largest(shares, range(shares.shape[1]))
+    return [("topic", topics), ("share", largest)]
+
+
+def _largest(S: Array, names: Sequence[Any]) -> tuple[list[Any], list[float]]:
+    """Return the name of the largest column in each row, None for a row of zeros, and its value."""
+    columns, values = S.argmax(axis=1).tolist(), S.max(axis=1).tolist()
+    pairs = zip(columns, values, strict=True)
+    return [names[k] if value else None for k, value in pairs], values

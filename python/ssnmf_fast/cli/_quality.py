@@ -73,16 +73,12 @@ def f_score(truth: Array, guess: Array, average: str) -> Score:
 
 def quality_measures(judged: Judged) -> list[Measure]:
     """Return accuracy or F scores of the model, then those of the simple methods."""
-    count = len(judged.truth)
-    where = (
-        "by validation on {} labelled samples" if judged.by_validation else "on {} held-out samples"
-    )
     found = []
     for name, guess in judged.guesses.items():
         for kind, what, form, meaning in _kinds(judged):
             score = _score(judged, guess, kind)
             key = f"{_KEYS[name]}{kind}_f" if judged.several else f"{_KEYS[name]}accuracy"
-            title = f"{what} {where.format(count)}"
+            title = f"{what} {judged.where}"
             if name != MODEL:
                 title = f"{what} of {_NAMES[name]}" if judged.several else _NAMES[name]
                 meaning = "The same samples, each predicted from the labels that the model had."
@@ -96,8 +92,8 @@ def quality_measures(judged: Judged) -> list[Measure]:
 def _kinds(judged: Judged) -> list[tuple[str, str, str, str]]:
     """Return key, name, format and meaning of the scores."""
     hidden = "held-out samples"
-    if judged.by_validation:
-        hidden = "labelled samples, each predicted by a fit that did not know its label,"
+    if judged.by_validation:  # of many labels a part, as one fit is enough then
+        hidden = "labeled samples, each predicted by a fit that did not know its label,"
     if not judged.several:
         return [("", "accuracy", ".1%", f"Share of the {hidden} whose class is predicted.")]
     micro = (
@@ -172,7 +168,7 @@ def not_known(fitted: Fitted) -> str:
             f"expected about {needed}, {LEAST_PER_CLASS} a class on average"
         )
     return (
-        "the accuracy is not known, as no labelled sample was held out; --test-size says how many "
+        "the accuracy is not known, as no labeled sample was held out; --test-size says how many "
         "are, and every class needs several labels for it"
     )
 
@@ -180,4 +176,4 @@ def not_known(fitted: Fitted) -> str:
 def _chose(model: Any) -> bool:
     """Whether the fit would have validated, with more labels."""
     chosen = "auto" in (model.n_components, model.supervision_weight)
-    return bool(chosen and model.readout == "logistic")
+    return bool(chosen and model.readout in ("auto", "logistic"))

@@ -1,23 +1,25 @@
-"""Tables of ratings: user, item and number, read line by line into compact arrays."""
+"""Tables of ratings: user, item and number, read line by line; also without the number."""
 
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import numpy as np
 
 from .._common.arrays import Array
-from ._delimited import delimited_rows
+from ._delimited import delimited_rows, delimiter_hint
 from ._errors import UsageError
-from ._read import delimiter_hint, json_rows, no_column
+from ._read import check_cell, json_rows, no_column
 from ._source import Source, reporting
 
-Cells = tuple[Any, Any, Any]
+Cells = tuple[Any, ...]
 
 ROLES = ("user", "item", "rating")
 DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratings of a pair
@@ -32,7 +34,7 @@ class Ratings:
     merged with others of the same pair.
     """
 
-    names: tuple[str, str, str]
+    names: tuple[str, ...]
     users: list[str]
     items: list[str]
     rows: Array
@@ -52,7 +54,7 @@ def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -
     items: dict[str, int] = {}
     rows, columns, values = array("q"), array("q"), array("d")
     with reporting(source), source.open() as file:
-        names, lines = (_json_lines if source.kind == ".jsonl" else _csv_lines)(source, file, given)
+        names, lines = _lines(source, file, given)
         for number, cells in lines:
             user = _identifier(cells[0], names[0], source, number)
             item = _identifier(cells[1], names[1], source, number)
@@ -70,80 +72,116 @@ def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -
     return Ratings(names, *names_of, pairs[:, 0], pairs[:, 1], kept, places[~rated], n_merged)
 
 
+def read_pairs(source: Source, given: Sequence[str | None]) -> tuple[list[str], list[str]]:
+    """Read the user and the item on every line; `given` holds their columns, None for the usual."""
+    users, items = [], []
+    with reporting(source), source.open() as file:
+        (user, item), lines = _lines(source, file, given)
+        for number, cells in lines:
+            users.append(_identifier(cells[0], user, source, number))
+            items.append(_identifier(cells[1], item, source, number))
+    if not users:
+        raise UsageError(f"{source} has no {_contents(given)}")
+    return users, items
+
+
+def _lines(
+    source: Source, file: TextIO, given: Sequence[str | None]
+) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:
+    """Return the names of the columns, and the number and the cells of every line."""
+    return (_json_lines if source.kind == ".jsonl" else _csv_lines)(source, file, given)
+
+
+def _contents(given: Sequence[str | None]) -> str:
+    return "ratings" if len(given) == len(ROLES) else "pairs of users and items"
+
+
 def chosen_columns(
     source: Source, columns: Sequence[str], given: Sequence[str | None]
-) -> tuple[str, str, str]:
-    """Return the columns of user, item and rating: as given, else by name, else by place."""
-    listed = ", ".join(columns)
+) -> tuple[str, ...]:
+    """Return the columns of user, item and rating: as given, else by name, else by place.
+
+    `given` may hold user and item only.  Two that are neither given nor named are taken by place
+    of a table of at most three columns only.
+    """
     for name in given:
         if name is not None and name not in columns:
             raise UsageError(no_column(source, name, list(columns)))
-    if len(columns) < len(ROLES):
+    roles = ROLES[: len(given)]
+    needed, options, number = "users and items", "--user and --item", "two"
+    if len(roles) == len(ROLES):
+        needed, options, number = (
+            "users, items and ratings",
+            "--user, --item and --rating",
+            "three",
+        )
+    listed = ", ".join(columns)
+    if len(columns) < len(roles):
         hint = delimiter_hint(source, list(columns))
         raise UsageError(
-            f"{source} has the columns {listed}; expected three, for users, items and ratings"
-            + hint
+            f"{source} has the columns {listed}; expected {number}, for {needed}{hint}"
         )
-    by_name = {name.strip().lower(): name for name in reversed(columns)}
-    names = [
-        name or by_name.get(role, columns[place])
-        for place, (role, name) in enumerate(zip(ROLES, given, strict=True))
-    ]
-    if len(set(names)) < len(names):
+    found = _named(columns, given)
+    missing = [place for place, name in enumerate(found) if name is None]
+    if len(missing) == 1 and len(columns) == len(roles):
+        found[missing[0]] = next(name for name in columns if name not in found)
+    elif len(missing) == 1 or len(columns) <= len(ROLES):
+        for place in missing:
+            found[place] = columns[place]
+    names = [name for name in found if name is not None]
+    name_them = f"name their columns with {options}, among: {listed}"
+    if len(set(names)) < len(roles):
+        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}")
+    if math.isfinite(_parsed(names[-1])) and len(roles) == len(ROLES):
         raise UsageError(
-            f"{source}: cannot tell users, items and ratings apart; name their columns with "
-            f"--user, --item and --rating, among: {listed}"
+            f"{source}: the first line, {source.delimiter.join(columns)}, looks like a rating; it "
+            "must hold the names of the columns"
         )
-    return names[0], names[1], names[2]
+    if len(missing) > 1:
+        read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
+        warnings.warn(
+            f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}",
+            stacklevel=2,
+        )
+    return tuple(names)
+
+
+def _named(columns: Sequence[str], given: Sequence[str | None]) -> list[str | None]:
+    """Return the columns that are given, or called as user, userId or user_id; None for others."""
+    exact = {name.strip().lower(): name for name in reversed(columns)}
+    as_id = {re.sub("[ _-]?id$", "", name): column for name, column in exact.items()}
+    roles = ROLES[: len(given)]
+    return [
+        name or exact.get(role) or as_id.get(role) for role, name in zip(roles, given, strict=True)
+    ]
 
 
 def _csv_lines(
     source: Source, file: TextIO, given: Sequence[str | None]
-) -> tuple[tuple[str, str, str], Iterator[tuple[int, Cells]]]:
+) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:
     header, rows = delimited_rows(file, source)
     if not header:
-        raise UsageError(f"{source} has no ratings")
+        raise UsageError(f"{source} has no {_contents(given)}")
     names = chosen_columns(source, header, given)
-    if math.isfinite(_parsed(names[2])):
-        raise UsageError(
-            f"{source}: the first line, {source.delimiter.join(header)}, looks like a rating; it "
-            "must hold the names of the columns"
-        )
-    user, item, rating = (header.index(name) for name in names)
-    return names, ((number, (row[user], row[item], row[rating])) for number, row in rows)
+    places = [header.index(name) for name in names]
+    return names, ((number, tuple(row[place] for place in places)) for number, row in rows)
 
 
 def _json_lines(
     source: Source, file: TextIO, given: Sequence[str | None]
-) -> tuple[tuple[str, str, str], Iterator[tuple[int, Cells]]]:
-    counted = _Counted(file)
-    rows = json_rows(cast(TextIO, counted), source)
+) -> tuple[tuple[str, ...], Iterator[tuple[int, Cells]]]:
+    rows = json_rows(file, source)
     first = next(rows, None)
     if first is None:
-        raise UsageError(f"{source} has no ratings")
-    user, item, rating = names = chosen_columns(source, list(first), given)
-
-    def lines() -> Iterator[tuple[int, Cells]]:
-        for row in chain([first], rows):
-            yield counted.number, (row.get(user), row.get(item), row.get(rating))
-
-    return names, lines()
-
-
-class _Counted:
-    """The lines of a file, and the number of the one that was read last."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._file:
-            self.number += 1
-            yield line
+        raise UsageError(f"{source} has no {_contents(given)}")
+    names = chosen_columns(source, list(first[1]), given)
+    return names, (
+        (number, tuple(row.get(name) for name in names)) for number, row in chain([first], rows)
+    )
 
 
 def _identifier(cell: Any, name: str, source: Source, number: int) -> str:
+    check_cell(cell, name, source, number)
     text = "" if cell is None else str(cell).strip()
     if not text:
         raise UsageError(f"{source}, line {number}: no value in column {name!r}")
@@ -158,7 +196,8 @@ def _number(cell: Any, name: str, source: Source, number: int) -> float:
     if not math.isfinite(value):
         raise UsageError(
             f"{source}, line {number}: the rating in column {name!r} is {cell!r}, not a number; "
-            "leave it empty if it is to be predicted"
+            "leave it empty if it is to be predicted, or name the columns with --user, --item and "
+            "--rating"
         )
     return value
 

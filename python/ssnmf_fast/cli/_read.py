@@ -14,14 +14,14 @@ import scipy.io
 import scipy.sparse as sp
 
 from .._data.sound import sound
-from ._delimited import delimited_rows
+from ._delimited import delimited_rows, delimiter_hint
 from ._errors import UsageError
 from ._source import Source, open_text, reporting
 
 Row = dict[str, Any]
 
 _ARRAY_NAME = "X"
-_LIKELY_DELIMITERS = (";", "\t", "|", ",")
+_EXCERPT = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,34 @@ class Table:
     source: Source
     columns: list[str]
     rows: list[Row]
+    lines: list[int]  # of the file, on which the rows begin or end
 
-    def column(self, name: str) -> list[Any]:
-        """Return the values of a column; None where a row lacks it."""
+    def column(self, name: str, *, lists: bool = False) -> list[Any]:
+        """Return the values of a column, None where a row lacks it; `lists` allows lists of them.
+
+        JSON may hold other values than text, numbers and null: they raise UsageError.
+        """
         if name not in self.columns:
             raise UsageError(no_column(self.source, name, self.columns))
-        return [row.get(name) for row in self.rows]
+        values = [row.get(name) for row in self.rows]
+        for line, value in zip(self.lines, values, strict=True):
+            check_cell(value, name, self.source, line, lists=lists)
+        return values
+
+
+def check_cell(value: Any, name: str, source: Source, line: int, *, lists: bool = False) -> None:
+    """Raise UsageError for an object or a list of JSON in place of a text or a number."""
+    parts = value if lists and isinstance(value, list) else [value]
+    found = next((part for part in parts if isinstance(part, (dict, list))), None)
+    if found is None:
+        return
+    kind = "an object" if isinstance(found, dict) else "a list"
+    wanted = "a text or a number" + (", or a list of them" if lists else "")
+    excerpt = json.dumps(found, ensure_ascii=False)
+    excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
+    raise UsageError(
+        f"{source}, line {line}: column {name!r} holds {kind}, {excerpt}; expected {wanted}"
+    )
 
 
 def no_column(source: Source, name: str, columns: list[str]) -> str:
@@ -47,31 +69,18 @@ def no_column(source: Source, name: str, columns: list[str]) -> str:
     )
 
 
-def delimiter_hint(source: Source, columns: list[str]) -> str:
-    """Return a question, or nothing."""
-    mark = likely_delimiter(source, columns)
-    return "" if mark is None else f". Is {mark!r} the delimiter? If so, give --delimiter {mark!r}"
-
-
-def likely_delimiter(source: Source, columns: list[str]) -> str | None:
-    """Return what may stand between the columns, if the only one looks like several."""
-    if len(columns) != 1 or source.kind == ".jsonl":
-        return None
-    return next((mark for mark in _LIKELY_DELIMITERS if mark in columns[0]), None)
-
-
 def read_table(source: Source) -> Table:
     """Read a table of any kind."""
     with reporting(source), source.open() as file:
         if source.kind == ".jsonl":
-            rows = list(json_rows(file, source))
-            columns = list(dict.fromkeys(name for row in rows for name in row))
+            numbered = list(json_rows(file, source))
+            columns = list(dict.fromkeys(name for _, row in numbered for name in row))
         else:
-            columns, lines = delimited_rows(file, source)
-            rows = [dict(zip(columns, cells, strict=True)) for _, cells in lines]
-    if not rows:
+            columns, cells = delimited_rows(file, source)
+            numbered = [(line, dict(zip(columns, row, strict=True))) for line, row in cells]
+    if not numbered:
         raise UsageError(f"{source} has no rows")
-    return Table(source, columns, rows)
+    return Table(source, columns, [row for _, row in numbered], [line for line, _ in numbered])
 
 
 def read_matrix(source: Source) -> Any:
@@ -128,8 +137,8 @@ def _raw(path: Path) -> Any:
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path
 
 
-def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
-    """Yield the objects of JSON Lines; blank lines are none."""
+def json_rows(file: TextIO, source: Source) -> Iterator[tuple[int, Row]]:
+    """Yield the objects of JSON Lines, each with the number of its line; blank lines are none."""
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
@@ -141,4 +150,4 @@ def json_rows(file: TextIO, source: Source) -> Iterator[Row]:
             raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
         if not isinstance(row, dict):
             raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}")
-        yield row
+        yield number, row

@@ -41,7 +41,7 @@ def _best(
     order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
     items = np.take_along_axis(items, order, axis=1)
     chosen = np.take_along_axis(chosen, order, axis=1)
-    values = np.maximum(completion.offset - chosen, completion.lower)
+    values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
     for row in range(last - first):
         count = int(np.count_nonzero(np.isfinite(chosen[row])))
         yield first + row, items[row, :count].tolist(), values[row, :count].tolist()

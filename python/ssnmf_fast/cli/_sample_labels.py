@@ -25,7 +25,7 @@ class NamedColumns(np.ndarray):
 
 @dataclass(frozen=True)
 class SampleLabels:
-    """Labels of every sample; a sample without any is unlabelled.
+    """Labels of every sample; a sample without any is unlabeled.
 
     `several` says whether any sample has more than one, also where those are hidden.
     """
@@ -35,7 +35,7 @@ class SampleLabels:
 
     @property
     def known(self) -> Mask:
-        """Which samples are labelled."""
+        """Which samples are labeled."""
         return np.array([bool(names) for names in self.each], dtype=bool)
 
     @property
@@ -59,7 +59,7 @@ class SampleLabels:
         return np.asarray(indicator_matrix(self.each, position, np.arange(n), n).toarray())
 
     def single_or_indicators(self) -> Array:
-        """Return what a model takes that knows both forms; unlabelled rows are None or NaN."""
+        """Return what a model takes that knows both forms; unlabeled rows are None or NaN."""
         if not self.several:
             return self.single()
         matrix = self.indicators().view(NamedColumns)
@@ -81,7 +81,7 @@ class SampleLabels:
         return [separator.join(names) for names in self.each]
 
     def hold_out(self, share: float, seed: int) -> Mask:
-        """Choose labelled samples to hide; every label keeps a sample that shows it."""
+        """Choose labeled samples to hide; every label keeps a sample that shows it."""
         rng = np.random.default_rng(seed)
         return self._of_any_class(share, rng) if self.several else self._of_each_class(share, rng)
 
@@ -110,19 +110,23 @@ class SampleLabels:
         return chosen
 
 
-def read_labels(values: Sequence[Any], separator: str | None) -> SampleLabels:
-    """Return the labels in a column; raise UsageError if no sample is labelled.
+def read_labels(
+    values: Sequence[Any], separator: str | None, unlabeled: Sequence[str] = ()
+) -> SampleLabels:
+    """Return the labels in a column; raise UsageError if no sample is labeled.
 
-    A value is a label, a list of labels, or nothing (None, NaN, an empty text or list).  The
-    separator stands between several labels in a text; None takes a text as one label.
+    A value is a label, a list of labels, or nothing (None, NaN, an empty text or list, one of the
+    texts in `unlabeled`).  The separator stands between several labels in a text; None takes a
+    text as one label.
     """
-    each = tuple(_names(value, separator) for value in values)
+    absent = {"", *unlabeled}
+    each = tuple(_names(value, separator, absent) for value in values)
     if not any(each):
         raise UsageError("all labels are empty; give at least two classes, or use --model nmf")
     return SampleLabels(each, any(len(names) > 1 for names in each))
 
 
-def _names(value: Any, separator: str | None) -> Names:
+def _names(value: Any, separator: str | None, absent: set[str]) -> Names:
     if isinstance(value, list):
         parts = value
     elif separator is not None and isinstance(value, str):
@@ -130,4 +134,4 @@ def _names(value: Any, separator: str | None) -> Names:
     else:
         parts = [value]
     texts = [str(part).strip() for part in parts if not is_missing(part)]
-    return tuple(dict.fromkeys(text for text in texts if text))
+    return tuple(dict.fromkeys(text for text in texts if text not in absent))

@@ -39,12 +39,13 @@ def data_topics(fitted: Fitted, n_terms: int) -> DataTopics:
     if fitted.labels is None:
         return DataTopics(topics)
     used, what = _samples(fitted, fitted.labels)
+    known = fitted.guided and bool((used & fitted.training).any())
     names = fitted.labels.names
     names = [names[k] for k in natural_order(names)]
     members = fitted.labels.indicators(names)[used]
-    topics = topics.with_shares(names, class_means(fitted.amounts[used], members))
+    topics = topics.with_shares(names, class_means(fitted.shares[used], members))
     counts = tuple(int(count) for count in members.sum(axis=0))
-    return DataTopics(topics, _note(fitted.labels, what), counts)
+    return DataTopics(topics, _note(fitted.labels, what, known), counts)
 
 
 def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[npt.NDArray[np.bool_], str]:
@@ -58,12 +59,14 @@ def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[npt.NDArray[np.bool_
     return labels.known, f"all {labels.known.sum()} samples with labels{more}"
 
 
-def _note(labels: SampleLabels, what: str) -> str:
+def _note(labels: SampleLabels, what: str, known: bool) -> str:
     text = (
         "Share of every class in a topic, in percent: how much of a sample of the class the topic "
         "explains on average, divided by the sum over the classes. A class of few samples counts "
         f"like one of many. Read from {what}, which are represented without their labels; in "
         "brackets their numbers."
     )
+    if known:
+        text += " The fit knew labels of these samples: on new ones the shares are less clear."
     several = " A sample of several labels counts for each in equal parts."
     return text + several if labels.several else text

@@ -50,6 +50,8 @@ class Source:
         """Open the text of a table."""
         if self.path is not None:
             return open_text(self.path, self.encoding)
+        if sys.stdin is None:
+            raise UsageError("standard input is closed; give a file in place of -")
         encoding = _with_mark(self.encoding)
         return io.TextIOWrapper(sys.stdin.buffer, encoding=encoding, newline="")
 

@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ._delimited import likely_delimiter
 from ._errors import UsageError
-from ._read import Table, likely_delimiter, read_lines
+from ._markup import KEEP, STRIP, cleaned
+from ._read import Table, read_lines
 
 FILE_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
-_FORMAT_VERSION = 2  # version 1 knew neither n-grams, which need the stop words, nor entities
+_FORMAT_VERSION = 3
 TOKENS = r"(?u)\b\w\w+\b"
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
 _ENGLISH, _NONE = "english", "none"
-_SHOWN = 5
-# Without the ampersand, which some collections have lost: " #39;s" and "quot;".  Only those that
-# are frequent: "see #12;" is about a number.
-_BROKEN_ENTITY = re.compile(
-    r"(?<![&\w#])(#(?:3[4689]|60|62|1[456]\d|8[12]\d\d)|quot|apos|amp|nbsp|lt|gt);"
+# What TOKENS leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
+_CONTRACTED = frozenset(
+    [
+        "ain",
+        "aren",
+        "couldn",
+        "didn",
+        "doesn",
+        "don",
+        "hadn",
+        "hasn",
+        "haven",
+        "isn",
+        "ll",
+        "mustn",
+        "needn",
+        "shan",
+        "shouldn",
+        "ve",
+        "wasn",
+        "weren",
+        "wouldn",
+    ]
 )
-_ENTITY_DEPTH = 2  # "&amp;quot;" was escaped twice
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Vectorizer:
     """A fitted TF-IDF transformation, and the column that it reads.
 
-    `unescape` says whether HTML entities in texts are read as the characters they stand for.
-    `scale` is a factor of all values in files of the first version; it is 1 in new ones.
+    `markup` is what becomes of HTML in texts, STRIP or KEEP.
     """
 
     column: str
     tfidf: Any
-    scale: float = 1.0
-    unescape: bool = True
+    markup: str = STRIP
 
     @property
     def terms(self) -> list[str]:
@@ -54,7 +70,7 @@ class Vectorizer:
         """Return the TF-IDF matrix (csr) of texts."""
         with warnings.catch_warnings():  # of which the fit has warned
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
-            return self.tfidf.transform(_read_as(texts, self.unescape)) * self.scale
+            return self.tfidf.transform(cleaned(texts, self.markup))
 
     def save(self, path: Path) -> None:
         """Write vocabulary and idf as JSON."""
@@ -65,10 +81,9 @@ class Vectorizer:
             "token_pattern": self.tfidf.token_pattern,
             "ngram_range": list(self.tfidf.ngram_range),
             "stop_words": sorted(self.tfidf.get_stop_words() or ()),
-            "unescape": self.unescape,
+            "markup": self.markup,
             "terms": self.terms,
             "idf": self.tfidf.idf_.tolist(),
-            "scale": self.scale,
         }
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
@@ -76,7 +91,8 @@ class Vectorizer:
 def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
     """Return the vectorizer and the TF-IDF matrix (csr) of the texts in a column.
 
-    The options are those of :func:`add_text`, and the encoding of the file of stop words.
+    The texts are those of :func:`read_texts`, the options those of :func:`add_text`, and the
+    encoding that of the file of stop words.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -88,8 +104,6 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
         token_pattern=options.token_pattern,
         ngram_range=options.ngram,
     )
-    unescape = not options.keep_entities
-    texts = _read_as(texts, unescape)
     try:
         X = tfidf.fit_transform(texts)
     except ValueError as error:
@@ -100,7 +114,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
             f"--token-pattern {options.token_pattern} ({error})"
         ) from error
     warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
-    return Vectorizer(column, tfidf, unescape=unescape), X
+    return Vectorizer(column, tfidf, _markup(options)), X
 
 
 def warn_of_empty(X: Any, consequence: str) -> None:
@@ -115,38 +129,27 @@ def warn_of_empty(X: Any, consequence: str) -> None:
     )
 
 
-def _read_as(texts: Sequence[str], unescape: bool) -> list[str]:
-    return [_unescaped(text) for text in texts] if unescape else list(texts)
-
-
-def _unescaped(text: str) -> str:
-    """Return a text with the characters for which HTML entities stand, as & for ``&amp;``."""
-    if ";" not in text:
-        return text
-    for _ in range(_ENTITY_DEPTH):
-        text = html.unescape(text)
-    return html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
-
-
 def load_vectorizer(path: Path) -> Vectorizer:
     """Read what :meth:`Vectorizer.save` wrote."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != _FORMAT or content["version"] not in (1, _FORMAT_VERSION):
+        if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
             raise ValueError("another format or version")
         re.compile(content["token_pattern"])
-        low, high = content.get("ngram_range", (1, 1))
+        low, high = content["ngram_range"]
         tfidf = TfidfVectorizer(
             vocabulary=content["terms"],
             token_pattern=content["token_pattern"],
             ngram_range=(int(low), int(high)),
-            stop_words=list(content.get("stop_words", ())) or None,
+            stop_words=list(content["stop_words"]) or None,
         )
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        scale, unescape = float(content.get("scale", 1.0)), bool(content.get("unescape", False))
-        return Vectorizer(str(content["column"]), tfidf, scale, unescape)
+        markup = content["markup"]
+        if markup not in (KEEP, STRIP):
+            raise ValueError(f"unknown markup {markup!r}")
+        return Vectorizer(str(content["column"]), tfidf, markup)
     except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
@@ -173,6 +176,15 @@ def text_column(table: Table, given: str | None, *taken: str | None) -> str:
         f"{table.source} has no column 'text'; name the one to read with --text, one of: "
         + ", ".join(others)
     )
+
+
+def read_texts(table: Table, column: str, options: Any) -> list[str]:
+    """Return the texts of a column without their markup, unless the options keep it."""
+    return cleaned(texts_of(table, column), _markup(options))
+
+
+def _markup(options: Any) -> str:
+    return KEEP if options.keep_markup else STRIP
 
 
 def texts_of(table: Table, column: str) -> list[str]:
@@ -206,7 +218,7 @@ def _stop_words(option: str, encoding: str) -> list[str] | None:
     words: set[str] = set()
     for part in parts:
         if part == _ENGLISH:
-            words |= ENGLISH_STOP_WORDS
+            words |= ENGLISH_STOP_WORDS | _CONTRACTED
         else:
             words |= {word.lower() for word in read_lines(Path(part), encoding) if word}
     return sorted(words)

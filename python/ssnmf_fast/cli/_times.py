@@ -95,6 +95,6 @@ def draw_over_time(out: Results, model: Any, terms: Any) -> list[Picture]:
         return []
     caption = (
         f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
-        "peak. Topics are in the order of their peaks; grey slices have no documents."
+        "peak. Topics are in the order of their peaks; gray slices have no documents."
     )
     return [Picture("Topics over time", caption, drawn)]

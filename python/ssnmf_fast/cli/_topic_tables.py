@@ -11,6 +11,7 @@ from ..report import Example
 from ._predictions import write_csv
 
 _TERMS_PRINTED = 8
+_IMAGES_PRINTED = 10  # topics that are better seen than listed
 _LABEL_WIDTH = 32
 
 
@@ -39,8 +40,15 @@ def write_examples(
     texts: bool,
     safe: bool = False,
 ) -> None:
-    """Write topic, its name where it has one, rank, sample, share, and label and text if any."""
-    names = ["sample", "share", *(["label"] if labels else []), *(["text"] if texts else [])]
+    """Write topic, its name where it has one, rank, sample and share; id, label, text if any."""
+    ids = any(one.id for some in found for one in some)
+    names = [
+        "sample",
+        *(["id"] if ids else []),
+        "share",
+        *(["label"] if labels else []),
+        *(["text"] if texts else []),
+    ]
     rows = [
         [
             [rank, *(getattr(example, name) for name in names)]
@@ -60,13 +68,17 @@ def _write(path: Path, topics: Any, names: Sequence[Any], rows: Any, safe: bool)
 
 
 def print_topics(topics: Any, *, terms: bool = True) -> None:
-    """Print size, name or else class, and the first terms of every topic."""
+    """Print size, name or else class, and the first terms of every topic; fewer without terms."""
     print("\nTopics")
+    more = 0 if terms else max(0, len(topics) - _IMAGES_PRINTED)
+    topics = list(topics)[: len(topics) - more]
     heads = [_head(topic) for topic in topics]
     width = min(max(map(len, heads)), _LABEL_WIDTH)
     for head, topic in zip(heads, topics, strict=True):
         words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
         print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
+    if more:
+        print(f"  and {more} more")
 
 
 def _head(topic: Any) -> str:

@@ -9,15 +9,27 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.random import generator
-from .._data.checks import check_integer, check_option, check_real
+from .._data.arrays import as_array
+from .._data.checks import (
+    LARGEST,
+    check_integer,
+    check_matrix,
+    check_observers,
+    check_option,
+    check_real,
+)
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
 from ._irls import Check
 from ._methods import solve
-from ._options import METHODS, Options, refuse_unused
+from ._options import METHODS, Options, check_flag, check_gamma_min, check_share, refuse_unused
 from ._read import read_observed
 from ._result import Completion, CompletionState
+from ._uninformed import warn_of_uninformed
+
+_HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
 
 
 def complete(
@@ -69,11 +81,11 @@ def complete(
         "irls", "structured-irls": the weighted least-squares problems solved exactly
         ([1]_ (2.6), Algorithm 1).  The latter stores an n x m array, the iterate X of Algorithm 1;
         the completion is its low-rank part, and its attribute `iterate` is X.
-        "nnm", "structured-nnm": nuclear norm minimisation ([1]_ (2.2), (2.7)) by ADMM, for small
+        "nnm", "structured-nnm": nuclear norm minimization ([1]_ (2.2), (2.7)) by ADMM, for small
         matrices; n x m arrays.
     rank : int, optional
         Rank r; the nuclear norm methods determine it themselves and do not take it.  None estimates
-        it: by the number of singular values above a hundredth of the largest while the regulariser
+        it: by the number of singular values above a hundredth of the largest while the regularizer
         falls (for "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is
         "validate", by the error at held-out entries.
     p : float, 0 to 1, optional
@@ -95,10 +107,10 @@ def complete(
     missing_norm : {"l1", "l2"}, optional
         Norm of the missing entries in "structured-nnm"; by default "l1".
     gamma_min : float or "validate", optional
-        Smallest regulariser, relative to the squared spectral norm of the observed entries.  None
+        Smallest regularizer, relative to the squared spectral norm of the observed entries.  None
         lets it vanish, for exact data.  For noisy data, a larger value prevents the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
-        The methods "auto", "sirls" and "irls" then go through levels of the regulariser with
+        The methods "auto", "sirls" and "irls" then go through levels of the regularizer with
         solutions of (2.6) ("sirls": gradient steps), without `sparsity` and `init`.
     biases : bool
         Whether to fit means of rows and columns together with the low-rank part (ratings, tables).
@@ -115,7 +127,7 @@ def complete(
     tol : float, optional
         Stop when an iteration changes the matrix by less than this, relatively; by default 1e-9 for
         "auto" and 1e-5 for the others.  With `gamma_min`: go on to the next level of the
-        regulariser; 1e-3.
+        regularizer; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
     n_threads : int, optional
@@ -135,7 +147,9 @@ def complete(
     Warns
     -----
     UserWarning
-        If a row or a column has no observed entry; its values are then `fill_value` (or biases).
+        If a row or a column has no observed entry: its values are then `fill_value`, with biases
+        the mean plus the biases of the other side.  If all observed entries are equal: these may
+        be implicit feedback (clicks, purchases), which has no missing entries; see :class:`NMF`.
 
     Raises
     ------
@@ -184,18 +198,20 @@ def complete(
     options = Options(
         method=method,
         rank=None if rank is None else check_integer(rank, "rank", 1),
-        p=None if p is None else _share(p, "p"),
-        q=1.0 if q is None else _share(q, "q"),
+        p=None if p is None else check_share(p, "p"),
+        q=1.0 if q is None else check_share(q, "q"),
         sparsity=None if sparsity is None else check_real(sparsity, "sparsity"),
-        sparsity_decay=1.0 if sparsity_decay is None else _share(sparsity_decay, "sparsity_decay"),
+        sparsity_decay=1.0
+        if sparsity_decay is None
+        else check_share(sparsity_decay, "sparsity_decay"),
         proximal=sparsity_step is None
         or check_option(sparsity_step, "sparsity_step", ("proximal", "explicit")) == "proximal",
         missing_norm="l1"
         if missing_norm is None
         else check_option(missing_norm, "missing_norm", ("l1", "l2")),
-        gamma_min=_gamma_min(gamma_min),
-        biases=_flag(biases, "biases"),
-        nonnegative=None if nonnegative is None else _flag(nonnegative, "nonnegative"),
+        gamma_min=check_gamma_min(gamma_min),
+        biases=check_flag(biases, "biases"),
+        nonnegative=None if nonnegative is None else check_flag(nonnegative, "nonnegative"),
         fill_value=check_real(fill_value, "fill_value", allow_negative=True),
         max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
         tol=None if tol is None else check_real(tol, "tol"),
@@ -203,54 +219,41 @@ def complete(
         n_threads=resolve_threads(n_threads),
     )
     options.check()
+    check_observers(callback, verbose)
     matrix = read_observed(M, observed, shape, options.n_threads)
-    n, m = matrix.shape
-    if options.rank is not None and options.rank > min(n, m):
-        raise ValueError(f"rank must be at most min(n, m) = {min(n, m)} of M; got {options.rank}.")
-    start = None if init is None else _start(init, (n, m), options.fill_value, matrix.dtype)
+    if abs(options.fill_value) > LARGEST[matrix.dtype]:
+        raise ValueError(
+            f"fill_value must be at most {LARGEST[matrix.dtype]:g} in size for M of dtype "
+            f"{matrix.dtype}; got {fill_value!r}."
+        )
+    warn_of_uninformed(matrix, options.fill_value, biases=options.biases)
+    most = min(matrix.shape)
+    if options.rank is not None and options.rank > most:
+        raise ValueError(f"rank must be at most min(n, m) = {most} of M; got {options.rank}.")
+    start = None if init is None else _start(init, matrix.shape, options.fill_value, matrix.dtype)
     with verbose_progress(verbose, options.max_iter, "complete", "change") as progress:
-        return solve(matrix, options, start, _check(callback, progress))
-
-
-def _share(value: Any, name: str) -> float:
-    number = check_real(value, name)
-    if number > 1:
-        raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
-    return number
-
-
-def _flag(value: Any, name: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
-    return bool(value)
-
-
-def _gamma_min(value: Any) -> float | str | None:
-    if value is None or (isinstance(value, str) and value == "validate"):
-        return value
-    if isinstance(value, str):
-        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
-    number = check_real(value, "gamma_min")
-    if number == 0:
-        raise ValueError("gamma_min must be above 0; None lets the regulariser vanish.")
-    return number
+        found = solve(matrix, options, start, _check(callback, progress))
+    names = ("left", "right", "singular_values", "iterate")
+    require_finite({name: getattr(found, name) for name in names}, _HINT)
+    return found
 
 
 def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> tuple[Array, Array]:
     """The factors of a warm start, F (n x r) and G (m x r) with orthonormal columns."""
     if isinstance(init, Completion):
         if init.offset != fill_value:
-            raise ValueError(
-                f"init was completed with fill_value (or mean) {init.offset:g}, now it is "
-                f"{fill_value:g}; they must agree."
-            )
-        left, right = init.left, init.right
+            what = f"fill_value (or mean) {init.offset:g}, now it is {fill_value:g}"
+            raise ValueError(f"init was completed with {what}; they must agree.")
+        left, right = (factor.astype(dtype, copy=False) for factor in (init.left, init.right))
     elif isinstance(init, (tuple, list)) and len(init) == 2:
-        left, right = (np.asarray(factor, dtype=dtype) for factor in init)
+        left, right = (
+            check_matrix(as_array(one, name), name, dtype=dtype, allow_negative=True, limited=False)
+            for one, name in zip(init, ("init[0]", "init[1]"), strict=True)
+        )
     else:
         raise TypeError("init must be a Completion or a pair (left, right) of arrays.")
     n, m = shape
-    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+    if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     if (len(left), right.shape[1]) != shape:
         raise ValueError(
@@ -259,7 +262,11 @@ def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> 
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise ValueError("init contains NaN or infinity.")
     Q, R = np.linalg.qr(right.T)
-    return left @ R.T, Q
+    with np.errstate(over="ignore", invalid="ignore"):
+        F = left @ R.T
+    if not np.isfinite(F).all():
+        raise ValueError("init has factors whose product is too large to work with.")
+    return F, Q
 
 
 def _check(*callbacks: Callable[[Any], Any] | None) -> Check:

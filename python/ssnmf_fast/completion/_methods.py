@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
+from .._data.checks import LARGEST
 from .._data.csr import entry_rows
 from .._linalg.tall import square
 from ._dense_irls import StructuredIteration
@@ -18,7 +20,7 @@ from ._noisy import run_noisy
 from ._nuclear import run_nuclear
 from ._observations import Observations
 from ._options import Options
-from ._result import Completion
+from ._result import Completion, CompletionState
 from ._schedule import Schedule, Sparsity, sirls, structured
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
@@ -34,12 +36,65 @@ def solve(
     if noisy and start is not None:
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
     lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
+    unit = _unit(matrix, options.fill_value)
+    entries, scaled, watch = matrix, options, check
+    if unit:
+        entries = sp.csr_array(
+            (np.ldexp(matrix.data, -unit), matrix.indices, matrix.indptr), shape=matrix.shape
+        )
+        scaled = replace(options, fill_value=math.ldexp(options.fill_value, -unit))
+
+        def watch(progress: CompletionState, F: Array, G: Array, scale: float) -> bool:
+            return check(progress, F, G, math.ldexp(scale, unit))
+
     if noisy:
-        outcome, observations = run_noisy(matrix, options, check)
+        outcome, observations = run_noisy(entries, scaled, watch)
     else:
-        observations = Observations.of(matrix, options.fill_value, options.n_threads)
-        outcome = _run(observations, options, start, lower, check)
-    return _completion(matrix, observations, outcome, lower)
+        observations = Observations.of(entries, scaled.fill_value, options.n_threads)
+        start = None if start is None else _relative(start, observations, unit)
+        outcome = _run(observations, scaled, start, lower, watch)
+    completion = _completion(entries, observations, outcome, lower)
+    return _times_unit(completion, matrix, unit) if unit else completion
+
+
+def _unit(matrix: sp.csr_array, fill_value: float) -> int:
+    """The power of two to divide very small data by, whose squares would be lost; else 0."""
+    largest = max(float(np.abs(matrix.data).max()), abs(fill_value))
+    return math.frexp(largest)[1] if largest * LARGEST[matrix.dtype] < 1 else 0
+
+
+def _relative(
+    start: tuple[Array, Array], observations: Observations, unit: int
+) -> tuple[Array, Array]:
+    """The factors of a warm start for observations of spectral norm 1."""
+    with np.errstate(over="ignore"):
+        F = np.ldexp(start[0], -unit) / start[0].dtype.type(observations.scale)
+    limit = LARGEST[F.dtype]
+    if not np.abs(F).max(initial=0.0) <= limit:
+        raise ValueError(
+            f"init is more than {limit:.0e} times as large as M - fill_value, too large to start "
+            "from. Leave it out, or divide it by a constant."
+        )
+    return F, start[1]
+
+
+def _times_unit(completion: Completion, matrix: sp.csr_array, unit: int) -> Completion:
+    """A completion of data that were divided by a power of two, in the units of the data."""
+    left, right = np.ldexp(completion.left, unit), completion.right.copy()
+    if completion.has_biases:  # the last columns of left are the row biases and ones
+        left[:, -1] = 1
+        right[-1] = np.ldexp(right[-1], unit)
+    iterate = completion.iterate
+    return replace(
+        completion,
+        left=left,
+        right=right,
+        offset=math.ldexp(completion.offset, unit),
+        singular_values=np.ldexp(completion.singular_values, unit),
+        scale=math.ldexp(completion.scale, unit),
+        observed=matrix,
+        iterate=None if iterate is None else np.ldexp(iterate, unit),
+    )
 
 
 def _bounded(matrix: sp.csr_array, options: Options, noisy: bool) -> bool:
@@ -56,8 +111,6 @@ def _run(
     check: Check,
 ) -> Outcome:
     floor = (lower - observations.offset) / observations.scale
-    if start is not None:
-        start = start[0] / observations.scale, start[1]
     if observations.norm == 0:
         n, m = observations.shape
         zeros = np.zeros((n, 1), observations.dtype), np.zeros((m, 1), observations.dtype)

@@ -62,11 +62,11 @@ class NoisyFit:
         start: tuple[Array, Array] | None = None,
     ) -> None:
         self.biases = Biases(matrix) if options.biases else None
-        centred = matrix
+        centered = matrix
         if self.biases is not None:
             values = self.biases.refit(0.0).astype(matrix.dtype)
-            centred = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        self.observations = Observations.of(centred, options.fill_value, options.n_threads)
+            centered = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+        self.observations = Observations.of(centered, options.fill_value, options.n_threads)
         self.state = Iteration(self.observations, rank, start, rng)
         if self.biases is not None and start is not None:
             self._refit_biases(self.biases)

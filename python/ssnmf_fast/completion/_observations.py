@@ -112,7 +112,7 @@ class Observations:
         return out, residuals
 
     def exact_rows(self, G: Array, ridge: Array) -> Array:
-        """Rows of F that minimise the weighted norm of the iterate (thesis (2.6))."""
+        """Rows of F that minimize the weighted norm of the iterate (thesis (2.6))."""
         F = np.zeros((self.shape[0], G.shape[1]), dtype=self.dtype)
         kernels.ridge_rows(*self.csr, G, ridge, F, self.n_threads)
         return F

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._data.checks import check_real
+
 # The options that only some methods use.  All methods use the others: fill_value, nonnegative,
 # max_iter, tol, random_state, n_threads.
 _USES: Mapping[str, frozenset[str]] = {
@@ -22,7 +24,7 @@ _USES: Mapping[str, frozenset[str]] = {
     "structured-nnm": frozenset({"sparsity", "missing_norm"}),
 }
 METHODS = tuple(_USES)
-# The methods that go through levels of the regulariser where `gamma_min` is given.
+# The methods that go through levels of the regularizer where `gamma_min` is given.
 WITH_LEVELS = tuple(method for method, uses in _USES.items() if "biases" in uses)
 
 _SPARSITY = {
@@ -116,7 +118,7 @@ class Options:
 
     @property
     def by_levels(self) -> bool:
-        """Whether the fit goes through levels of the regulariser, for noisy data."""
+        """Whether the fit goes through levels of the regularizer, for noisy data."""
         return self.gamma_min is not None and self.method in WITH_LEVELS
 
     @property
@@ -125,3 +127,27 @@ class Options:
         if self.sparsity is not None:
             return self.sparsity
         return _SPARSITY.get(self.method, 0.0)
+
+
+def check_share(value: Any, name: str) -> float:
+    number = check_real(value, name)
+    if number > 1:
+        raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
+    return number
+
+
+def check_flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def check_gamma_min(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "validate"):
+        return value
+    if isinstance(value, str):
+        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
+    number = check_real(value, "gamma_min")
+    if number == 0:
+        raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
+    return number

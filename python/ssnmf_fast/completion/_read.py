@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numbers
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.quiet import EMPTY_LINES, is_quiet
-from .._common.warn import warn_user
-from .._data.checks import as_array, check_integer, check_matrix, unmasked
+from .._data.arrays import as_array, unmasked
+from .._data.checks import check_integer, check_matrix
 from .._data.csr import DUPLICATES, listed, sample
 from .._data.sound import inspected_csr, sound, sound_csr
+
+_IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
 
 def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_array:
     """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept.
 
     Raises ValueError or TypeError for repeated entries, NaN or infinity among the observed ones,
-    shapes that disagree, or where nothing is observed; warns of rows and columns without any.
+    shapes that disagree, or where nothing is observed.
     """
     if isinstance(M, tuple):
         if observed is not None:
@@ -33,7 +35,6 @@ def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_a
     matrix = check_matrix(matrix, "M", allow_nan=False, allow_negative=True, n_threads=n_threads)
     if matrix.nnz == 0:
         raise ValueError("M has no observed entry; at least one is needed.")
-    _warn_of_empty_lines(matrix)
     return matrix
 
 
@@ -41,7 +42,7 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
     rows, columns, values = (
-        as_array(unmasked(part, name, allow_nan=False), name)
+        as_array(part, name)
         for part, name in zip(M, ("rows of M", "columns of M", "values of M"), strict=True)
     )
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
@@ -51,9 +52,13 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
         )
     for name, index in (("rows", rows), ("columns", columns)):
         if index.size and index.dtype.kind not in "iu":
-            raise TypeError(f"{name} of M must be integers; got dtype {index.dtype}.")
+            raise TypeError(
+                f"{name} of M must be integers, positions from 0; got dtype {index.dtype}. {_IDS}"
+            )
         if index.size and index.min() < 0:
             raise ValueError(f"{name} of M must be at least 0; got {index.min()}.")
+        if index.size and index.max() >= np.iinfo(np.int32).max:
+            raise ValueError(f"{name} of M must be below 2147483647; got {index.max()}.")
     least = tuple(int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
     shape = least if shape is None else _checked_shape(shape)
     if least[0] > shape[0] or least[1] > shape[1]:
@@ -102,7 +107,7 @@ def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
 
 
 def _from_dense(M: Any, observed: Any) -> sp.csr_array:
-    array = check_matrix(M, "M", allow_negative=True)
+    array = check_matrix(_numbers(M), "M", allow_negative=True)
     if observed is None:
         pattern = ~np.isnan(array)
     else:
@@ -122,7 +127,7 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
         mask.sum_duplicates()
         mask.eliminate_zeros()
     else:
-        dense = as_array(unmasked(observed, "observed", allow_nan=False), "observed")
+        dense = as_array(observed, "observed")
         if dense.dtype.kind not in "biuf" or np.any((dense != 0) & (dense != 1)):
             raise TypeError("observed must be a mask: True (1) where an entry is observed.")
         if dense.ndim != 2:
@@ -133,12 +138,30 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
     return mask
 
 
-def _warn_of_empty_lines(matrix: sp.csr_array) -> None:
-    rows = int(np.count_nonzero(np.diff(matrix.indptr) == 0))
-    columns = matrix.shape[1] - len(np.unique(matrix.indices))
-    if (rows or columns) and not is_quiet(EMPTY_LINES):
-        warn_user(
-            f"{rows} rows and {columns} columns of M have no observed entry; nothing is known of "
-            "them, and they are completed by fill_value.",
-            UserWarning,
-        )
+def _numbers(M: Any) -> Any:
+    """Return an array of objects, such as numbers beside None or pandas.NA, as one of floats."""
+    array = as_array(unmasked(M, "M", allow_nan=True), "M")
+    if array.dtype.kind in "SU":
+        _refuse(array.flat[0].item() if array.size else array, "M")
+    if array.dtype.kind != "O":
+        return array
+    floats = np.empty(array.shape)
+    for place, value in np.ndenumerate(array):
+        if isinstance(value, numbers.Real):
+            try:
+                floats[place] = value
+            except OverflowError:  # an int beyond the range
+                floats[place] = np.inf  # which is refused
+        elif value is None or type(value).__name__ == "NAType":  # that of pandas
+            floats[place] = np.nan
+        else:
+            _refuse(value, f"M[{', '.join(map(str, place))}]")
+    return floats
+
+
+def _refuse(value: Any, name: str) -> NoReturn:
+    raise TypeError(
+        f"{name} is {value!r}, not a number. M must be a matrix, with NaN where an entry is "
+        "missing; for a table with one entry on a line, such as user, item and rating, give "
+        f"(rows, columns, values). {_IDS}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.quiet import UNINFORMED, is_quiet
+from .._common.warn import warn_user
+from .._data.arrays import as_array
 from .._data.csr import entry_rows
 
 
@@ -25,7 +29,7 @@ class CompletionState:
     residual : float
         Length of the low-rank part's error at the observed entries, relative to the data.
     gamma : float
-        The regulariser, relative to the squared spectral norm of the observed entries.
+        The regularizer, relative to the squared spectral norm of the observed entries.
     rank : int
         Rank in use.
     left, right : ndarray or None
@@ -73,15 +77,19 @@ class Completion:
         Spectral norm of the observed entries minus the offset and biases; the algorithms work on
         data divided by it.
     gamma : float
-        The last regulariser, relative to scale^2.
+        The last regularizer, relative to scale^2.
     history : list of CompletionState
         The state at every check.
     n_iter : int
         Number of outer iterations.
     converged : bool
         Whether the stopping rule was met.
-    lower : float
-        Smallest value of a completed entry (0 with `nonnegative`), -inf for none.
+    lower, upper : float
+        Bounds of a completed entry, -inf and inf for none; `lower` is 0 with `nonnegative`.  Others
+        are set by ``dataclasses.replace(completion, lower=1.0, upper=5.0)``.
+    row_ids, column_ids : ndarray of str, shapes (n,) and (m,), or None
+        Ids of the rows and of the columns that :meth:`predict` takes in place of positions: users
+        and items in a model of ``ssnmf-fast complete``.
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a loaded completion.
     iterate : ndarray, shape (n, m), or None
@@ -103,6 +111,9 @@ class Completion:
     n_iter: int = 0
     converged: bool = False
     lower: float = -np.inf
+    upper: float = np.inf
+    row_ids: Array | None = field(default=None, repr=False)
+    column_ids: Array | None = field(default=None, repr=False)
     observed: sp.csr_array | None = field(default=None, repr=False)
     iterate: Array | None = field(default=None, repr=False)
 
@@ -124,26 +135,61 @@ class Completion:
 
         Parameters
         ----------
-        rows, columns : array_like of int, one shape
-            Places, from 0.
+        rows, columns : array_like of int or str, one shape
+            Positions, from 0; or ids, as text, if the completion has ids.
 
         Returns
         -------
         ndarray
             Values of the low-rank model, at observed entries too.
 
+        Warns
+        -----
+        UserWarning
+            If there are unknown ids.  They get the overall mean plus the bias of the other side, or
+            in a model without biases the mean over all rows (columns).
+
         Raises
         ------
         IndexError
-            If a place is outside the matrix; negative ones do not count from the end.
+            If a position is outside the matrix; negative ones do not count from the end.
         TypeError
-            If places are not integers.
+            If positions are not integers.
         """
-        rows = _places(rows, "rows", self.shape[0])
-        columns = _places(columns, "columns", self.shape[1])
-        values = np.einsum("...k,...k->...", self.left[rows], self.right.T[columns])
-        values = np.maximum(values + self.left.dtype.type(self.offset), self.lower)
-        return np.asarray(values, dtype=self.left.dtype)
+        left = self._vectors(rows, 0)
+        right = self._vectors(columns, 1)
+        shapes = left.shape[:-1], right.shape[:-1]
+        if shapes[0] != shapes[1] and 1 not in map(math.prod, shapes):
+            raise ValueError(f"rows and columns must have one shape; got {shapes[0]}, {shapes[1]}.")
+        values = np.einsum("...k,...k->...", left, right) + self.left.dtype.type(self.offset)
+        return np.asarray(np.clip(values, self.lower, self.upper), dtype=self.left.dtype)
+
+    @property
+    def has_biases(self) -> bool:
+        """Whether the factors have two more columns, for the biases."""
+        return bool(self.left.shape[1] > self.rank)
+
+    def _vectors(self, given: Any, side: int) -> Array:
+        """The vectors of rows (side 0) or columns (side 1)."""
+        factor, name = ((self.left, "rows"), (self.right.T, "columns"))[side]
+        places = _places(given, name, len(factor), (self.row_ids, self.column_ids)[side])
+        vectors: Array = factor[places]
+        unknown = places < 0
+        if unknown.any():
+            count = int(np.count_nonzero(unknown))
+            if not is_quiet(UNINFORMED):
+                first = np.asarray(given)[unknown].flat[0]
+                warn_user(
+                    f"{count} of {unknown.size} {name} are not in the model (the first is "
+                    f"{str(first)!r}); they are predicted by means.",
+                    UserWarning,
+                )
+            if self.has_biases:
+                vectors[unknown] = 0
+                vectors[unknown, -1 - side] = 1  # times the bias of the other side
+            else:
+                vectors[unknown] = factor.mean(axis=0)
+        return vectors
 
     def to_dense(self, *, keep_observed: bool = False) -> Array:
         """Return the whole matrix, n x m.
@@ -159,7 +205,7 @@ class Completion:
         """
         dense: Array = self.left @ self.right
         dense += dense.dtype.type(self.offset)
-        np.maximum(dense, dense.dtype.type(self.lower), out=dense)
+        np.clip(dense, self.lower, self.upper, out=dense)
         if keep_observed:
             if self.observed is None:
                 raise ValueError("The observed entries were not saved with this completion.")
@@ -168,13 +214,20 @@ class Completion:
         return dense
 
 
-def _places(given: Any, name: str, count: int) -> Array:
-    """Places along one side of the matrix, checked."""
-    places = np.asarray(given)
+def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
+    """Positions along one side of the matrix, checked; -1 for an unknown id."""
+    places = as_array(given, name)
     if places.size == 0:
         return places.astype(np.intp)
+    if places.dtype.kind == "O" and all(isinstance(one, str) for one in places.flat):
+        places = places.astype(str)
+    if places.dtype.kind == "U" and ids is not None:
+        order = np.argsort(ids)
+        found = order[np.minimum(np.searchsorted(ids, places, sorter=order), count - 1)]
+        return np.where(ids[found] == places, found, -1)
     if places.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
+        kinds = "integers" if ids is None else "integers, or text for ids"
+        raise TypeError(f"{name} must be {kinds}; got dtype {places.dtype}.")
     low, high = int(places.min()), int(places.max())
     if low < 0 or high >= count:
         raise IndexError(f"{name} must be from 0 to {count - 1}; got {low if low < 0 else high}.")

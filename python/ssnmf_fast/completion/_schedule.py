@@ -1,4 +1,4 @@
-"""How the regularisers of reweighted least squares fall, and how many steps are taken."""
+"""How the regularizers of reweighted least squares fall, and how many steps are taken."""
 
 from __future__ import annotations
 

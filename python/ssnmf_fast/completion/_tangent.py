@@ -124,7 +124,7 @@ def solve(
     tol: float,
     max_steps: int,
 ) -> tuple[Tangent, int]:
-    """Minimise x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
+    """Minimize x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
 
     def apply(x: Tangent) -> Tangent:
         return space.weigh(x, entries).plus(1.0, x.times(curvature))

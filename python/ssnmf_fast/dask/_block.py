@@ -10,19 +10,20 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._backend.dispatch import kernels
-from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.blocks import problem_of
-from .._solver.problem import Ahead, Problem, Solver, Workspaces
+from .._solver.problem import Ahead, Problem, Solver
 from .._solver.relations import Relation, Statistics, unreached, value
+from ._rows import Keeper, Rows, keep, kept, own
 
 UPDATES_OF_LOST_ROWS = 100
+_KINDS = (ValueError, TypeError, MemoryError, FileNotFoundError)  # of errors, which stay
 
 
 class Change(NamedTuple):
@@ -134,46 +135,23 @@ class Block(Whole):
         return f"block {self.number} (rows {self.first} to {self.first + self.n_rows - 1})"
 
 
-@dataclass
-class Rows:
-    """The rows of S of a block, and what they were an iteration ago."""
-
-    S: Array
-    before: Array
-    number: int = 0  # of the last order that changed them
-    sums: dict[str, Any] = field(default_factory=dict)
-    workspaces: Workspaces = field(default_factory=dict)
-    lock: Any = field(default_factory=Lock)  # a task that was given up may still run
-
-
-_rows: dict[tuple[str, int], Any] = {}
-
-
-def forget(fit: str) -> None:
-    """Drop what this worker keeps for a fit."""
-    for key in [key for key in _rows if key[0] == fit]:
-        _rows.pop(key, None)
-
-
-def own(F: Array) -> Array:
-    """Return a factor that came over the network as the kernels hold it."""
-    result = aligned_zeros(F.shape, F.dtype)
-    result[...] = F
-    return result
-
-
 def titled(title: str, task: Any, *arguments: Any) -> Any:
     """Run a task; an error names the block."""
     try:
         return task(*arguments)
     except Exception as error:
-        kind = type(error) if type(error) in (ValueError, TypeError, MemoryError) else RuntimeError
+        kind = type(error) if type(error) in _KINDS else RuntimeError
         raise kind(f"{title}: {error}") from error
 
 
-def guarded(block: Block, fit: str, task: Any, *arguments: Any) -> Any:
+def keeper(block: Block, fit: str) -> Keeper:
+    """Return the keeper of the rows of a block."""
+    return Keeper(fit, block.number)
+
+
+def guarded(block: Block, keeper: Keeper, task: Any, *arguments: Any) -> Any:
     """Run a task of a fit with a block; an error names the block."""
-    return titled(block.title, task, block, fit, *arguments)
+    return titled(block.title, task, block, keeper.fit, *arguments)
 
 
 def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
@@ -192,7 +170,7 @@ def begin(block: Block, fit: str, start: Start | Array | None) -> Said:
     unbound = S.sum(axis=0, dtype=np.float64)
     if block.support is not None:
         S *= block.support
-    _rows[fit, block.number] = Rows(S, S.copy())
+    keep(fit, block.number, Rows(S, S.copy()))
     sums = {"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound}
     return Said({}, sums, S.max(axis=0, initial=0.0))
 
@@ -207,9 +185,12 @@ def moved_on(state: Any, draws: int) -> np.random.PCG64:
 def work(block: Block, fit: str, order: Order, *factors: Array) -> Said:
     """Do what an order says with the rows of a block."""
     others = dict(zip(order.names, (own(F) for F in factors), strict=True))
-    rows = _rows.get((fit, block.number))
-    if rows is None:
-        rows = _rows[fit, block.number] = _found_again(block, others, order.rule or "auto")
+    changes = bool(order.changes) or order.rule is not None
+    rows = kept(fit, block.number)
+    if rows is None or rows.number < order.number - changes:  # lost, or moved before an order
+        rows = _found_again(block, others, order.rule or "auto")
+        rows.number = order.number - changes
+        keep(fit, block.number, rows)
         order = replace(order, changes=())
     with rows.lock:
         return _worked(block, rows, order, others)
@@ -291,23 +272,26 @@ def _found_again(block: Block, others: Mapping[str, Array], rule: Solver) -> Row
 
 def taken(block: Block, fit: str, names: tuple[str, ...], *factors: Array) -> Array:
     """Return the rows of S, (rows, r)."""
-    rows = _rows.get((fit, block.number))
+    return np.array(_whatever(block, fit, names, factors).S[:, : block.rank])
+
+
+def _whatever(block: Block, fit: str, names: tuple[str, ...], factors: tuple[Array, ...]) -> Rows:
+    """Return the rows that are kept, or found again."""
+    rows: Rows | None = kept(fit, block.number)
     if rows is None:
-        others = dict(zip(names, (own(F) for F in factors), strict=True))
-        rows = _found_again(block, others, "auto")
-    return np.array(rows.S[:, : block.rank])
+        rows = _found_again(block, dict(zip(names, map(own, factors), strict=True)), "auto")
+        keep(fit, block.number, rows)
+    return rows
 
 
-def sum_of_squares(block: Block, fit: str, nothing: None) -> Said:
+def sum_of_squares(block: Block, fit: str, names: tuple[str, ...], *factors: Array) -> Said:
     """Return the sum of the squares of the rows of S."""
-    del nothing
-    S = _rows[fit, block.number].S
+    S = _whatever(block, fit, names, factors).S
     return Said({}, {"squares": float(np.square(S, dtype=np.float64).sum())}, S[:0].sum(axis=0))
 
 
-def squares(block: Block, fit: str, floor: float) -> Array:
+def squares(block: Block, fit: str, names: tuple[str, ...], floor: float, *factors: Array) -> Array:
     """Return the squares of the rows of S, but no less than a number where S may be positive."""
-    S: Array = np.maximum(
-        _rows[fit, block.number].S[:, : block.rank].astype(np.float64) ** 2, floor
-    )
+    rows = _whatever(block, fit, names, factors).S[:, : block.rank]
+    S: Array = np.maximum(rows.astype(np.float64) ** 2, floor)
     return S if block.support is None else S * block.support[:, : block.rank]

@@ -12,6 +12,7 @@ from .._backend.layout import padded
 from .._common.arrays import Array
 from .._data.checks import check_factor, check_matrix, check_support
 from .._data.csr_file import CsrFile, check_data, open_csr
+from .._solver import terms
 from .._solver.beta_divergences import FROBENIUS
 from .._solver.build import sparse_labels
 from .._solver.losses import Loss
@@ -19,7 +20,6 @@ from .._solver.relations import Relation
 from .._solver.starts import roots
 from .._solver.units import exponent_of
 from .._solver.weights import build_term
-from ..weights import missing, observed, outer
 from ._block import Block, Whole
 
 
@@ -62,13 +62,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over the entries of X and Y, over their weights, and over the support of S."""
+    """Sums over the entries of X and Y, over their weights, and over the support of S.
+
+    `gaps` and `label_gaps` count the blocks whose weights are not of rank 1: entries are missing.
+    """
 
     support: float
     data: float
     weight: float
+    gaps: float
     labels: float = 0.0
     label_weight: float = 0.0
+    label_gaps: float = 0.0
 
     def plus(self, other: Totals) -> Totals:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
@@ -96,14 +101,11 @@ def checked(
 
 
 def weights_of(given: Any) -> Any:
-    """Return the weights of a block from their kind, their rows and their columns."""
+    """Return the weights of a block from all but what has its rows, and from that."""
     if given is None:
         return None
-    kind, part, columns = given
-    part = None if part is None else as_matrix(part)
-    if kind == "outer":
-        return outer(part, columns)
-    return part if kind == "entries" else {"observed": observed, "missing": missing}[kind](part)
+    weights, part = given
+    return weights if part is None else weights.with_part(as_matrix(part))
 
 
 def as_matrix(Z: Any) -> Any:
@@ -162,6 +164,15 @@ def weighed(block: Block, weight: float) -> Block:
     return replace(block, relations=[X, replace(Y, coefficient=weight)])
 
 
+def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
+    """Return a block as a part of data with missing entries, where there are some elsewhere."""
+    relations = [
+        replace(relation, term=terms.with_gaps(relation.term, block.dtype)) if some else relation
+        for relation, some in zip(block.relations, gaps, strict=False)
+    ]
+    return replace(block, relations=relations)
+
+
 def totals(block: Block) -> Totals:
     """Return sums over the entries of a block."""
     numbers = [
@@ -170,6 +181,7 @@ def totals(block: Block) -> Totals:
         for number in (
             relation.term.entries.total(),
             relation.term.form.total(relation.term.shape),
+            float(not relation.term.form.separable),
         )
     ]
     size = block.n_rows * block.rank if block.support is None else block.support.sum()

@@ -19,22 +19,22 @@ from ..estimators._class_topics import (
     even_start,
     guided_B,
     support_of,
-    visible,
     weighted_sums,
 )
 from ..estimators._label_guided import SUPPORTS, Choice
+from ..estimators._missing import visible
 from ..estimators._training_labels import TrainingLabels
 from ..weights import outer
 from ._build import Given
-from ._cluster import result_of
 from ._factorize import factorize
 from ._fit import Data
 from ._samples import Samples, local, of_all_blocks, parts_of, summed
+from ._waiting import lasting, result_of
 
 
 @dataclass(frozen=True)
 class ClassTopics:
-    """A factorisation that labels guide; `labels` are those of some samples, the `chosen` ones."""
+    """A factorization that labels guide; `labels` are those of some samples, the `chosen` ones."""
 
     X: Samples
     X_weights: Any
@@ -54,7 +54,7 @@ class ClassTopics:
         weight = self.choice.supervision_weight
         return self._factorize(
             self._targets(),
-            supervision=self.options.supervision,
+            supervision_loss=self.options.supervision_loss,
             supervision_weight="balanced" if weight is None else weight,
             Y_weights=self._target_weights(),
             init=init,
@@ -76,7 +76,7 @@ class ClassTopics:
         )
 
     def _with_supports(self, init: Any, owner: Array, rng: np.random.Generator) -> Factorization:
-        """Fit where labelled samples may have the components of their classes only."""
+        """Fit where labeled samples may have the components of their classes only."""
         data = self._data()
         given = isinstance(init, (tuple, list))
         A = np.asarray(init[1], dtype=np.float64) if given else self._means(data, owner, rng)
@@ -96,8 +96,8 @@ class ClassTopics:
         fit = self._factorize(
             init=(S, A.astype(data.dtype)), S_support=of_all_blocks(data, supports, len(owner))
         )
-        labelled = fit.S[self.chosen[known]].sum(axis=0, dtype=np.float64)
-        sums = result_of(self.X.client, self.X.client.compute(labelled))
+        labeled = fit.S[self.chosen[known]].sum(axis=0, dtype=np.float64)
+        sums = result_of(self.X.client, self.X.client.compute(labeled))
         B = class_readings(sums, members[known], owner).astype(data.dtype)
         return replace(fit, B=B)
 
@@ -121,7 +121,7 @@ class ClassTopics:
 
     def _even(self, data: Data, A: Array, supports: list[Any]) -> list[Any]:
         client = data.client
-        shared = client.scatter(A, broadcast=True, hash=False)
+        shared = lasting(client, A)
         return [
             client.submit(_even, given, shared, support, pure=False)
             for given, support in zip(data.futures, supports, strict=True)

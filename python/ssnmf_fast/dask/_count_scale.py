@@ -11,8 +11,8 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.count_scale import AT_ONCE, PositiveValues, Summary
 from ._build import Given
-from ._cluster import result_of
 from ._fit import Data
+from ._waiting import result_of
 
 _BITS, _DIGIT = 64, 16  # of a number, and of the part of it by which values are counted at a time
 

@@ -11,14 +11,14 @@ import numpy as np
 from .. import estimators
 from .._common.arrays import Array
 from .._labels import LabelLists
-from .._solver.weights import Observed, Outer
+from .._solver.weights import as_weights
 from ._on_cluster import OnCluster
 from ._predicting import PredictsOnCluster
-from ._samples import Samples
+from ._samples import Samples, gathered
 
 
 class NMF(OnCluster, estimators.NMF):
-    """Nonnegative matrix factorisation X ~ S A of data on a Dask cluster.
+    """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
 
     The model, its parameters and its attributes are those of :class:`ssnmf_fast.NMF`, but that
     `representation_` is a dask array.  :meth:`transform` of a dask array is a lazy dask array.
@@ -68,7 +68,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     Notes
     -----
     The labels of all samples come to the caller.  For the readout, so do the representations of
-    the labelled ones, an array (labelled samples, r).  As for data on disk, the readout sees
+    the labeled ones, an array (labeled samples, r).  As for data on disk, the readout sees
     samples through their topics only: in memory it also sees their features and singular
     directions, so that its predictions differ from these.  With ``readout=None`` neither is there.
     """
@@ -78,23 +78,23 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _with_rows(self, X_weights: Any, rows: Array) -> Any:
         if isinstance(X_weights, da.Array):
             return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
-        inner = getattr(X_weights, "pattern", None)
-        if isinstance(inner, da.Array) or _is_list(X_weights) or _is_list(inner):
-            kind = "observed" if isinstance(X_weights, Observed) else type(X_weights).__name__
+        weights = as_weights(X_weights, "X_weights")
+        if weights.by_vector and isinstance(weights.by_rows, da.Array):
+            weights = weights.with_part(gathered(None, weights.by_rows))
+        elif isinstance(weights.by_rows, (da.Array, list, tuple)):
+            kind = type(X_weights).__name__.lower()
             raise ValueError(
-                f"X_weights ({kind}) are given by blocks, which labelled_weight="
-                f"{self.labelled_weight!r} cannot be combined with. Set labelled_weight=1, or "
+                f"X_weights ({kind}) are given by blocks, which labeled_weight="
+                f"{self.labeled_weight!r} cannot be combined with. Set labeled_weight=1, or "
                 "give the weights as one dask array."
             )
-        if isinstance(X_weights, Outer) and isinstance(X_weights.rows, da.Array):
-            X_weights = Outer(X_weights.rows.compute(), X_weights.columns)
-        return super()._with_rows(X_weights, rows)
+        return super()._with_rows(weights, rows)
 
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
         """Return the support of each block: that of all samples is as large as S."""
         if not isinstance(X, Samples):
             return super()._support(X, lists, rank)
-        free, bounds = bool(self.free_in_labelled), np.cumsum([0, *X.rows])
+        free, bounds = bool(self.free_in_labeled), np.cumsum([0, *X.rows])
         return [
             X.client.submit(_support_of, lists.part(slice(begin, end)), rank, free, pure=False)
             for begin, end in pairwise(bounds)
@@ -103,12 +103,8 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
         if not isinstance(X, Samples):
             return X, lists
-        return X.only(lists.labelled), lists.part(lists.labelled)
+        return X.only(lists.labeled), lists.part(lists.labeled)
 
 
-def _is_list(weights: Any) -> bool:
-    return isinstance(weights, (list, tuple))
-
-
-def _support_of(lists: LabelLists, rank: int, free_in_labelled: bool) -> Array:
-    return lists.support(rank, free_in_labelled)
+def _support_of(lists: LabelLists, rank: int, free_in_labeled: bool) -> Array:
+    return lists.support(rank, free_in_labeled)

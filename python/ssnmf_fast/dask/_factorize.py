@@ -19,7 +19,8 @@ from .._solver.beta_divergences import loss_named
 from .._solver.build import check_weight
 from .._solver.loop import FitLoop, Run, steps_of
 from .._solver.starts import zeros_that_stay
-from .._solver.state import State
+from .._solver.state import FitState
+from . import _block
 from ._cluster import check_client
 from ._fit import ClusterFit, Data, fitting, load, plan_of
 from ._problem import ClusterProblem
@@ -33,8 +34,8 @@ def factorize(
     Y: Any = None,
     *,
     n_components: int,
-    reconstruction: str | float = "frobenius",
-    supervision: str | float = "frobenius",
+    loss: str | float = "frobenius",
+    supervision_loss: str | float = "frobenius",
     supervision_weight: float | Literal["balanced"] = 1.0,
     X_weights: Any = None,
     Y_weights: Any = None,
@@ -44,14 +45,14 @@ def factorize(
     tol: float = 1e-4,
     random_state: Any = None,
     n_threads: int | None = None,
-    callback: Callable[[State], Any] | None = None,
+    callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     S_support: Any = None,
     client: Client | None = None,
     checkpoint: Names | None = None,
     memory: int = 1 << 28,
 ) -> Factorization:
-    """Factorise X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
+    """Factorize X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
 
     The model and its updates are those of :func:`ssnmf_fast.factorize`.  In every iteration each
     worker updates the rows of S that belong to its blocks, and sends what they say of A and B;
@@ -67,7 +68,7 @@ def factorize(
         the workers open and read in every iteration: it must be there for all of them.
     Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.
-    n_components, reconstruction, supervision, supervision_weight
+    n_components, loss, supervision_loss, supervision_weight
         As in :func:`ssnmf_fast.factorize`.
     X_weights, Y_weights : None, array, or from :mod:`ssnmf_fast.weights`
         Weights of the loss of every entry; arrays within may be dask arrays.  Data in files take
@@ -79,7 +80,7 @@ def factorize(
     init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
         Start, the same as in memory for the same `random_state` (an int, or a generator with
         PCG64), but for "least-squares" with weights of single entries.  A tuple holds S, which may
-        be a dask array or None, A and, optionally, B.  A factorisation, as
+        be a dask array or None, A and, optionally, B.  A factorization, as
         :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without S, the rows are
         solved for.
     max_iter, tol
@@ -135,7 +136,7 @@ def factorize(
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
     check_integer(memory, "memory", 1)
     rng = seeded(generator(random_state))
-    losses = loss_named(reconstruction, "reconstruction"), loss_named(supervision, "supervision")
+    losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     given = _given(init, Y is not None)
     seen = callback if checkpoint is None else _saving(checkpoint, callback)
@@ -213,10 +214,10 @@ def _shown(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Arra
     return shown
 
 
-def _saving(path: Names, callback: Callable[[State], Any] | None) -> Callable[[State], Any]:
+def _saving(path: Names, callback: Callable[[FitState], Any] | None) -> Callable[[FitState], Any]:
     """Return a callback that writes A and B to a file, and calls the user's."""
 
-    def saved(state: State) -> Any:
+    def saved(state: FitState) -> Any:
         A, B = (None if F is None else np.ascontiguousarray(F) for F in (state.A, state.B))
         assert A is not None
         objective = [(state.iteration, state.objective)]
@@ -233,7 +234,8 @@ def _result(
     problem.flush()
     rank, data = fit.plan.rank, fit.data
     names = tuple(problem.others)
-    futures = fit.blocks.taken(names, [problem.factors[name] for name in names])
+    others = [problem.factors[name] for name in names]
+    futures = fit.blocks.rows(_block.taken, names, factors=others)
     factors = {
         name: np.ascontiguousarray(problem.factors[name][:, :rank].T) for name in problem.others
     }

@@ -16,9 +16,10 @@ from .._solver.losses import Loss
 from . import _block, _build
 from ._block import Start
 from ._build import Facts, Plan, Totals
-from ._cluster import Blocks, result_of
+from ._cluster import Blocks
 from ._problem import ClusterProblem
 from ._sources import Source, cut, cut_weights, source
+from ._waiting import result_of
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,9 @@ class ClusterFit:
         totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
         found: list[Totals] = result_of(data.client, totals)
         self.totals = reduce(Totals.plus, found)
+        gaps = self.totals.gaps, self.totals.label_gaps
+        if any(0 < count < len(found) for count in gaps):
+            self.blocks.replace(_build.with_gaps, gaps)
         meta = submit(_build.without_rows, self.blocks.futures[0], pure=False)
         self.relations, self.has_data = result_of(data.client, meta)
 

@@ -107,7 +107,7 @@ class OnCluster(FactorizationBase):
     def _represent(self, X: Any, X_weights: Any) -> Array:
         if not isinstance(X, Samples):
             return super()._represent(X, X_weights)
-        return X.represented(self.components_, self.reconstruction, X_weights, self.n_threads)
+        return X.represented(self.components_, self.loss, X_weights, self.n_threads)
 
     def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
@@ -131,7 +131,7 @@ class OnCluster(FactorizationBase):
         model = self._kind(**parameters)
         for name, value in vars(self).items():
             if name in self._left_out and rows:
-                setattr(model, name, value.compute())
+                setattr(model, name, gathered(None, value))
             elif name.endswith("_") and name not in self._left_out:
                 setattr(model, name, value)
         return model
@@ -175,6 +175,23 @@ class OnCluster(FactorizationBase):
         if on_cluster(X):
             return self._lazily("transform", X, X_weights)
         return super().transform(X, X_weights=X_weights)
+
+    def shares(self, X: Any, *, X_weights: Any = None) -> Any:
+        """Return the share of each sample that every component explains, as in memory.
+
+        Parameters
+        ----------
+        X, X_weights
+            As in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray or dask.array.Array, shape (n, r)
+            Rows sum to 1 or are zero.
+        """
+        if on_cluster(X):
+            return self._lazily("shares", X, X_weights)
+        return super().shares(X, X_weights=X_weights)
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the data that a representation approximates, ``S @ components_``.

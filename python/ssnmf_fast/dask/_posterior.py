@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from threading import Lock
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from .._data.checks import check_matrix
 from .._models.variational import counts_of
 from .._models.variational_priors import Posterior
 from .._models.variational_problem import Counts
-from . import _block
-from ._block import UPDATES_OF_LOST_ROWS, Block, Said, own, titled
+from ._block import UPDATES_OF_LOST_ROWS, Block, Said, titled
 from ._build import Given
+from ._rows import Kept, Rows, keep, kept, own
 
 
 @dataclass
@@ -49,13 +48,18 @@ class PosteriorOrder:
 
 
 @dataclass
-class PosteriorRows:
-    """The posterior of the rows of a block, and their counts."""
+class PosteriorRows(Kept):
+    """The posterior of the rows of a block, and their counts, which the block has too."""
 
     posterior: Posterior
-    counts: Counts
-    number: int = 0  # of the last order that changed them
-    lock: Any = field(default_factory=Lock)  # a task that was given up may still run
+    counts: Counts | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"counts": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.posterior.F, self.posterior.E = own(self.posterior.F), own(self.posterior.E)
 
 
 def counted(given: Given, scale: float, title: str) -> Given:
@@ -90,8 +94,9 @@ def work(block: CountBlock, fit: str, order: PosteriorOrder, F_of_A: Array) -> S
 
 def _worked(rows: PosteriorRows, order: PosteriorOrder, A: Array) -> Said:
     S, counts = rows.posterior, rows.counts
+    assert counts is not None
     if order.updates and rows.number < order.number:
-        _update(rows, order, A)
+        _update(S, counts, order, A)
         rows.number = order.number
     sums: dict[str, Any] = {"S": S.sums.copy(), "logs": S.log_sum}
     if order.P:
@@ -104,9 +109,8 @@ def _worked(rows: PosteriorRows, order: PosteriorOrder, A: Array) -> Said:
     return Said({}, sums, np.zeros(0))
 
 
-def _update(rows: PosteriorRows, order: PosteriorOrder, A: Array) -> None:
-    P = rows.counts.P("S", rows.posterior.F, A)
-    rows.posterior.update(P, order.prior_shape, order.rates, order.logs)
+def _update(S: Posterior, counts: Counts, order: PosteriorOrder, A: Array) -> None:
+    S.update(counts.P("S", S.F, A), order.prior_shape, order.rates, order.logs)
 
 
 def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> PosteriorRows:
@@ -114,22 +118,24 @@ def _rows(block: CountBlock, fit: str, order: PosteriorOrder, A: Array) -> Poste
 
     Given A, their part of the bound has one maximum.
     """
-    key = fit, block.number
-    found = _block._rows.get(key)
+    found = kept(fit, block.number)
+    if found is not None and found.number < order.number - order.updates:
+        found = None  # moved to this worker before an order that they obeyed elsewhere
     if isinstance(found, PosteriorRows):
+        found.counts = found.counts or Counts(block.relations[0].term)
         return found
     counts = Counts(block.relations[0].term)
-    if found is not None:
+    if isinstance(found, Rows):
         S = own(found.S)  # a copy: the start stays what it was for a task that runs again
         S *= S.dtype.type(order.scale)
         rows = PosteriorRows(_posterior(block, S), counts)
         rows.posterior.add_up()
     else:
         S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
-        rows = PosteriorRows(_posterior(block, S), counts, order.number)
+        rows = PosteriorRows(_posterior(block, S), counts, number=order.number - order.updates)
         for _ in range(UPDATES_OF_LOST_ROWS):
-            _update(rows, order, A)
-    _block._rows[key] = rows
+            _update(rows.posterior, counts, order, A)
+    keep(fit, block.number, rows)
     return rows
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from .._common.arrays import Array
 from .._solver.problem import Ahead, Problem, Solver
 from .._solver.relations import Relation, Statistics
-from ._block import Change, Order, Said, own
+from ._block import Change, Order, Said
 from ._cluster import Blocks
+from ._rows import own
 
 
 class ClusterProblem(Problem):

@@ -16,10 +16,12 @@ from distributed import Client
 from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.represent import represent
+from . import _block
 from ._build import Given
-from ._cluster import added, result_of
+from ._cluster import added, check_client
 from ._fit import Data, load
-from ._sources import source
+from ._sources import check_block, source
+from ._waiting import lasting, result_of
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -63,7 +65,7 @@ class Samples:
         """Return the chosen samples over a dictionary, in the memory of the caller."""
         data = self.loaded(X_weights, n_threads)
         chosen = np.arange(self.shape[0]) if self.chosen is None else self.chosen
-        shared = data.client.scatter(A, broadcast=True, hash=False)
+        shared = lasting(data.client, A)
         futures = [
             data.client.submit(_represented, given, rows, shared, loss, n_threads, pure=False)
             for given, rows in zip(data.futures, local(data, chosen), strict=True)
@@ -85,15 +87,13 @@ def samples_of(
 ) -> Samples:
     """Start to load what a user gave as X."""
     blocks = source(client, X, memory)
-    facts = client.submit(_facts, blocks.futures[0], pure=False)
+    facts = client.submit(_block.titled, "block 0", _facts, blocks.futures[0], pure=False)
     n_columns, dtype = result_of(client, facts)
     return Samples(client, blocks.futures, blocks.rows, n_columns, dtype, memory, checkpoint)
 
 
 def _facts(X: Any) -> tuple[int, Any]:
-    if len(X.shape) != 2:
-        raise ValueError(f"block 0 of X has shape {X.shape}; expected two dimensions.")
-    return int(X.shape[1]), floating(X.dtype)
+    return int(check_block(X).shape[1]), floating(X.dtype)
 
 
 def floating(dtype: Any) -> Any:
@@ -135,7 +135,8 @@ def gathered(client: Client | None, y: Any) -> Any:
     """Return labels in memory."""
     if not isinstance(y, da.Array):
         return y
-    return y.compute() if client is None else result_of(client, client.compute(y))
+    client = check_client(client)
+    return result_of(client, client.compute(y))
 
 
 def _represented(

@@ -15,9 +15,9 @@ from distributed import Client, Future
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._solver.weights import Missing, Observed, Outer, Weights, as_weights
+from .._solver.weights import as_weights
 from . import _block, _build
-from ._cluster import result_of
+from ._waiting import result_of
 
 _BLOCKS = (Delayed, Future, str, Path)
 
@@ -37,7 +37,20 @@ class Source:
 
 def rows_in(X: Any) -> int:
     """Return the number of rows of a block."""
-    return int(X.shape[0])
+    return int(check_block(X).shape[0])
+
+
+def check_block(X: Any) -> Any:
+    """Return a block of X, which must have rows and columns."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple):
+        raise TypeError(
+            f"X is a {type(X).__name__}; expected a NumPy array, a SciPy sparse matrix or a "
+            "pydata/sparse array, with two dimensions."
+        )
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}; expected two dimensions.")
+    return X
 
 
 def source(client: Client, X: Any, memory: int) -> Source:
@@ -133,16 +146,10 @@ def _check_rows(found: int, name: str, rows: Sequence[int]) -> None:
 
 
 def cut_weights(given: Any, name: str, rows: Sequence[int]) -> list[Any]:
-    """Return (kind, rows' share, columns) for each block; see :func:`weights_of`."""
+    """Return the weights of each block without what has its rows, and that; see `weights_of`."""
     if given is None:
         return [None] * len(rows)
-    weights: Weights | None = None if isinstance(given, da.Array) else as_weights(given, name)
-    if weights is None:
-        return [("entries", part, None) for part in cut(given, name, rows)]
-    if isinstance(weights, Outer):
-        parts = cut(weights.rows, f"{name}.rows", rows, columns=False)
-        return [("outer", part, weights.columns) for part in parts]
-    if isinstance(weights, (Observed, Missing)):
-        kind = "observed" if isinstance(weights, Observed) else "missing"
-        return [(kind, part, None) for part in cut(weights.pattern, name, rows)]
-    return [("entries", part, None) for part in cut(given, name, rows)]
+    weights = as_weights(given, name)
+    vector = weights.by_vector
+    parts = cut(weights.by_rows, f"{name}.rows" if vector else name, rows, columns=not vector)
+    return [(weights.with_part(None), part) for part in parts]

@@ -15,9 +15,9 @@ from .._solver.losses import Loss
 from .._solver.starts import FILLER, INITS, LEAST_SQUARES_STEPS, ROWS_PER_MEAN, ratio
 from . import _block, _build
 from ._block import Change, Start
-from ._cluster import result_of
 from ._fit import ClusterFit, Data, fitting
 from ._problem import ClusterProblem
+from ._waiting import result_of
 
 _FACTORS = 2  # of the mean of S A
 
@@ -132,12 +132,13 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, threads: int) -> B
         steps.objective()  # brings the scales of components together
         problem.flush()
         A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
-        squares = roots.blocks.said(_block.sum_of_squares, [None] * len(roots.blocks))
+        blocks, names, F_of_A = roots.blocks, ("A",), problem.factors["A"].copy()
+        squares = blocks.said(_block.sum_of_squares, [names] * len(blocks), F_of_A)
         mean = squares.sums["squares"] / (fit.data.shape[0] * rank)
         filler = FILLER if mean > 0 and A.mean() > 0 else 0.0
         A = np.maximum(A, filler * A.mean())
-        floors = [filler * mean] * len(roots.blocks)
-        means, _ = fit.begin(roots.blocks.each(_block.squares, floors))
+        starts = blocks.rows(_block.squares, names, filler * mean, factors=[F_of_A])
+        means, _ = fit.begin(starts)
     return Begun(A, means, ratio(fit.mean(), float(means @ A.mean(axis=1))))
 
 

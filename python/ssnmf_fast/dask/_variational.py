@@ -20,12 +20,12 @@ from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, Post
 from .._models.variational_problem import Groups, VariationalSteps
 from .._solver.beta_divergences import KULLBACK_LEIBLER
 from . import _posterior
-from ._block import own
 from ._cluster import Blocks
 from ._count_scale import ClusterValues
 from ._factorize import by_rows
 from ._fit import ClusterFit, Data, fitting, load, plan_of
 from ._posterior import PosteriorOrder
+from ._rows import own
 from ._starts import Begun, begin, chosen, seeded
 
 _MEMORY = 1 << 28  # for the rows of files, which are refused once they are open

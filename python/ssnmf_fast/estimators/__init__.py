@@ -11,6 +11,7 @@ from ._dynamic import DynamicTopics
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
+from ._prevalence import Peak
 from ._rank_choice import RankChoice, choose_rank
 from ._regressor import SSNMFRegressor
 from ._topic_supervised import TopicSupervisedNMF
@@ -23,6 +24,7 @@ __all__ = [
     "LowRankImputer",
     "MarginNMF",
     "NonnegativeCP",
+    "Peak",
     "RankChoice",
     "SSNMFClassifier",
     "SSNMFRegressor",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
+
+from .._common.finite import require_finite
+from .._common.saved import Saved
 
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -15,7 +18,7 @@ class AllOrNothing:
     This holds for every subclass, also for methods that it inherits or adds.  Before a method
     learns, the attributes are noted; on any exception they are put back.  This is enough, as
     attributes are only ever replaced: what they hold is never changed in place.  A generator that
-    the user gave as `random_state` does move on.
+    the user gave as `random_state` does move on.  Attributes with NaN or infinity are refused.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -27,12 +30,20 @@ class AllOrNothing:
                 setattr(cls, name, _restoring(method))
 
 
+def _table(model: Any) -> Iterable[tuple[str, Saved]]:
+    """Return the attributes that are saved, if there are any, and what is known of them."""
+    return getattr(model, "_saved", {}).items()
+
+
 def _restoring(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return method(self, *args, **kwargs)
+            result = method(self, *args, **kwargs)
+            kept = {name: vars(self).get(name) for name, one in _table(self) if one.of_numbers}
+            require_finite(kept)
+            return result
         except BaseException:
             self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
             raise

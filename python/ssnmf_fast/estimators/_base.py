@@ -16,12 +16,13 @@ from sklearn.utils.validation import (
 )
 
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.saved import COUNT, PLAIN, Saved
 from .._data.checks import readable
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
-from .._topics import Topics, make_topics
+from .._topics import Topics, make_topics, topic_shares
 from ._all_or_nothing import AllOrNothing
 from ._convergence import warn_unless_converged
 
@@ -38,6 +39,16 @@ def require(estimator: Any, X: Any, y: Any) -> None:
             "Use NMF to fit without targets."
         )
     check_consistent_length(X, y)
+
+
+def product(S: Array, factor: Array, name: str) -> Array:
+    """Return S times a factor of a model, of the dtype of S; ValueError if it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.asarray(S @ factor.astype(S.dtype, copy=False))
+        if found.dtype != factor.dtype and not np.isfinite(found).all():
+            found = np.asarray(S.astype(factor.dtype) @ factor).astype(S.dtype)
+    require_finite({name: found})
+    return found
 
 
 class FactorizationBase(
@@ -64,7 +75,7 @@ class FactorizationBase(
     }
     _model_parameters: ClassVar[tuple[str, ...]] = (
         "n_components",
-        "reconstruction",
+        "loss",
         "init",
         "random_state",
         "n_threads",
@@ -88,8 +99,14 @@ class FactorizationBase(
         return tags
 
     @property
-    def _n_features_out(self) -> int:
+    def n_components_(self) -> int:
+        """Number of components of the fit, also where `n_components` is chosen ("auto")."""
+        check_is_fitted(self, "components_")
         return int(self.components_.shape[0])
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return data that scikit-learn has checked.
@@ -176,7 +193,7 @@ class FactorizationBase(
         return {name: getattr(self, name) for name in names}
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
-        """Factorise checked data; estimators on a cluster do it there."""
+        """Factorize checked data; estimators on a cluster do it there."""
         return factorize(X, Y, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
@@ -184,7 +201,7 @@ class FactorizationBase(
         return represent(
             X,
             self.components_,
-            loss=self.reconstruction,
+            loss=self.loss,
             X_weights=X_weights,
             n_threads=self.n_threads,
         )
@@ -211,6 +228,27 @@ class FactorizationBase(
         check_is_fitted(self)
         return self._features(self._checked(X, reset=False), X_weights)
 
+    def shares(self, X: Any, *, X_weights: Any = None) -> Array:
+        """Return the share of each sample that every component explains.
+
+        A component explains its coefficient in S times the sum of its row of `components_`.  The
+        scales of the rows are arbitrary, so the coefficients themselves are not comparable.
+
+        Parameters
+        ----------
+        X, X_weights
+            As in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+            Nonnegative, float64.  Rows sum to 1; a row is zero where no component explains anything
+            of the sample, as for a row of zeros.
+        """
+        check_is_fitted(self)
+        S = self._represent(self._checked(X, reset=False), X_weights)
+        return topic_shares(S, self.components_)
+
     def inverse_transform(self, X: Any) -> Array:
         """Return the data that a representation approximates, ``S @ components_``.
 
@@ -224,7 +262,7 @@ class FactorizationBase(
         ndarray, shape (n, m)
         """
         S = self._checked_features(X)
-        return np.asarray(S @ self.components_.astype(S.dtype, copy=False))
+        return product(S, self.components_, "the data")
 
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""

@@ -10,15 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.warn import warn_user
+from .._data.checks import check_option
 from .._labels import Targets
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
-from ._base import FactorizationBase
-from ._training_labels import TrainingLabels, combined_weights
+from ._base import FactorizationBase, product
+from ._training_labels import TrainingLabels, as_outer, label_weights
+
+_READOUTS_OF_FITS = ("readout_coef_", "refitted_label_components_")
 
 
 class BatchLearner(FactorizationBase):
-    """A factorisation that may learn from one batch of samples after the other."""
+    """A factorization that may learn from one batch of samples after the other."""
 
     forget_factor: float
 
@@ -27,15 +30,14 @@ class BatchLearner(FactorizationBase):
         X: Any,
         targets: Targets | None,
         X_weights: Any,
-        y_weights: Any,
-        past_weight: float | None,
+        sample_weight: Any,
         **replaced: Any,
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
         Y, Y_weights = None, None
         if targets is not None:
             Y = targets.matrix(X.dtype)
-            Y_weights = combined_weights(y_weights, targets.labelled, Y.shape)
+            Y_weights = as_outer(label_weights(sample_weight, targets.labeled))
         first = not hasattr(self, "_online")
         online = getattr(self, "_online", None)
         if first and hasattr(self, "components_"):
@@ -46,7 +48,7 @@ class BatchLearner(FactorizationBase):
             Y,
             X_weights=X_weights,
             Y_weights=Y_weights,
-            forget_factor=self._forget_factor(past_weight),
+            forget_factor=self.forget_factor,
             **self._arguments(self._model_parameters) | replaced,
         )
         self._online = online
@@ -64,25 +66,39 @@ class BatchLearner(FactorizationBase):
         """Return a batch, checked; the first one sets the number of features."""
         return self._checked(X, reset=not hasattr(self, "components_"))
 
-    def _forget_factor(self, past_weight: float | None) -> float:
-        if past_weight is None:
-            return self.forget_factor
-        warn_user(
-            "The parameter past_weight of partial_fit is now forget_factor of the estimator; "
-            "past_weight will be removed in the next version.",
-            FutureWarning,
-        )
-        return past_weight
-
 
 class SupervisedBase(BatchLearner):
-    """A factorisation X ~ S A, Y ~ S B, of which B predicts the targets Y."""
+    """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
     _saved: ClassVar = {**BatchLearner._saved, "label_components_": Saved("rk")}
-    _model_parameters = (*BatchLearner._model_parameters, "supervision", "supervision_weight")
+    _model_parameters = (*BatchLearner._model_parameters, "supervision_loss", "supervision_weight")
+    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
+    _auto_readout: ClassVar = "refit"
+
+    readout: str
+
+    def _chosen_readout(self) -> str:
+        """Return the readout that a fit to all samples has."""
+        check_option(self.readout, "readout", self._readouts)
+        return self._auto_readout if self.readout == "auto" else self.readout
+
+    def _require_joint(self) -> None:
+        """Refuse another readout than "joint", and warn if that of an earlier fit is left."""
+        readout = check_option(self.readout, "readout", self._readouts)
+        if readout not in ("auto", "joint"):
+            raise ValueError(
+                f"readout={readout!r} is fitted to all labeled samples at once, and partial_fit "
+                "cannot update it. Set readout='joint' to learn from batches, or fit all samples."
+            )
+        if readout == "auto" and any(hasattr(self, name) for name in _READOUTS_OF_FITS):
+            warn_user(
+                "The readout of the fit cannot be updated by batches: from now on the model "
+                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
+                UserWarning,
+            )
 
     def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
-        """Set the B that minimises sum L .* d(Y, S B): a convex problem.
+        """Set the B that minimizes sum L .* d(Y, S B): a convex problem.
 
         S represents all samples without their labels; Y and L are the labels that are known, and
         their weights.
@@ -92,14 +108,14 @@ class SupervisedBase(BatchLearner):
         B = represent(
             np.ascontiguousarray(labels.members[rows].T, dtype=S.dtype),
             np.ascontiguousarray(S[rows].T),
-            loss=self.supervision,
+            loss=self.supervision_loss,
             X_weights=None if (weights == 1).all() else np.ascontiguousarray(weights.T),
         )
         self.refitted_label_components_ = np.ascontiguousarray(B.T)
 
-    def _scores(self, X: Any) -> Array:
+    def _scores(self, X: Any, X_weights: Any) -> Array:
         """Return S B, (n, k), with the B that the readout uses."""
         check_is_fitted(self)
-        S = self._represent(self._checked(X, reset=False), None)
+        S = self._represent(self._checked(X, reset=False), X_weights)
         B = getattr(self, "refitted_label_components_", self.label_components_)
-        return np.asarray(S @ B.astype(S.dtype, copy=False))
+        return product(S, B, "the predictions")

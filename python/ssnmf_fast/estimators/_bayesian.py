@@ -21,16 +21,16 @@ class BayesianNMF(BayesianBase):
     ----------
     n_components : int
         Rank r, at least 1.
-    a_A : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6; below 1 it favours sparse components.  "auto" learns
+    A_shape : float or "auto"
+        Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
         it, between 1e-3 and 1e6.
-    b_A : float or "auto"
-        Scale of the prior of A, 1e-9 to 1e9, in the units of X; its mean is ``a_A * b_A``.
-    a_S : float or "auto"
+    A_mean : float or "auto"
+        Mean of the prior of A, 1e-9 to 1e9, in the units of X.  "auto" learns it.
+    S_shape : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
         value controls sparsity better than a learned one.
-    b_S : float or "auto"
-        Mean of the prior of S, 1e-9 to 1e9.
+    S_mean : float or "auto"
+        Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
     count_scale : float or "auto"
         What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
         "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
@@ -78,8 +78,8 @@ class BayesianNMF(BayesianBase):
         larger is better.
     objective_ : list of (int, float)
         Iterations at which the bound was evaluated, and *minus* its values, which fall.
-    a_A_, b_A_, a_S_, b_S_ : float
-        Hyperparameters, given or learned; b_A_ in the units of X.
+    A_shape_, A_mean_, S_shape_, S_mean_ : float
+        Hyperparameters, given or learned; A_mean_ in the units of X.
     count_scale_ : float
         What one unit of X is in counts, given or found.
     active_components_ : ndarray of bool, shape (r,)
@@ -93,7 +93,7 @@ class BayesianNMF(BayesianBase):
     See Also
     --------
     SupervisedBayesianNMF : The same with labels.
-    NMF : Point estimates; with ``reconstruction="kullback-leibler"`` the likelihood is the same.
+    NMF : Point estimates; with ``loss="kullback-leibler"`` the likelihood is the same.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class BayesianNMF(BayesianBase):
 
     References
     ----------
-    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models",
+    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorization models",
        Computational Intelligence and Neuroscience, 2009.
 
     Examples
@@ -118,17 +118,17 @@ class BayesianNMF(BayesianBase):
     True
     """
 
-    _saved: ClassVar = {**BayesianBase._saved, "a_S_": POSITIVE, "b_S_": POSITIVE}
-    _model_parameters = (*BayesianBase._model_parameters, "a_S", "b_S")
+    _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
+    _model_parameters = (*BayesianBase._model_parameters, "S_shape", "S_mean")
 
     def __init__(
         self,
-        *,
         n_components: int = 10,
-        a_A: float | str = "auto",
-        b_A: float | str = "auto",
-        a_S: float | str = 1.0,
-        b_S: float | str = "auto",
+        *,
+        A_shape: float | str = "auto",
+        A_mean: float | str = "auto",
+        S_shape: float | str = 1.0,
+        S_mean: float | str = "auto",
         count_scale: float | str = "auto",
         burn_in: int = 10,
         init: Any = "auto",
@@ -146,4 +146,4 @@ class BayesianNMF(BayesianBase):
         self._learn_posterior(X)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
-        return self.a_S_, self.a_S_ / self.b_S_
+        return self.S_shape_, self.S_shape_ / self.S_mean_

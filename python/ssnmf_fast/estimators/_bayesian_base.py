@@ -30,7 +30,7 @@ _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be s
 class BayesianBase(FactorizationBase):
     """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S."""
 
-    a_lambda: float | str
+    rate_shape: float | str
     # Sets the attributes that follow from the labels and the rates, (groups, r).
     _keep_labels: Callable[[ClassLabels, Array], None]
     # Returns shape and rates of the prior of S.
@@ -42,14 +42,14 @@ class BayesianBase(FactorizationBase):
         "representation_rates_": Saved("gr", "positive"),
         "representation_groups_": Saved("n", optional=True),
         "lower_bound_": NUMBER,
-        "count_scale_": Saved(values="positive", default=1.0),
-        "a_A_": POSITIVE,
-        "b_A_": POSITIVE,
+        "count_scale_": POSITIVE,
+        "A_shape_": POSITIVE,
+        "A_mean_": POSITIVE,
     }
     _model_parameters: ClassVar[tuple[str, ...]] = (
         "n_components",
-        "a_A",
-        "b_A",
+        "A_shape",
+        "A_mean",
         "count_scale",
         "burn_in",
         "init",
@@ -112,8 +112,8 @@ class BayesianBase(FactorizationBase):
         """Fit to checked data, and set the attributes."""
         groups = None if labels is None else _groups(labels)
         arguments = self._arguments(self._model_parameters)
-        if labels is not None and isinstance(self.a_lambda, str) and self.a_lambda == "auto":
-            arguments["a_lambda"] = len(labels.known) / len(labels.classes)
+        if labels is not None and isinstance(self.rate_shape, str) and self.rate_shape == "auto":
+            arguments["rate_shape"] = len(labels.known) / len(labels.classes)
         result = self._fit_variational(X, groups, **arguments)
         self.components_ = result.A
         self.components_rate_ = result.A_rates
@@ -134,7 +134,9 @@ class BayesianBase(FactorizationBase):
     @property
     def active_components_(self) -> Array:
         """Whether each component explains a count or more of some feature, (r,) bool."""
-        evidence = self.components_.astype(np.float64) * self.components_rate_[:, None] - self.a_A_
+        evidence = (
+            self.components_.astype(np.float64) * self.components_rate_[:, None] - self.A_shape_
+        )
         active: Array = evidence.max(axis=1) >= _LEAST_EVIDENCE
         return active
 
@@ -154,7 +156,11 @@ class BayesianBase(FactorizationBase):
         )
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
-        del X_weights
+        if X_weights is not None:
+            raise TypeError(
+                f"{type(self).__name__} takes no X_weights: its model of the data has none. Leave "
+                "them out, or use NMF or SSNMFClassifier."
+            )
         return infer(
             X,
             self.components_,
@@ -241,7 +247,7 @@ def _copies(components: Array) -> int:
 
 
 def _groups(labels: ClassLabels) -> Groups:
-    """Return the classes as groups; unlabelled samples are the last one, if there are any."""
-    codes = np.full(len(labels.labelled), len(labels.classes), dtype=np.int32)
-    codes[labels.labelled] = labels.codes
+    """Return the classes as groups; unlabeled samples are the last one, if there are any."""
+    codes = np.full(len(labels.labeled), len(labels.classes), dtype=np.int32)
+    codes[labels.labeled] = labels.codes
     return Groups(codes, np.bincount(codes))

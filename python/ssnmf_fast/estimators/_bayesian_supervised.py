@@ -28,16 +28,17 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     ----------
     n_components : int
         Rank r, at least 1.
-    a_A, b_A : float or "auto"
-        Shape and scale of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
+    A_shape, A_mean : float or "auto"
+        Shape and mean of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
         sparse and keeps S from being so (section 3.4): by default it is 1.
-    a_lambda : float or "auto"
+    rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
         components.  It has an effect up to about twice the number of samples of a class; above that
         the prior dominates and class information is lost.  It is never learned: "auto" takes the
-        mean number of labelled samples of a class.
-    b_lambda : float or "auto"
-        Scale of that prior, 1e-9 to 1e9.  Like S and the rates, it is the same in any units of X.
+        mean number of labeled samples of a class.
+    rate_mean : float or "auto"
+        Mean of that prior, 1e-9 to 1e9; "auto" learns it.  Like S and the rates, it is the same in
+        any units of X.
     count_scale : float or "auto"
         What one unit of X is in counts, as in :class:`BayesianNMF`.
     burn_in : int
@@ -48,7 +49,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         well as the others, which do not know the labels.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`BayesianNMF`.
-    unlabelled, readout
+    unlabeled, readout
         As in :class:`ConstrainedNMF`.
 
     Attributes
@@ -56,11 +57,11 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     classes_ : ndarray, shape (k,)
         The classes, sorted.
     class_prior_ : ndarray, shape (k,)
-        Share of every class among the labelled samples.
+        Share of every class among the labeled samples.
     class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labelled samples of a class, seen without their labels.
-    n_labelled_ : int
-        Number of labelled samples.
+        Mean share of each component in the labeled samples of a class, seen without their labels.
+    n_labeled_ : int
+        Number of labeled samples.
     label_rates_ : ndarray, shape (r, k)
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
@@ -74,22 +75,22 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     representation_rates_ : ndarray, shape (k or k + 1, r)
-        Rates of the posteriors of S, float64, by class; the last row is of unlabelled samples.
+        Rates of the posteriors of S, float64, by class; the last row is of unlabeled samples.
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample.
-    a_A_, b_A_, a_lambda_, b_lambda_ : float
-        Hyperparameters, given or learned; b_A_ in the units of X.
+    A_shape_, A_mean_, rate_shape_, rate_mean_ : float
+        Hyperparameters, given or learned; A_mean_ in the units of X.
     n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
     See Also
     --------
     BayesianNMF : The same without labels.
-    SSNMFClassifier : Labels as a second matrix to be factorised; it predicts classes.
+    SSNMFClassifier : Labels as a second matrix to be factorized; it predicts classes.
 
     Notes
     -----
-    Unlabelled samples are treated as one more class with its own rates.  This extends the model of
+    Unlabeled samples are treated as one more class with its own rates.  This extends the model of
     the paper.
 
     References
@@ -104,29 +105,29 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = ["sport", "sport", "politics", "politics", None]
     >>> model = sf.SupervisedBayesianNMF(n_components=2, tol=0, random_state=0).fit(X, y)
-    >>> model.label_rates_.shape, model.n_labelled_
+    >>> model.label_rates_.shape, model.n_labeled_
     ((2, 2), 4)
     """
 
     _saved: ClassVar = {
         **BayesianBase._saved,
         **READOUT_ATTRIBUTES,
-        "n_labelled_": COUNT,
+        "n_labeled_": COUNT,
         "label_rates_": Saved("rk", "positive"),
         "new_sample_rate_": POSITIVE,
-        "a_lambda_": POSITIVE,
-        "b_lambda_": POSITIVE,
+        "rate_shape_": POSITIVE,
+        "rate_mean_": POSITIVE,
     }
-    _model_parameters = (*BayesianBase._model_parameters, "a_lambda", "b_lambda")
+    _model_parameters = (*BayesianBase._model_parameters, "rate_shape", "rate_mean")
 
     def __init__(
         self,
-        *,
         n_components: int = 10,
-        a_A: float | str = 1.0,
-        b_A: float | str = "auto",
-        a_lambda: float | str = "auto",
-        b_lambda: float | str = "auto",
+        *,
+        A_shape: float | str = 1.0,
+        A_mean: float | str = "auto",
+        rate_shape: float | str = "auto",
+        rate_mean: float | str = "auto",
         count_scale: float | str = "auto",
         burn_in: int = 10,
         init: Any = "random",
@@ -136,7 +137,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
-        unlabelled: Any = "auto",
+        unlabeled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
         set_parameters(self, locals())
@@ -144,7 +145,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()
         require(self, X, y)
-        labels = ClassLabels(y, self.unlabelled)
+        labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         self._learn_posterior(X, labels)
         self._keep_predictions(X, None, labels)
@@ -152,7 +153,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
         k = len(labels.classes)
         self.classes_ = labels.classes
-        self.n_labelled_ = len(labels.known)
+        self.n_labeled_ = len(labels.known)
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
 

@@ -1,4 +1,4 @@
-"""Choice of settings by validation: the labels of the labelled samples are hidden in turn."""
+"""Choice of settings by validation: the labels of the labeled samples are hidden in turn."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._label_guided import TRIAL_ITERATIONS, Choice, Problem, read_out, train
 from ._readout import Readout, ReadoutOptions, calibration, probabilities
 from ._training_labels import TrainingLabels
 
-LEAST_PER_CLASS = 3  # labelled samples of a class on average, for validation
-_MOST_TRIED = 2500  # samples in trials, unless more are labelled
+LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
+_MOST_TRIED = 2500  # samples in trials, unless more are labeled
 _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
 _TRIAL_TOLERANCE = 3e-3  # of the readout
 _MOST_VALIDATED = 1000
@@ -102,7 +102,7 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
 
 
 class Trials:
-    """Trials of choices on the folds of the labelled samples."""
+    """Trials of choices on the folds of the labeled samples."""
 
     def __init__(self, problem: Problem, folds: Array) -> None:
         self._problem = problem
@@ -190,7 +190,7 @@ def choose(
 
 
 def _tried_rows(problem: Problem) -> Array:
-    """Return which samples take part in trials: the labelled ones, and some of the others."""
+    """Return which samples take part in trials: the labeled ones, and some of the others."""
     rows = problem.labels.known
     plain = problem.X_weights is None and not isinstance(problem.X, CsrFile)
     if not plain or isinstance(problem.init, (tuple, list)):

@@ -10,6 +10,7 @@ from .._common.arrays import Array
 from .._labels import ClassLabels, Indicators, is_indicator
 from ._base import Self, require
 from ._batches import SupervisedBase
+from ._classifier_training import refuse_unused
 from ._component_scores import ComponentScores
 
 
@@ -23,28 +24,44 @@ class ClassBatches(ComponentScores, SupervisedBase):
         classes: Any = None,
         *,
         X_weights: Any = None,
-        y_weights: Any = None,
-        past_weight: float | None = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------
-        X, X_weights, past_weight
+        X, X_weights
             As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
-            Their labels; all of them may be unlabelled.
+            Their labels; all of them may be unlabeled.
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        y_weights
+        sample_weight
             As in :meth:`fit`.
 
         Returns
         -------
         self
-            The attributes are set as by :meth:`NMF.partial_fit`.
+            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit`, and if `readout` is neither "auto" nor "joint".
+
+        Warns
+        -----
+        UserWarning
+            If `readout` is "auto" and an earlier :meth:`fit` had another one, which is left.
+
+        Notes
+        -----
+        Nothing is chosen by validation: where "auto" is given, `n_components` is the number of
+        classes, `supervision_weight` "balanced" and `init` "random".
         """
+        self._require_joint()
+        refuse_unused(self, "joint")
         X = self._batch(X)
         require(self, X, y)
         several, known = batch_classes(self, y, classes)
@@ -52,11 +69,11 @@ class ClassBatches(ComponentScores, SupervisedBase):
         if several:
             targets = Indicators(y, n_labels=len(known))
         else:
-            targets = ClassLabels(y, self.unlabelled, known_classes=known)
+            targets = ClassLabels(y, self.unlabeled, known_classes=known)
         chosen = _without_validation(self, len(known))
-        self._learn_batch(X, targets, X_weights, y_weights, past_weight, **chosen)
+        self._learn_batch(X, targets, X_weights, sample_weight, **chosen)
         self.multilabel_, self.classes_ = several, known
-        self.class_prior_, self.n_labelled_ = running_prior(self, targets)
+        self.class_prior_, self.n_labeled_ = running_prior(self, targets)
         self._drop_readout()
         return self
 
@@ -85,7 +102,7 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
 
 def running_prior(model: Any, targets: ClassLabels | Indicators) -> tuple[Array, int]:
     """Return the shares of the classes over all batches so far, and the number of labels."""
-    n, before = int(targets.labelled.sum()), getattr(model, "n_labelled_", 0)
+    n, before = int(targets.labeled.sum()), getattr(model, "n_labeled_", 0)
     n_classes = len(targets.classes)
     prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
     if n:

@@ -1,4 +1,4 @@
-"""Topics of classes: starts at the means of classes, supports, and the guided factorisation."""
+"""Topics of classes: starts at the means of classes, supports, and the guided factorization."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import weights
 from .._common.arrays import Array
-from .._data.checks import as_array, pattern_csr, unmasked
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
+from ._missing import visible
 
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
@@ -22,10 +21,10 @@ _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Parameters of a factorisation as the user gave them."""
+    """Parameters of a factorization as the user gave them."""
 
-    reconstruction: str
-    supervision: str
+    loss: str
+    supervision_loss: str
     solver: str
     max_iter: int
     tol: float
@@ -44,7 +43,7 @@ class FitOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of :func:`factorize` but for those of the labels."""
-        names = ("reconstruction", "solver", "max_iter", "tol", "n_threads", "callback", "verbose")
+        names = ("loss", "solver", "max_iter", "tol", "n_threads", "callback", "verbose")
         return {name: getattr(self, name) for name in names}
 
 
@@ -103,24 +102,6 @@ def weighted_sums(X: Any, weights: Array) -> Array:
     return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
 
 
-def visible(X: Any, X_weights: Any) -> Any:
-    """Return X with 0 where an entry has no weight, as far as the form of the weights says so."""
-    if isinstance(X_weights, weights.Missing):
-        hidden = pattern_csr(X_weights.pattern, "X_weights") != 0
-        return (
-            sp.csr_array(X - X.multiply(hidden))
-            if sp.issparse(X)
-            else np.where(hidden.toarray(), 0, X)
-        )
-    if isinstance(X_weights, weights.Observed):
-        seen = pattern_csr(X_weights.pattern, "X_weights") != 0
-        return sp.csr_array(seen.multiply(X))
-    if X_weights is None or isinstance(X_weights, weights.Outer) or sp.issparse(X_weights):
-        return X
-    seen = as_array(unmasked(X_weights, "X_weights", allow_nan=False), "X_weights") > 0
-    return sp.csr_array(X.multiply(seen)) if sp.issparse(X) else np.where(seen, X, 0)
-
-
 def row_sums(X: Any) -> Array:
     """Return the sum of every sample, float64; NaN counts as 0."""
     if isinstance(X, CsrFile):
@@ -131,8 +112,8 @@ def row_sums(X: Any) -> Array:
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:
-    """Return where S may be positive, (n, r): labelled samples keep to the components of their
-    classes; those without any class, and unlabelled ones, may have all."""
+    """Return where S may be positive, (n, r): labeled samples keep to the components of their
+    classes; those without any class, and unlabeled ones, may have all."""
     support = np.ones((len(members), len(owner)), dtype=bool)
     rows = np.flatnonzero(known & (members > 0).any(axis=1))
     support[rows] = (members[rows] > 0)[:, owner]
@@ -149,10 +130,10 @@ def fit_class_topics(
     rng: np.random.Generator,
     start: Array | None = None,
 ) -> Factorization:
-    """Factorise X where labelled samples may have the components of their classes only.
+    """Factorize X where labeled samples may have the components of their classes only.
 
     This is the limit of a large supervision weight (TS-NMF).  B says how much of a class one unit
-    of a component stands for: columns sum over the labelled samples to those of Y.
+    of a component stands for: columns sum over the labeled samples to those of Y.
     """
     support = support_of(members, known, owner)
     seen = visible(X, X_weights)
@@ -177,7 +158,7 @@ def even_start(X: Any, A: Array, support: Array) -> Array:
 
 
 def class_readings(sums: Array, members: Array, owner: Array) -> Array:
-    """Return B from the sums of S over the labelled samples, and the classes of these."""
+    """Return B from the sums of S over the labeled samples, and the classes of these."""
     k = members.shape[1]
     own = np.eye(k)[owner]
     of_class = np.zeros(k)
@@ -198,7 +179,7 @@ def guided_start(
 
 
 def guided_B(means: Array | None, members: Array, owner: Array) -> Array:
-    """Return a start of B; `means` are those of S over the labelled samples, if there are any."""
+    """Return a start of B; `means` are those of S over the labeled samples, if there are any."""
     B = np.where(np.eye(members.shape[1], dtype=bool)[owner], 1.0, _UNLIKELY)
     mean = 0.0 if means is None else float(means @ B.mean(axis=1))
     share = 1.0 if means is None else float(members.mean())

@@ -23,18 +23,18 @@ from ._training_labels import check_classes, labels_for_training
 class SSNMFClassifier(ClassBatches):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
-    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
-    indicator matrix of the labels and unlabelled samples are zero rows of L [1]_.  With an infinite
-    weight, labelled samples may use only the components of their classes [2]_.  Predictions come
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
+    indicator matrix of the labels and unlabeled samples are zero rows of L [1]_.  With an infinite
+    weight, labeled samples may use only the components of their classes [2]_.  Predictions come
     from a readout that is fitted to samples represented without their labels, as new ones are.
 
-    Without arguments the settings are chosen by validation on the labelled samples.
+    Without arguments the settings are chosen by validation on the labeled samples.
 
     Parameters
     ----------
     n_components : int or "auto"
         Rank r, at least 1.  "auto" takes 1 or 3 components for each class.
-    reconstruction, supervision : {"kullback-leibler", "frobenius"}
+    loss, supervision_loss : {"kullback-leibler", "frobenius"}
         Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
         of Y.
     supervision_weight : float, "balanced" or "auto"
@@ -49,23 +49,24 @@ class SSNMFClassifier(ClassBatches):
         B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN, which always do.  "auto" takes
+    unlabeled : "auto", None or a label
+        What marks an unlabeled sample in `y`, besides None and NaN, which always do.  "auto" takes
         -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
         then both are classes, as its other classifiers have them, with a warning.  Give -1 to have
-        -1 always mean unlabelled, None for no marker.
+        -1 always mean unlabeled, None for no marker.
     threshold : float or "auto"
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
-    readout : {"logistic", "refit", "joint"}
+    readout : {"auto", "logistic", "refit", "joint"}
         How predictions are made.  "logistic": logistic regression on the topics of a sample (found
         without labels), its leading singular directions and its features; the weight of the latter
-        is chosen by validation.  "refit": S B with B fitted to such topics of the labelled samples.
-        "joint", the papers' rule: S B with the B of the factorisation.
+        is chosen by validation.  "refit": S B with B fitted to such topics of the labeled samples.
+        "joint", the papers' rule: S B with the B of the factorization.  "auto" is "logistic" in
+        :meth:`fit` and "joint" in :meth:`partial_fit`, which refuses the others.
     self_training : int or "auto"
-        Number of rounds.  In each, the most certain half of the predictions for unlabelled samples
+        Number of rounds.  In each, the most certain half of the predictions for unlabeled samples
         (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
-        uses their nearest neighbours.  "auto": 2, or 0 where validation finds that better, or where
+        uses their nearest neighbors.  "auto": 2, or 0 where validation finds that better, or where
         rank and weight are both given.  Multiple labels: always 0.  A number above 0 is refused for
         other readouts than "logistic".
     class_weight : "auto", None, "balanced" or dict
@@ -81,17 +82,17 @@ class SSNMFClassifier(ClassBatches):
         The classes, sorted; with multiple labels the names of the columns of a data frame, or
         0 ... k - 1.
     class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labelled samples.
-    n_labelled_ : int
-        Number of labelled samples, over all batches.
+        Share of every class (or label) among the labeled samples.
+    n_labeled_ : int
+        Number of labeled samples, over all batches.
     multilabel_ : bool
         Whether `y` was an indicator matrix.
     components_ : ndarray, shape (r, m)
         Dictionary A.
     label_components_ : ndarray, shape (r, k)
-        B of the factorisation: the components over the classes.
+        B of the factorization: the components over the classes.
     class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labelled samples of a class, seen without their labels.
+        Mean share of each component in the labeled samples of a class, seen without their labels.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit, which the labels affect.
     supervision_weight_ : float
@@ -100,7 +101,7 @@ class SSNMFClassifier(ClassBatches):
         Rounds of self-training.
     validation_scores_ : dict of str to float
         Score of every choice that validation tried: accuracy, for multiple labels the mean of micro
-        and macro F.  Empty without validation: for fewer than 3 labelled samples per class on
+        and macro F.  Empty without validation: for fewer than 3 labeled samples per class on
         average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
         Expected accuracy on new samples, and its 95 % interval (Wilson's; its upper end is raised,
@@ -122,10 +123,12 @@ class SSNMFClassifier(ClassBatches):
     -----
     `y` in :meth:`fit` is either an array of class labels (integers, strings or objects) or, for
     multiple labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN
-    (dense) or all -1 is unlabelled; single NaN entries are missing.
+    (dense) or all -1 is unlabeled; single NaN entries are missing.
 
-    Data on disk, and data with `X_weights`, are seen through their topics only.  After
-    :meth:`partial_fit` the papers' rule predicts.
+    :meth:`score` leaves unlabeled samples out.  Metrics of scikit-learn take -1 as a class; see
+    :func:`ssnmf_fast.metrics.labeled_scorer`.
+
+    Data on disk, and data with `X_weights`, are seen through their topics only.
 
     References
     ----------
@@ -149,22 +152,25 @@ class SSNMFClassifier(ClassBatches):
         **ClassBatches._saved,
         **READOUT_ATTRIBUTES,
         "refitted_label_components_": Saved("rk", optional=True),
-        "n_labelled_": COUNT,
+        "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True),
         "self_training_": Saved("", optional=True),
         "validation_scores_": Saved(optional=True),
         "validation_accuracy_": Saved(optional=True),
         "validation_interval_": Saved(optional=True),
-        "validation_folds_": Saved(optional=True),
+        "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved(optional=True),
     }
 
+    _readouts: ClassVar[tuple[str, ...]] = ("auto", "logistic", "refit", "joint")
+    _auto_readout = "logistic"
+
     def __init__(
         self,
-        *,
         n_components: int | str = "auto",
-        reconstruction: str = "kullback-leibler",
-        supervision: str = "kullback-leibler",
+        *,
+        loss: str = "kullback-leibler",
+        supervision_loss: str = "kullback-leibler",
         supervision_weight: float | str = "auto",
         solver: str = "auto",
         init: Any = "auto",
@@ -174,9 +180,9 @@ class SSNMFClassifier(ClassBatches):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
-        unlabelled: Any = "auto",
+        unlabeled: Any = "auto",
         threshold: float | str = "auto",
-        readout: str = "logistic",
+        readout: str = "auto",
         self_training: int | str = "auto",
         class_weight: Any = "auto",
         forget_factor: float = 0.8,
@@ -195,7 +201,6 @@ class SSNMFClassifier(ClassBatches):
         y: Any = None,
         *,
         X_weights: Any = None,
-        y_weights: Any = None,
         sample_weight: Any = None,
     ) -> SSNMFClassifier:
         """Learn dictionary and classifier from samples and the labels of some of them.
@@ -205,12 +210,10 @@ class SSNMFClassifier(ClassBatches):
         X, X_weights
             As in :meth:`NMF.fit`.
         y : array_like, shape (n,) or (n, k)
-            Labels, as the class describes them; unlabelled samples are allowed.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the labels of the samples (n,), or of the entries of the n x k
-            indicator matrix.  A label with weight 0 counts as no label.
+            Labels, as the class describes them; unlabeled samples are allowed.
         sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the labels, multiplied with `y_weights`.
+            Nonnegative weights of the labels; one with weight 0 counts as no label.  Weights of
+            the samples in the loss of X are ``X_weights=weights.outer(rows=...)``.
 
         Returns
         -------
@@ -222,8 +225,8 @@ class SSNMFClassifier(ClassBatches):
             If the whole interval of the expected accuracy lies below the accuracy of always
             predicting the largest class.
         """
-        given = {"X_weights": X_weights, "y_weights": y_weights, "sample_weight": sample_weight}
-        self._learn(self._checked(X, reset=True), y, **given)
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
         return self
 
     def _learn(
@@ -232,16 +235,15 @@ class SSNMFClassifier(ClassBatches):
         y: Any,
         *,
         X_weights: Any = None,
-        y_weights: Any = None,
         sample_weight: Any = None,
     ) -> None:
         X = sound_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
         require(self, X, y)
         wishes = Wishes.checked(self)
-        targets = labels_of(y, self.unlabelled)
+        targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         several = isinstance(targets, Indicators)
-        labels = labels_for_training(targets, y_weights, sample_weight)
+        labels = labels_for_training(targets, sample_weight)
         check_classes(labels)
         learned = learn(
             X,
@@ -258,12 +260,12 @@ class SSNMFClassifier(ClassBatches):
             multilabel_=several,
             classes_=targets.classes,
             class_prior_=labels.prior(),
-            n_labelled_=int(labels.known.sum()),
+            n_labeled_=int(labels.known.sum()),
         )
         self._drop_readout()
-        if self.readout == "logistic":
+        if wishes.readout == "logistic":
             self._keep_readout(learned.readout, learned.directions, learned.thresholds)
-        elif self.readout == "refit":
+        elif wishes.readout == "refit":
             self._refit_components(self._represent(X, X_weights), learned.labels)
         self.class_shares_ = learned.class_shares
         learned.warn_if_poor()

@@ -12,11 +12,13 @@ from .._common.arrays import Array
 from .._common.random import generator
 from .._common.warn import warn_user
 from .._data.checks import check_integer, check_option, check_real
+from .._data.rank import require_memory
 from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._label_guided import SUPPORTS, Choice, Problem, train
+from ._missing import filled
 from ._predicting import shares_of_classes
 from ._readout import (
     Context,
@@ -24,12 +26,10 @@ from ._readout import (
     ReadoutOptions,
     context_of,
     directions_of,
-    filled,
     probabilities,
 )
 from ._training_labels import TrainingLabels
 
-READOUTS = ("logistic", "refit", "joint")
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
 _FEW_POSITIVE = 10.0  # validated samples of a label that speak as loud as those of all labels
@@ -49,7 +49,7 @@ class Wishes:
     @classmethod
     def checked(cls, model: Any) -> Wishes:
         """Read the parameters of an estimator."""
-        check_option(model.readout, "readout", READOUTS)
+        readout = model._chosen_readout()
         rank, weight, rounds = model.n_components, model.supervision_weight, model.self_training
         if isinstance(rank, str):
             rank = check_option(rank, "n_components", ("auto",))
@@ -63,7 +63,7 @@ class Wishes:
             rounds = check_option(rounds, "self_training", ("auto",))
         else:
             rounds = check_integer(rounds, "self_training", 0)
-        _refuse_unused(model)
+        refuse_unused(model, readout)
         _check_threshold(model.threshold)
         _check_init(model.init)
         automatic = isinstance(model.class_weight, str) and model.class_weight == "auto"
@@ -71,7 +71,7 @@ class Wishes:
             None if rank == "auto" else rank,
             None if weight == "auto" else weight,
             None if rounds == "auto" else rounds,
-            model.readout,
+            readout,
             None if automatic else model.class_weight,
             automatic,
         )
@@ -127,9 +127,9 @@ class Wishes:
         return open_choice and self.readout == "logistic"
 
 
-def _refuse_unused(model: Any) -> None:
+def refuse_unused(model: Any, readout: str) -> None:
     """Raise ValueError for parameters of the logistic readout beside another one."""
-    if model.readout == "logistic":
+    if readout == "logistic":
         return
     rounds, weights = model.self_training, model.class_weight
     for name, used in (
@@ -139,7 +139,7 @@ def _refuse_unused(model: Any) -> None:
         if used:
             raise ValueError(
                 f"{name}={getattr(model, name)!r} belongs to readout='logistic'; it has no effect "
-                f"with readout={model.readout!r}. Leave it at 'auto'."
+                f"with readout={readout!r}. Leave it at 'auto'."
             )
 
 
@@ -215,6 +215,8 @@ def learn(
         if directions is not None:
             context = context_of(filled(X, None, None), directions)
     choices = wishes.choices(labels)
+    for choice in choices:
+        require_memory(choice.n_components, X.shape, X.dtype)
     if init == "auto":
         init = "labels" if choices[0].n_components >= labels.members.shape[1] else "random"
     # A random start is then that of factorize with the same number.

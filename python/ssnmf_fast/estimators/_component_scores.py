@@ -25,9 +25,9 @@ class ComponentScores(ReadoutPredictions):
         check_is_fitted(self)
         return hasattr(self, "readout_coef_")
 
-    def _component_scores(self, X: Any) -> Array:
+    def _component_scores(self, X: Any, X_weights: Any) -> Array:
         """Return S B, (n, k), with the class frequencies in rows of zeros."""
-        scores = self._scores(X)
+        scores = self._scores(X, X_weights)
         if not self.multilabel_:
             scores[~scores.any(axis=1)] = self.class_prior_
         return np.asarray(scores)
@@ -39,10 +39,10 @@ class ComponentScores(ReadoutPredictions):
             raise ValueError(f"threshold must be 'auto' or a number; got {self.threshold!r}.")
         return self.thresholds_ if self._by_regression else np.full(len(self.classes_), 0.5)
 
-    def _decisions(self, X: Any) -> Array:
+    def _decisions(self, X: Any, X_weights: Any) -> Array:
         if self._by_regression:
-            return super()._decisions(X)
-        scores = self._component_scores(X)
+            return super()._decisions(X, X_weights)
+        scores = self._component_scores(X, X_weights)
         if self.multilabel_:
             return np.asarray(scores - self._limits().astype(scores.dtype))
         if scores.shape[1] > 2:
@@ -50,10 +50,10 @@ class ComponentScores(ReadoutPredictions):
         shares = _shares(scores)
         return np.asarray(shares[:, 1] - shares[:, 0])
 
-    def _chances(self, X: Any) -> Array:
+    def _chances(self, X: Any, X_weights: Any) -> Array:
         if self._by_regression:
-            return super()._chances(X)
-        scores = self._component_scores(X)
+            return super()._chances(X, X_weights)
+        scores = self._component_scores(X, X_weights)
         if self.multilabel_:
             margin = np.finfo(scores.dtype).eps
             return np.clip(scores, margin, 1 - margin)
@@ -61,11 +61,11 @@ class ComponentScores(ReadoutPredictions):
         least = scores.dtype.type(_LEAST_SHARE)
         return np.asarray((shares + least) / (1 + least * shares.shape[1]))
 
-    def _predicted(self, X: Any) -> Array:
+    def _predicted(self, X: Any, X_weights: Any) -> Array:
         check_is_fitted(self)
         if self.multilabel_:
-            return np.asarray(self._decisions(X) > 0, dtype=np.int64)
-        return np.asarray(self.classes_[self._chances(X).argmax(axis=1)])
+            return np.asarray(self._decisions(X, X_weights) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[self._chances(X, X_weights).argmax(axis=1)])
 
 
 def _shares(scores: Array) -> Array:

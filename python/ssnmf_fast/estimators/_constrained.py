@@ -1,4 +1,4 @@
-"""Estimator :class:`ConstrainedNMF`: labelled samples of a class share one representation."""
+"""Estimator :class:`ConstrainedNMF`: labeled samples of a class share one representation."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from ._parameters import set_parameters
 
 
 class ConstrainedNMF(GuidedBase):
-    """Constrained NMF (CNMF) of Liu and Wu: all labelled samples of a class share one row of S.
+    """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
-    Minimises ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabelled samples))
-    sends every labelled sample to the row of its class in P, and every unlabelled one to a row of
+    Minimizes ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabeled samples))
+    sends every labeled sample to the row of its class in P, and every unlabeled one to a row of
     its own [1]_.  There is no weight to choose: labels are hard constraints.
 
     Parameters
     ----------
     n_components : int
         Rank r, at least 1.
-    reconstruction : {"frobenius", "kullback-leibler"}
+    loss : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.
@@ -40,9 +40,9 @@ class ConstrainedNMF(GuidedBase):
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
     max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; the S of a callback has a row for each class, then one for each
-        unlabelled sample.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in `y`, besides None and NaN; as in
+        unlabeled sample.
+    unlabeled : "auto", None or a label
+        What marks an unlabeled sample in `y`, besides None and NaN; as in
         :class:`SSNMFClassifier`.
     readout : {"logistic", None}
         How predictions are made: by logistic regression on the topics of a sample (found without
@@ -54,17 +54,17 @@ class ConstrainedNMF(GuidedBase):
     components_ : ndarray, shape (r, m)
         Dictionary A.
     class_representation_ : ndarray, shape (k, r)
-        The row of S that the labelled samples of each class share.
+        The row of S that the labeled samples of each class share.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit.
     classes_ : ndarray, shape (k,)
         The classes, sorted.
     class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labelled samples.
+        Share of every class (or label) among the labeled samples.
     class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labelled samples of a class, seen without their labels.
-    n_labelled_ : int
-        Number of labelled samples.
+        Mean share of each component in the labeled samples of a class, seen without their labels.
+    n_labeled_ : int
+        Number of labeled samples.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -75,7 +75,7 @@ class ConstrainedNMF(GuidedBase):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabelled
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled
     one.  Samples that share a row count as one, their weighted mean: a fit with many labels is
     faster than one without, and has the paper's updates.
 
@@ -89,7 +89,7 @@ class ConstrainedNMF(GuidedBase):
     >>> import ssnmf_fast as sf
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = [0, 0, 1, 1, -1]
-    >>> model = sf.ConstrainedNMF(n_components=2, unlabelled=-1, random_state=0).fit(X, y)
+    >>> model = sf.ConstrainedNMF(n_components=2, unlabeled=-1, random_state=0).fit(X, y)
     >>> bool(np.allclose(model.representation_[0], model.representation_[1]))
     True
     """
@@ -97,14 +97,14 @@ class ConstrainedNMF(GuidedBase):
     _saved: ClassVar = {
         **GuidedBase._saved,
         "class_representation_": Saved("kr"),
-        "n_labelled_": COUNT,
+        "n_labeled_": COUNT,
     }
 
     def __init__(
         self,
-        *,
         n_components: int = 10,
-        reconstruction: str = "frobenius",
+        *,
+        loss: str = "frobenius",
         solver: str = "auto",
         init: Any = "random",
         max_iter: int = 200,
@@ -113,7 +113,7 @@ class ConstrainedNMF(GuidedBase):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
-        unlabelled: Any = "auto",
+        unlabeled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
         set_parameters(self, locals())
@@ -122,9 +122,9 @@ class ConstrainedNMF(GuidedBase):
         require(self, X, y)
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
-        loss = loss_named(self.reconstruction, "reconstruction")
+        loss = loss_named(self.loss, "loss")
         self._check_readout()
-        labels = ClassLabels(y, self.unlabelled)
+        labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         groups, n_groups = _groups(labels)
         X = check_matrix(X, "X")
@@ -137,16 +137,16 @@ class ConstrainedNMF(GuidedBase):
         self._keep(
             replace(result, S=result.S[groups], objective=objective),
             class_representation_=result.S[:k].copy(),
-            n_labelled_=int(labels.labelled.sum()),
+            n_labeled_=int(labels.labeled.sum()),
         )
         self._keep_predictions(X, X_weights, labels)
 
 
 def _groups(labels: ClassLabels) -> tuple[Array, int]:
     """Return the row of P for every sample: its class, or a row of its own after the classes."""
-    groups = np.empty(len(labels.labelled), dtype=np.int64)
-    groups[labels.labelled] = labels.codes
-    free = np.flatnonzero(~labels.labelled)
+    groups = np.empty(len(labels.labeled), dtype=np.int64)
+    groups[labels.labeled] = labels.codes
+    free = np.flatnonzero(~labels.labeled)
     k = len(labels.classes)
     groups[free] = k + np.arange(len(free))
     return groups, k + len(free)

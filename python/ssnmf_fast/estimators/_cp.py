@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
-from .._data.tensors import SparseTensor, check_tensor
+from .._data.tensor_checks import check_mode, check_tensor
+from .._data.tensors import SparseTensor
 from .._models.factorize_tensor import factorize_tensor
 from .._models.represent_tensor import represent_tensor
 from .._topics import Topics, make_topics
 from ._convergence import warn_unless_converged
 from ._parameters import set_parameters
-from ._slices import SliceLearner, counted
+from ._slices import SliceLearner
 
 
 class NonnegativeCP(
@@ -28,7 +29,7 @@ class NonnegativeCP(
 ):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
-    Minimises ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
+    Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
     nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.  A tensor of two
     modes is a matrix, as for :class:`NMF`.
 
@@ -36,16 +37,16 @@ class NonnegativeCP(
     ----------
     n_components : int
         Number r of components, at least 1.
-    loss : {"frobenius", "kullback-leibler"}
-        Squared error, or the I-divergence.
-    supervision : {"frobenius", "kullback-leibler"}
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of X, as in :func:`ssnmf_fast.factorize_tensor`.
+    supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Loss of the labels, if :meth:`fit` gets any.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize_tensor`.
-    init : {"auto", "random", "least-squares", "svd"} or sequence of arrays
-        Start; a sequence holds a factor (n_k x r) for each mode.
+    init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
+        Start, as in :func:`ssnmf_fast.factorize_tensor`.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -71,8 +72,8 @@ class NonnegativeCP(
     Attributes
     ----------
     factors_ : list of ndarray, shapes (n_k, r)
-        A factor for each mode.  Columns have sum 1 for the Kullback-Leibler loss, Euclidean norm 1
-        for the Frobenius loss, or are zero.
+        A factor for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for all
+        others, or are zero.
     weights_ : ndarray, shape (r,)
         Sizes of the components: the model is
         ``sum_q weights_[q] * outer(factors_[0][:, q], factors_[1][:, q], ..)``.  After :meth:`fit`
@@ -92,7 +93,7 @@ class NonnegativeCP(
         Lengths of the modes.
     n_features_in_ : int
         Length of the second mode.
-    loss_ : str
+    loss_ : str or float
         Loss of the fit.
 
     See Also
@@ -137,8 +138,8 @@ class NonnegativeCP(
         self,
         n_components: int = 10,
         *,
-        loss: str = "frobenius",
-        supervision: str = "frobenius",
+        loss: str | float = "frobenius",
+        supervision_loss: str | float = "frobenius",
         supervision_weight: float = 1.0,
         solver: str = "auto",
         init: Any = "auto",
@@ -180,7 +181,7 @@ class NonnegativeCP(
         X: Any,
         y: Any = None,
         *,
-        weights: Any = None,
+        X_weights: Any = None,
         labels: Mapping[int, Any] | None = None,
     ) -> NonnegativeCP:
         """Decompose a tensor.
@@ -193,12 +194,12 @@ class NonnegativeCP(
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
         y : ignored
             Present for the conventions of scikit-learn.
-        weights : optional
+        X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
         labels : mapping of int to array_like, optional
             For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabelled.
+            mode is to approximate as well; NaN = unlabeled.
 
         Returns
         -------
@@ -215,8 +216,8 @@ class NonnegativeCP(
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         del y
-        result = factorize_tensor(X, weights=weights, labels=labels, **self._fit_parameters())
-        counted(self.stream_mode, "stream_mode", len(result.factors))
+        result = factorize_tensor(X, X_weights=X_weights, labels=labels, **self._fit_parameters())
+        check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)
         self.factors_, self.weights_ = result.factors, result.weights
@@ -243,9 +244,9 @@ class NonnegativeCP(
         ndarray, shape (n_0, r)
         """
         self.fit(X, y, **given)
-        return self._rows(X, 0, given.get("weights"))
+        return self._rows(X, 0, given.get("X_weights"))
 
-    def transform(self, X: Any, *, mode: int = 0, weights: Any = None) -> Array:
+    def transform(self, X: Any, *, mode: int = 0, X_weights: Any = None) -> Array:
         """Represent rows of a mode, seen or new, over the factors of the others.
 
         The problem is convex, and every row is solved until it meets the Karush-Kuhn-Tucker
@@ -258,7 +259,7 @@ class NonnegativeCP(
             in a dense one means missing.
         mode : int
             The mode of the rows; negative from the last.
-        weights : optional
+        X_weights : optional
             Nonnegative weights of the loss of every entry, as in :meth:`fit`.
 
         Returns
@@ -274,11 +275,11 @@ class NonnegativeCP(
             For data of other lengths, or bad ones.
         """
         check_is_fitted(self)
-        return self._rows(X, mode, weights)
+        return self._rows(X, mode, X_weights)
 
-    def _rows(self, X: Any, mode: int, weights: Any) -> Array:
+    def _rows(self, X: Any, mode: int, X_weights: Any) -> Array:
         X = check_tensor(X, "X")
-        mode = counted(mode, "mode", len(self.factors_))
+        mode = check_mode(mode, "mode", len(self.factors_))
         wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
         if X.shape != wanted:
             lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(self.shape_))
@@ -289,20 +290,20 @@ class NonnegativeCP(
         dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
         others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
         return represent_tensor(
-            X, others, mode, loss=self.loss_, weights=weights, n_threads=self.n_threads
+            X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
         )
 
-    def topics(self, feature_names: Any = None, mode: int = 1, n_terms: int = 10) -> Topics:
+    def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.
 
         Parameters
         ----------
         feature_names : array_like of str, shape (n_mode,), optional
             Names of the indices of the mode, for example of words.  None takes "x0", "x1", ...
-        mode : int
-            The mode, for example that of words; negative from the last.
         n_terms : int
             Number of terms per topic, at least 1.
+        mode : int
+            The mode, for example that of words; negative from the last.
 
         Returns
         -------
@@ -311,7 +312,7 @@ class NonnegativeCP(
             that each explains as its size; print it, or see its ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        mode = counted(mode, "mode", len(self.factors_))
+        mode = check_mode(mode, "mode", len(self.factors_))
         sums = np.prod([F.sum(axis=0, dtype=np.float64) for F in self.factors_], axis=0)
         topics = make_topics(np.ascontiguousarray(self.factors_[mode].T), feature_names, n_terms)
         return topics.with_sizes(self.weights_ * sums)

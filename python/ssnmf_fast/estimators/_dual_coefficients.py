@@ -38,13 +38,13 @@ def dual_coefficients(
     """Return alpha, (n, 2 p): the positive sides of p machines, then their negative sides (eq. 17).
 
     Classes: one machine for two, else one for every pair.  Multiple labels: one for each label that
-    some of the labelled samples have and some have not; where there is none, ValueError.  The
+    some of the labeled samples have and some have not; where there is none, ValueError.  The
     machines see the samples divided by `length`.
     """
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
         raise ValueError(
-            "y has no label that some labelled samples have and others have not; label some "
+            "y has no label that some labeled samples have and others have not; label some "
             "samples of both kinds."
         )
     rows, columns, values = [], [], []
@@ -58,8 +58,8 @@ def dual_coefficients(
 
 
 def _pairs(targets: ClassLabels) -> Iterator[Task]:
-    labelled = np.flatnonzero(targets.labelled)
-    members = [labelled[targets.codes == k] for k in range(len(targets.classes))]
+    labeled = np.flatnonzero(targets.labeled)
+    members = [labeled[targets.codes == k] for k in range(len(targets.classes))]
     for first, second in combinations(range(len(members)), 2):
         yield members[second], members[first]
 

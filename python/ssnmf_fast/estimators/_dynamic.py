@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
+from .._common.warn import warn_user
 from .._data.checks import check_integer, check_option
 from .._data.csr_file import CsrFile
 from .._data.times import PER_YEAR, cut, read_times
@@ -16,11 +17,13 @@ from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
 from ._convergence import warn_unless_converged
-from ._dynamic_fits import fit_matrix, fit_tensor, means
+from ._dynamic_fits import degeneracy, fit_matrix, fit_tensor, means
 from ._parameters import set_parameters
 from ._prevalence import Peak, over_time, peaks_of
 
 METHODS = ("tensor", "nmf")
+_NEAR = 0.75  # of the number of slices: more topics than that become slices
+_FEW_TOPICS = 4  # and not too many to see at a glance what they are
 
 
 class DynamicTopics(FactorizationBase):
@@ -28,7 +31,7 @@ class DynamicTopics(FactorizationBase):
 
     The time from the first to the last document is cut into slices.  With ``method="tensor"`` the
     documents are folded to a tensor, terms x documents in a slice x slices, whose nonnegative CP
-    decomposition has a factor of time beside that of terms: unlike a factorisation of the matrix,
+    decomposition has a factor of time beside that of terms: unlike a factorization of the matrix,
     it finds topics that last for a short time [1]_.
 
     Parameters
@@ -39,7 +42,7 @@ class DynamicTopics(FactorizationBase):
         Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
         the time from the first to the last document.
     method : {"tensor", "nmf"} or estimator
-        "nmf" factorises the matrix of all documents, without regard to time; the prevalence of a
+        "nmf" factorizes the matrix of all documents, without regard to time; the prevalence of a
         topic is its mean in the documents of a slice.  An estimator, such as ``BayesianNMF()``,
         takes its place: a copy of it is fitted, with this `n_components` and otherwise its own
         parameters.
@@ -48,8 +51,9 @@ class DynamicTopics(FactorizationBase):
         are drawn at random; one with fewer is padded with empty documents.  None takes the median
         number of documents of the slices that have any; no more than the largest slice has are
         taken.
-    loss : {"frobenius", "kullback-leibler"}
-        Squared error (of the paper), or the I-divergence, for counts.
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Squared error (of the paper), the I-divergence, for counts, or another loss, as in
+        :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
         Start.  "auto" is "slices" for the tensor: the best of ten short fits of NMF to the sums of
         the documents of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` or, with
@@ -125,7 +129,7 @@ class DynamicTopics(FactorizationBase):
         freq: str | int = "month",
         method: Any = "tensor",
         documents_per_slice: int | None = None,
-        loss: str = "frobenius",
+        loss: str | float = "frobenius",
         solver: str = "auto",
         init: Any = "auto",
         max_iter: int = 200,
@@ -171,6 +175,9 @@ class DynamicTopics(FactorizationBase):
         -----
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If more than half of the topics resemble others, or lie in a single slice; or, for
+            ``method="tensor"``, if there are nearly as many topics as slices with documents.
         """
         self._learn(self._checked(X, reset=True), times)
         return self
@@ -231,11 +238,32 @@ class DynamicTopics(FactorizationBase):
         self.n_iter_ = found.n_iter
         if found.converged is not None:
             warn_unless_converged(self, found)
+        self._warn_if_degenerate()
+
+    def _warn_if_degenerate(self) -> None:
+        found = degeneracy(self.components_, self.prevalence_, self.slice_sizes_)
+        rank, used = len(self.components_), int((self.slice_sizes_ > 0).sum())
+        if found:
+            text = f"Of the {rank} topics {found}, with {used} slices that have documents"
+        elif self._is_tensor() and rank > max(_NEAR * used, _FEW_TOPICS):
+            text = (
+                f"n_components={rank} is near or above the number of slices with documents, "
+                f"{used}: each topic may become a slice"
+            )
+        else:
+            return
+        other = ", or method='nmf'" if self._is_tensor() else ""
+        warn_user(f"{text}. Give fewer topics, shorter slices (freq){other}.", UserWarning)
 
     def _is_tensor(self) -> bool:
         if isinstance(self.method, FactorizationBase) and not isinstance(self.method, type(self)):
             tensor = False
         else:
+            if not isinstance(self.method, str):
+                raise TypeError(
+                    "method must be 'tensor', 'nmf' or an estimator of ssnmf_fast with components "
+                    f"of documents x terms, such as BayesianNMF(); got {self.method!r:.80}."
+                )
             tensor = check_option(self.method, "method", METHODS) == "tensor"
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
@@ -247,6 +275,8 @@ class DynamicTopics(FactorizationBase):
         return tensor
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
+        if X_weights is not None:
+            raise TypeError("DynamicTopics takes no X_weights, as its fit. Leave them out.")
         return represent(X, self.components_, loss=self.loss_, n_threads=self.n_threads)
 
     def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:

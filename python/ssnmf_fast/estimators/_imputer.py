@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.quiet import EMPTY_LINES, quietly
+from .._common.finite import require_finite
+from .._common.quiet import UNINFORMED, quietly
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import warn_user
-from .._data.checks import readable
+from .._data.checks import check_entries, readable
 from .._data.csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
+from ..completion._uninformed import counts
 from ._all_or_nothing import AllOrNothing
 from ._parameters import set_parameters
 
@@ -67,7 +69,7 @@ class LowRankImputer(
     rank_ : int
         Rank in use.
     gamma_ : float
-        Regulariser at the end, relative to the squared spectral norm of the table.
+        Regularizer at the end, relative to the squared spectral norm of the table.
     ridge_ : ndarray, shape (r,)
         Penalty of every component in the least squares of a row.
     centers_ : ndarray, shape (m,)
@@ -163,17 +165,22 @@ class LowRankImputer(
         X = self._checked(X, reset=True)
         scales = _deviations(X) if self.standardize else np.ones(X.shape[1], dtype=X.dtype)
         present = ~np.isnan(X)
+        if not present.any():
+            raise ValueError("X has no entry but NaN; at least one is needed.")
         empty = int(np.count_nonzero(~present.any(axis=0)))
         if empty:
+            filled = "the overall mean plus the bias of the row" if self.biases else "0"
             warn_user(
-                f"{empty} columns of X have no entry; what is missing there is filled without "
-                "knowledge of them.",
+                f"X has no entry in {counts(0, empty)}; missing values there are filled by "
+                f"{filled}.",
                 UserWarning,
             )
+        standardized = X / scales
+        check_entries(standardized, "X", allow_nan=True, allow_negative=True)
         result = quietly(
-            EMPTY_LINES,
+            UNINFORMED,
             complete,
-            listed(X / scales, present),
+            listed(standardized, present),
             method=self.method,
             rank=self.rank,
             p=self.p,
@@ -213,15 +220,19 @@ class LowRankImputer(
         if not rows.any():
             return np.asarray(X)
         present = ~missing[rows]
-        centred = X[rows] / self.scales_ - self.centers_
+        with np.errstate(over="ignore"):
+            centered = X[rows] / self.scales_ - self.centers_
+        check_entries(centered, "standardized X", allow_nan=True, allow_negative=True)
         model = fitted_rows(
-            listed(centred, present),
+            listed(centered, present),
             self.components_.astype(X.dtype),
             self.ridge_,
             self.biases,
             self.n_threads,
         )
-        filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
+        with np.errstate(over="ignore"):
+            filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
+        require_finite({"the filled X": filled}, "Divide X by a constant before fit and transform.")
         X[rows] = np.where(present, X[rows], filled)
         return np.asarray(X)
 
@@ -237,12 +248,19 @@ class LowRankImputer(
 
 
 def _deviations(X: Array) -> Array:
-    """Standard deviation of every column over its entries; 1 where it is 0 or unknown."""
+    """Standard deviation of every column over its entries.
+
+    Where that is 0 it is the largest entry in size, and 1 if that is 0 too or nothing is known.
+    """
     present = ~np.isnan(X)
     count = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, X, 0.0)
-    centred = np.where(present, filled - filled.sum(axis=0) / count, 0.0)
-    deviations = np.sqrt((centred**2).sum(axis=0) / count)
     largest = np.abs(filled).max(axis=0, initial=0.0)
-    constant = deviations <= 10 * np.finfo(X.dtype).eps * largest
-    return np.where(constant, 1.0, deviations).astype(X.dtype)
+    largest[largest == 0] = 1.0
+    filled /= largest  # the squares of what is very large or small would be lost
+    centered = np.where(present, filled - filled.sum(axis=0) / count, 0.0)
+    deviations = np.sqrt((centered**2).sum(axis=0) / count)
+    constant = deviations <= 10 * np.finfo(X.dtype).eps
+    scales: Array = (np.where(constant, 1.0, deviations) * largest).astype(X.dtype)
+    scales[scales == 0] = largest[scales == 0]
+    return scales

@@ -8,28 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from .. import weights
 from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
+from .._topics import topic_shares
 from ._class_topics import (
     FitOptions,
     components_of_classes,
     fit_class_topics,
     guided_start,
-    visible,
 )
+from ._missing import visible
 from ._readout import (
     Context,
     Readout,
     ReadoutOptions,
     fit_readout,
     probabilities,
-    topic_shares,
 )
-from ._self_training import with_neighbours, with_predictions
-from ._training_labels import TrainingLabels
+from ._self_training import with_neighbors, with_predictions
+from ._training_labels import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
 TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
@@ -89,14 +88,14 @@ class Problem:
         return represent(
             X,
             A,
-            loss=self.options.reconstruction,
+            loss=self.options.loss,
             X_weights=X_weights,
             tol=_REPRESENT_TOL,
             n_threads=self.options.n_threads,
         )
 
     def topics(self, labels: TrainingLabels, choice: Choice, options: FitOptions) -> Factorization:
-        """Fit the factorisation to some labels."""
+        """Fit the factorization to some labels."""
         rng = np.random.default_rng(self.seed)
         known, members = labels.known, labels.members
         init = self.init
@@ -115,7 +114,7 @@ class Problem:
             self.X,
             np.where(labels.entry_weights > 0, members, 0).astype(self.X.dtype),
             n_components=choice.n_components,
-            supervision=options.supervision,
+            supervision_loss=options.supervision_loss,
             supervision_weight="balanced" if weight is None else weight,
             X_weights=self.X_weights,
             Y_weights=_weights_of_labels(labels.entry_weights),
@@ -130,12 +129,12 @@ def _weights_of_labels(entry_weights: Array) -> Any:
     first = entry_weights[:, :1]
     if not (entry_weights == first).all():
         return entry_weights
-    return None if (first == 1).all() else weights.outer(rows=first[:, 0])
+    return as_outer(first[:, 0])
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A factorisation, a readout, and the label-blind shares of the labelled samples, (l, r)."""
+    """A factorization, a readout, and the label-blind shares of the labeled samples, (l, r)."""
 
     fit: Factorization
     readout: Readout
@@ -151,9 +150,9 @@ class Trained:
 def train(problem: Problem, labels: TrainingLabels, choice: Choice, options: FitOptions) -> Trained:
     """Fit topics and readout to some labels, with rounds of self-training.
 
-    A round takes the surer ones of the samples that are predicted to be of each class as labelled,
+    A round takes the surer ones of the samples that are predicted to be of each class as labeled,
     with a small weight, and starts anew from the means of the larger classes.  The first round asks
-    the nearest neighbours as well: where the readout has few labels to go by, they see clusters.
+    the nearest neighbors as well: where the readout has few labels to go by, they see clusters.
     """
     given = labels
     for turn in range(choice.rounds):
@@ -163,7 +162,7 @@ def train(problem: Problem, labels: TrainingLabels, choice: Choice, options: Fit
         readout = read_out(problem, given, choice, shares[known], known)
         chance = probabilities(readout.logits(problem.context, shares), False)
         if turn == 0:
-            chance = with_neighbours(chance, problem.context.scores, labels, problem.seed)
+            chance = with_neighbors(chance, problem.context.scores, labels, problem.seed)
         given = with_predictions(labels, chance)
     fit = problem.topics(given, choice, options)
     known = given.known

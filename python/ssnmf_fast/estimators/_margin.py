@@ -12,7 +12,6 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
-from .._data.sound import sound_csr
 from .._labels import labels_of
 from .._models.nmf_alpha import factorize_preserving
 from ._base import require
@@ -26,9 +25,9 @@ FEATURES = ("inner-product", "representation")
 class MarginNMF(GuidedBase):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
-    Linear support vector machines are trained on the labelled samples; their normal vectors are
+    Linear support vector machines are trained on the labeled samples; their normal vectors are
     differences of nonnegative combinations of samples, U = alpha^T X, with the dual coefficients
-    alpha (n x 2p).  The fit minimises
+    alpha (n x 2p).  The fit minimizes
     ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
 
     Parameters
@@ -41,18 +40,18 @@ class MarginNMF(GuidedBase):
         ranks below the number of classes).  "balanced" takes the ratio of the two losses at the
         start, about twice as much.
     C : float
-        Penalty of the machines on margin violations, above 0.  The labelled samples are scaled, by
+        Penalty of the machines on margin violations, above 0.  The labeled samples are scaled, by
         one number, to a mean squared length of 1.  Not used where `alpha` is given.
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
-    reconstruction : {"kullback-leibler", "frobenius"}
+    loss : {"kullback-leibler", "frobenius"}
         Loss: the I-divergence (the paper's), or squared error.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`.
-    unlabelled, readout
+    unlabeled, readout
         As in :class:`ConstrainedNMF`.
 
     Attributes
@@ -67,9 +66,9 @@ class MarginNMF(GuidedBase):
         The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
         absent, as is all else that predictions need.
     class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labelled samples.
+        Share of every class (or label) among the labeled samples.
     class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labelled samples of a class, seen without their labels.
+        Mean share of each component in the labeled samples of a class, seen without their labels.
     alpha_ : scipy.sparse.csr_array, shape (n, q)
         The coefficients alpha, made or given.
     n_directions_ : int
@@ -84,9 +83,9 @@ class MarginNMF(GuidedBase):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabelled
+    `y` in :meth:`fit` holds a class label for each sample, with -1, None or NaN for an unlabeled
     one (two classes: one machine; more: one for every pair), or, for multiple labels, is an
-    indicator matrix with rows of NaN (dense) or -1 for unlabelled samples (one machine for each
+    indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one machine for each
     label).  X must be complete.
 
     References
@@ -115,12 +114,12 @@ class MarginNMF(GuidedBase):
 
     def __init__(
         self,
-        *,
         n_components: int = 10,
+        *,
         supervision_weight: float | str = "auto",
         C: float = 1.0,
         features: str = "inner-product",
-        reconstruction: str = "kullback-leibler",
+        loss: str = "kullback-leibler",
         solver: str = "auto",
         init: Any = "random",
         max_iter: int = 200,
@@ -129,7 +128,7 @@ class MarginNMF(GuidedBase):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
-        unlabelled: Any = "auto",
+        unlabeled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
         set_parameters(self, locals())
@@ -145,7 +144,7 @@ class MarginNMF(GuidedBase):
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
         X = super()._checked(X, reset=reset)
-        return sound_csr(X, "X") if sp.issparse(X) else X  # the machines see it before the fit
+        return check_matrix(X, "X")  # the machines see it before the fit
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.
@@ -173,7 +172,7 @@ class MarginNMF(GuidedBase):
         targets = None
         if alpha is None or y is not None:
             require(self, X, y)
-            targets = labels_of(y, self.unlabelled)
+            targets = labels_of(y, self.unlabeled)
             targets.check_fit()
         alpha = self._alpha(X, targets) if alpha is None else _nonnegative(alpha, X.dtype)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
@@ -194,7 +193,7 @@ class MarginNMF(GuidedBase):
         C = check_real(self.C, "C")
         if C == 0:
             raise ValueError("C must be above 0; got 0.")
-        length = root_mean_square_length(X, np.flatnonzero(targets.labelled))
+        length = root_mean_square_length(X, np.flatnonzero(targets.labeled))
         return dual_coefficients(X, targets, C, length)
 
     def _features(self, X: Any, X_weights: Any) -> Array:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from .._solver.beta_divergences import loss_named
 from ._batches import BatchLearner
 from ._parameters import set_parameters
 
 
 class NMF(BatchLearner):
-    """Nonnegative matrix factorisation X ~ S A, with weights and missing entries.
+    """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
-    Minimises ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
+    Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
 
     Parameters
     ----------
     n_components : int
         Rank r, at least 1.
-    reconstruction : {"frobenius", "kullback-leibler"}
+    loss : {"frobenius", "kullback-leibler"}
         Loss of X: squared error, or the I-divergence.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.
@@ -53,6 +55,10 @@ class NMF(BatchLearner):
         Iterations at which the objective was evaluated, and its values.
     n_iter_ : int
         Number of iterations.
+    n_components_ : int
+        Number of components.
+    reconstruction_err_ : float
+        Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
     n_features_in_ : int
         Number of features m.
     feature_names_in_ : ndarray of str, shape (m,)
@@ -85,9 +91,9 @@ class NMF(BatchLearner):
 
     def __init__(
         self,
-        *,
         n_components: int = 10,
-        reconstruction: str = "frobenius",
+        *,
+        loss: str = "frobenius",
         solver: str = "auto",
         init: Any = "auto",
         max_iter: int = 200,
@@ -100,6 +106,17 @@ class NMF(BatchLearner):
     ) -> None:
         set_parameters(self, locals())
 
+    @property
+    def reconstruction_err_(self) -> float:
+        """Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
+
+        The Frobenius norm of the difference; for another loss, the root of twice the loss.
+        """
+        if not hasattr(self, "representation_"):
+            raise AttributeError("reconstruction_err_ is known after fit, not after partial_fit.")
+        factor = 1 if loss_named(self.loss, "loss").quadratic else 2
+        return math.sqrt(factor * self.objective_[-1][1])
+
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         del y
         parameters = self._arguments(self._model_parameters + self._loop_parameters)
@@ -111,7 +128,6 @@ class NMF(BatchLearner):
         y: Any = None,
         *,
         X_weights: Any = None,
-        past_weight: float | None = None,
     ) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
 
@@ -123,8 +139,6 @@ class NMF(BatchLearner):
             Present for the conventions of scikit-learn.
         X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
             Nonnegative weights of the loss of every entry.
-        past_weight : float
-            Deprecated: use `forget_factor`, a parameter of the estimator.
 
         Returns
         -------
@@ -139,5 +153,5 @@ class NMF(BatchLearner):
         `callback` and `verbose` are not used.  Losses, `n_components` and the weight of the
         supervision must stay the same for all batches: a change is refused.
         """
-        self._learn_batch(self._batch(X), None, X_weights, None, past_weight)
+        self._learn_batch(self._batch(X), None, X_weights, None)
         return self

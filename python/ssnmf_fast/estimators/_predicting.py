@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.saved import Saved
-from .._data.checks import check_option
-from .._data.csr_file import CsrFile
+from .._data.checks import check_option, check_vector
 from .._labels import ClassLabels, Indicators
-from .._topics import class_means
+from .._topics import class_means, topic_shares
 from ._class_topics import row_sums
+from ._missing import filled, row_blocks
 from ._readout import (
     Context,
     Readout,
     ReadoutOptions,
     context_of,
     directions_of,
-    filled,
     fit_readout,
     probabilities,
-    topic_shares,
 )
 from ._training_labels import TrainingLabels, labels_for_training
 
@@ -45,8 +46,24 @@ READOUT_ATTRIBUTES = {
 }
 _OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
+Method = TypeVar("Method", bound=Callable[..., Any])
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
-_MANY_LABELS = 50  # labelled samples per class above which features say more than topics
+_MANY_LABELS = 50  # labeled samples per class above which features say more than topics
+
+
+def with_readout(method: Method) -> Method:
+    """Make a method available, also to `hasattr`, unless the model has no readout."""
+    found: Method = available_if(_has_readout)(method)
+    return found
+
+
+def _has_readout(model: Any) -> bool:
+    if model.readout is None:
+        raise AttributeError(
+            f"{type(model).__name__} with readout=None does not predict. Set readout='logistic' "
+            "and fit it with labels."
+        )
+    return True
 
 
 class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
@@ -58,7 +75,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     multilabel_: bool
     n_threads: int | None
     readout: str | None
-    unlabelled: Any
+    unlabeled: Any
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags: data that nonnegative models do not suit may give poor scores."""
@@ -81,7 +98,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         if self.readout is None:
             return
         S = self._represent(X, X_weights)
-        self._read_out(X, S, X_weights, labels_for_training(targets, None))
+        self._read_out(X, S, X_weights, labels_for_training(targets))
 
     def _keep_readout(self, readout: Readout, directions: Array | None, thresholds: Array) -> None:
         """Set the attributes of a readout."""
@@ -123,26 +140,30 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             self.readout_offset_,
         )
 
-    def _logits(self, X: Any) -> Array:
+    def _logits(self, X: Any, X_weights: Any) -> Array:
         check_is_fitted(self)
         if not hasattr(self, "readout_coef_"):
             raise AttributeError(
-                f"This {type(self).__name__} has no readout: it was fitted without labels, or by "
-                "partial_fit. Fit it with labels to predict them."
+                f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
+                "it with labels to predict them."
             )
         X = self._checked(X, reset=False)
-        S = self._represent(X, None)
-        directions = self.readout_directions_ if len(self.readout_directions_) else None
-        if directions is None or not isinstance(X, CsrFile):
-            return self._of(X, S, directions)
-        return np.vstack([self._of(block, S[rows], directions) for rows, block in X.blocks()])
-
-    def _of(self, X: Any, S: Array, directions: Array | None) -> Array:
-        seen = None if directions is None else filled(X, S, self.components_)
-        shares = topic_shares(S, self.components_)
-        logits = self._readout().logits(context_of(seen, directions), shares)
+        S, A = self._represent(X, X_weights), self.components_
+        shares, readout = topic_shares(S, A), self._readout()
+        if len(self.readout_directions_):
+            parts = [
+                readout.logits(
+                    context_of(filled(block, S[rows], A, absent), self.readout_directions_),
+                    shares[rows],
+                )
+                for rows, block, absent in row_blocks(X, X_weights)
+            ]
+            logits = np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
+        else:
+            logits = readout.logits(Context(), shares)
         # An empty sample gets the frequencies of the classes.
         logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
+        require_finite({"the decision function": logits})
         return logits
 
     def _limits(self) -> Array:
@@ -157,13 +178,17 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         prior = np.clip(self.class_prior_, 1e-9, 1 - 1e-9)
         return np.asarray(np.log(prior / (1 - prior)) if self.multilabel_ else np.log(prior))
 
-    def decision_function(self, X: Any) -> Array:
+    @with_readout
+    def decision_function(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return how strongly the samples belong to the classes.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             Nonnegative samples; NaN in a dense X means missing, if the fit allows it.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry; an entry without weight is missing.
+            Bayesian models take none.
 
         Returns
         -------
@@ -172,22 +197,25 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             second minus the first (of scores divided by their sum).  With multiple labels, how far
             they lie above the threshold: positive values are predicted.
         """
-        return self._decisions(X)
+        return self._decisions(X, X_weights)
 
-    def _decisions(self, X: Any) -> Array:
-        logits = self._logits(X)
+    def _decisions(self, X: Any, X_weights: Any) -> Array:
+        logits = self._logits(X, X_weights)
         if self.multilabel_:
             limits = self._limits()
             lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
             return np.asarray(logits - np.log(lower / upper))
-        return logits if logits.shape[1] > 2 else np.asarray(logits[:, 1] - logits[:, 0])
+        if logits.shape[1] != 2:
+            return logits if logits.shape[1] > 2 else np.asarray(logits[:, 0])
+        return np.asarray(logits[:, 1] - logits[:, 0])
 
-    def predict_proba(self, X: Any) -> Array:
+    @with_readout
+    def predict_proba(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the probability of every class, or of every label by itself.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
+        X, X_weights
             As in :meth:`decision_function`.
 
         Returns
@@ -198,31 +226,33 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             are not calibrated: scores S B divided by their sum over the classes, `class_prior_`
             where all are zero; with multiple labels, the scores clipped to the inside of (0, 1).
         """
-        return self._chances(X)
+        return self._chances(X, X_weights)
 
-    def _chances(self, X: Any) -> Array:
-        return probabilities(self._logits(X), self.multilabel_)
+    def _chances(self, X: Any, X_weights: Any) -> Array:
+        return probabilities(self._logits(X, X_weights), self.multilabel_)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    @with_readout
+    def predict_log_proba(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the logarithms of :meth:`predict_proba`.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
+        X, X_weights
             As in :meth:`decision_function`.
 
         Returns
         -------
         ndarray, shape (n, k)
         """
-        return np.asarray(np.log(self.predict_proba(X)))
+        return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights)))
 
-    def predict(self, X: Any) -> Array:
+    @with_readout
+    def predict(self, X: Any, *, X_weights: Any = None) -> Array:
         """Predict classes, or an indicator matrix of labels.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
+        X, X_weights
             As in :meth:`decision_function`.
 
         Returns
@@ -231,23 +261,24 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             The most probable class; with multiple labels, 1 (int64) where the probability (or
             score) is above the threshold.
         """
-        return self._predicted(X)
+        return self._predicted(X, X_weights)
 
-    def _predicted(self, X: Any) -> Array:
-        chance = self._chances(X)
+    def _predicted(self, X: Any, X_weights: Any) -> Array:
+        chance = self._chances(X, X_weights)
         if self.multilabel_:
             return np.asarray(chance > self.thresholds_, dtype=np.int64)
         return np.asarray(self.classes_[chance.argmax(axis=1)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    @with_readout
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
+        X, X_weights
             As in :meth:`decision_function`.
         y : array_like, shape (n,) or (n, k)
-            True labels; samples that are not fully labelled are left out.
+            True labels; samples that are not fully labeled are left out.
         sample_weight : array_like, shape (n,), optional
             Weights of the samples.
 
@@ -256,36 +287,36 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         float
         """
         check_is_fitted(self)
-        truth, labelled = self._known_targets(y)
-        return scored(self, X, truth, labelled, sample_weight, accuracy_score)
+        truth, labeled = self._known_targets(y)
+        predicted = self.predict(X, X_weights=X_weights)
+        return scored(predicted, truth, labeled, sample_weight, accuracy_score)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        """Return the labels of the labelled samples, and which samples those are."""
+        """Return the labels of the labeled samples, and which samples those are."""
         if self.multilabel_:
             indicators = Indicators(y, n_labels=len(self.classes_))
             return indicators.known, indicators.complete
-        labels = ClassLabels(y, self.unlabelled, known_classes=self.classes_)
-        return labels.known, labels.labelled
+        labels = ClassLabels(y, self.unlabeled, known_classes=self.classes_)
+        return labels.known, labels.labeled
 
 
-def scored(
-    model: Any, X: Any, truth: Array, labelled: Array, sample_weight: Any, metric: Any
-) -> float:
-    """Compare the predictions for the labelled samples with the truth."""
-    if not labelled.any():
-        raise ValueError("y has no labelled sample to score; give at least one.")
-    predicted = np.asarray(model.predict(X))
-    if len(predicted) != len(labelled):
-        raise ValueError(f"X has {len(predicted)} samples and y has {len(labelled)}.")
+def scored(predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any) -> float:
+    """Compare the predictions for the labeled samples with the truth."""
+    if not labeled.any():
+        raise ValueError("y has no labeled sample to score; give at least one.")
+    predicted = np.asarray(predicted)
+    if len(predicted) != len(labeled):
+        raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
     if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight)[labelled]
-    return float(metric(truth, predicted[labelled], sample_weight=sample_weight))
+        checked = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        sample_weight = checked[labeled]
+    return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
 def shares_of_classes(shares: Array, labels: TrainingLabels) -> Array:
-    """Return the mean share of every component in the labelled samples of each class, (r, k).
+    """Return the mean share of every component in the labeled samples of each class, (r, k).
 
-    `shares` are those of the labelled samples.
+    `shares` are those of the labeled samples.
     """
     rows = labels.known
     return class_means(shares, labels.members[rows] * (labels.entry_weights[rows] > 0))

@@ -72,7 +72,7 @@ def choose_rank(
 
     References
     ----------
-    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models", 2009.
+    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorization models", 2009.
 
     Examples
     --------

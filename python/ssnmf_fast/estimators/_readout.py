@@ -1,8 +1,8 @@
 """The readout: logistic regression from what a model sees of samples whose labels it does not know.
 
-A factorisation explains labels through components that only labelled samples use: the factor S of
+A factorization explains labels through components that only labeled samples use: the factor S of
 the fit knows the labels, and new samples have none.  The readout is therefore fitted on features of
-the labelled samples that are computed without their labels, as those of new samples will be.
+the labeled samples that are computed without their labels, as those of new samples will be.
 """
 
 from __future__ import annotations
@@ -16,28 +16,25 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
+from .._data.threads import one_blas_thread
 from .._linalg.randomized_svd import randomized_svd
+from ._missing import filled
 
 N_DIRECTIONS = 50
 _OVERSAMPLES, _POWER_STEPS = 10, 2
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
+_NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
 _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-
-
-def topic_shares(S: Array, A: Array) -> Array:
-    """Return which share of a sample every component explains, (n, r); rows sum to 1 or are 0."""
-    amounts = np.asarray(S, dtype=np.float64) * A.sum(axis=1, dtype=np.float64)
-    largest = amounts.max(axis=1, keepdims=True, initial=0.0)
-    amounts /= np.where(largest > 0, largest, 1)  # first, so that tiny rows do not underflow
-    totals = amounts.sum(axis=1, keepdims=True)
-    return np.asarray(amounts / np.where(totals > 0, totals, 1))
 
 
 def unit_rows(X: Any) -> Any:
     """Return X with rows of length 1, float64; empty rows stay."""
     if sp.issparse(X):
         matrix = sp.csr_array(X, dtype=np.float64, copy=True)
+        if matrix.nnz <= np.iinfo(np.int32).max:  # liblinear takes no other indices
+            matrix.indices = matrix.indices.astype(np.int32, copy=False)
+            matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
         largest = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
         _divide_rows(matrix, largest)
         _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
@@ -95,16 +92,7 @@ def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | No
     return leading_directions(filled(X, None, None), int(seed), n_threads)
 
 
-def filled(X: Any, S: Array | None, A: Array | None) -> Any:
-    """Return X with S A in the place of missing entries, or 0 without factors."""
-    if sp.issparse(X) or not np.isnan(X).any():
-        return X
-    missing = np.isnan(X)
-    X = np.array(X)
-    X[missing] = 0 if S is None or A is None else (S @ A)[missing]
-    return X
-
-
+@one_blas_thread()
 def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Array:
     """Return leading right singular vectors of the rows of X at length 1, (d, m)."""
     rows = unit_rows(X)
@@ -122,6 +110,7 @@ def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Arra
     return np.asarray(Vt[kept])
 
 
+@one_blas_thread()
 def context_of(X: Any, directions: Array | None) -> Context:
     """Return the context of samples without missing entries.
 
@@ -166,6 +155,7 @@ class Readout:
     slopes: Array
     offsets: Array
 
+    @one_blas_thread()
     def logits(self, context: Context, shares: Array) -> Array:
         """Return calibrated logits, (n, k), for classes up to a constant of each sample."""
         features = context.features(shares, self.row_scale)
@@ -181,6 +171,7 @@ def probabilities(logits: Array, several: bool) -> Array:
     return np.asarray(softmax(below, axis=1))
 
 
+@one_blas_thread()
 def fit_readout(
     context: Context,
     shares: Array,
@@ -189,7 +180,7 @@ def fit_readout(
     options: ReadoutOptions,
     several: bool,
 ) -> Readout:
-    """Fit logistic regression to n labelled samples.
+    """Fit logistic regression to n labeled samples.
 
     `targets` are codes of the classes, (n,), some of which may not occur; with `several` labels,
     indicators, (n, k).  `weights`, (n,) or (n, k), are at least 0, and 0 where unknown.
@@ -229,7 +220,7 @@ def _fit_labels(
     weights = np.broadcast_to(weights if weights.ndim == 2 else weights[:, None], (len(weights), k))
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label in range(k):
-        used = weights[:, label] > 0
+        used = weights[:, label] > _NEGLIGIBLE
         truth = indicators[used, label] > 0
         if truth.all() or not truth.any():  # with the rule of succession
             share = (truth.sum() + 1) / (len(truth) + 2)
@@ -249,6 +240,7 @@ def _fit_labels(
     return coefficients, intercepts
 
 
+@one_blas_thread()
 def calibration(logits: Array, targets: Array, several: bool) -> tuple[float, float]:
     """Return slope and offset that make validated logits probable (Platt 1999; temperature).
 

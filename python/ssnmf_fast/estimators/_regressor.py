@@ -11,28 +11,28 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.finite import require_finite
 from .._common.saved import COUNT, Saved
-from .._data.checks import check_option
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._base import require
 from ._batches import SupervisedBase
 from ._parameters import set_parameters
 from ._predicting import scored
-from ._training_labels import combined_weights, labels_for_training
+from ._training_labels import as_outer, label_weights, labels_for_training
 
 
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
 
-    Minimises ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabelled
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
     samples are zero rows of L [1]_.
 
     Parameters
     ----------
     n_components : int
         Rank r, at least 1.
-    reconstruction, supervision : {"frobenius", "kullback-leibler"}
+    loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
@@ -41,10 +41,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         As in :func:`ssnmf_fast.factorize`.
     init, max_iter, tol, random_state, n_threads, callback, verbose
         As in :class:`NMF`; a tuple `init` may also hold B (r, k).
-    readout : {"refit", "joint"}
-        How predictions are made: "refit": S B with B fitted to the labelled samples, represented
+    readout : {"auto", "refit", "joint"}
+        How predictions are made: "refit": S B with B fitted to the labeled samples, represented
         without their targets as new samples are; "joint", the papers' rule: with the B of the
-        factorisation.
+        factorization.  "auto" is "refit" in :meth:`fit` and "joint" in :meth:`partial_fit`, which
+        refuses "refit".
     forget_factor : float
         As in :class:`NMF`.
 
@@ -53,7 +54,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     components_ : ndarray, shape (r, m)
         Dictionary A.
     label_components_ : ndarray, shape (r, k)
-        B of the factorisation: the components over the targets.
+        B of the factorization: the components over the targets.
     refitted_label_components_ : ndarray, shape (r, k)
         B as fitted to label-blind representations; with the readout "refit".
     representation_ : ndarray, shape (n, r)
@@ -69,7 +70,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     Notes
     -----
-    `y` in :meth:`fit` holds targets >= 0, shape (n,) or (n, k); NaN means unlabelled.
+    `y` in :meth:`fit` holds targets >= 0, shape (n,) or (n, k); NaN means unlabeled.
 
     Predictions have no intercept and grow in proportion to the sample: a column of ones in X
     lets the model learn one.
@@ -86,7 +87,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     >>> import ssnmf_fast as sf
     >>> X = np.random.default_rng(0).random((30, 4))
     >>> y = X @ [1.0, 2.0, 0.0, 3.0]
-    >>> y[20:] = np.nan  # unlabelled
+    >>> y[20:] = np.nan  # unlabeled
     >>> model = sf.SSNMFRegressor(n_components=4, tol=1e-6, max_iter=2000, random_state=0)
     >>> model.fit(X, y).predict(X[:2]).shape
     (2,)
@@ -100,10 +101,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     def __init__(
         self,
-        *,
         n_components: int | str = 10,
-        reconstruction: str = "frobenius",
-        supervision: str = "frobenius",
+        *,
+        loss: str = "frobenius",
+        supervision_loss: str = "frobenius",
         supervision_weight: float | str = 1.0,
         solver: str = "auto",
         init: Any = "random",
@@ -113,7 +114,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
-        readout: str = "refit",
+        readout: str = "auto",
         forget_factor: float = 0.8,
     ) -> None:
         set_parameters(self, locals())
@@ -127,7 +128,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         return tags
 
     def fit(
-        self, X: Any, y: Any = None, *, X_weights: Any = None, y_weights: Any = None
+        self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
     ) -> SSNMFRegressor:
         """Learn dictionary and predictions from samples and the targets of some of them.
 
@@ -136,33 +137,33 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         X, X_weights
             As in :meth:`NMF.fit`.
         y : array_like, shape (n,) or (n, k)
-            Targets >= 0; NaN for unlabelled.
-        y_weights : None, array_like of shape (n,) or (n, k), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the samples (n,), or of the entries of the n x k target matrix.
+            Targets >= 0; NaN for unlabeled.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the targets; one with weight 0 counts as unlabeled.
 
         Returns
         -------
         self
         """
-        self._learn(self._checked(X, reset=True), y, X_weights=X_weights, y_weights=y_weights)
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
         return self
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, y_weights: Any = None) -> None:
-        check_option(self.readout, "readout", ("refit", "joint"))
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+        readout = self._chosen_readout()
         require(self, X, y)
         targets = self._targets(y)
         targets.check_fit()
-        Y = targets.matrix(X.dtype)
+        labels = labels_for_training(targets, sample_weight)
         result = factorize(
             X,
-            Y,
+            targets.matrix(X.dtype),
             X_weights=X_weights,
-            Y_weights=combined_weights(y_weights, targets.labelled, Y.shape),
+            Y_weights=as_outer(label_weights(sample_weight, targets.labeled)),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
         self._keep(result, n_targets_=targets.n_targets)
-        if self.readout == "refit":
-            labels = labels_for_training(targets, y_weights)
+        if readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
 
     @staticmethod
@@ -177,41 +178,51 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         y: Any,
         *,
         X_weights: Any = None,
-        y_weights: Any = None,
-        past_weight: float | None = None,
+        sample_weight: Any = None,
     ) -> SSNMFRegressor:
         """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters
         ----------
-        X, X_weights, past_weight
+        X, X_weights
             As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
-            Their targets; all of them may be unlabelled (NaN).
-        y_weights
+            Their targets; all of them may be unlabeled (NaN).
+        sample_weight
             As in :meth:`fit`.
 
         Returns
         -------
         self
-            The attributes are set as by :meth:`NMF.partial_fit`.
+            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit`, and if `readout` is "refit".
+
+        Warns
+        -----
+        UserWarning
+            If `readout` is "auto" and an earlier :meth:`fit` had "refit", which is left.
         """
+        self._require_joint()
         X = self._batch(X)
         require(self, X, y)
         targets = self._targets(y, getattr(self, "n_targets_", None))
-        self._learn_batch(X, targets, X_weights, y_weights, past_weight)
+        self._learn_batch(X, targets, X_weights, sample_weight)
         self.n_targets_ = targets.n_targets
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return R squared of the predictions.
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples.
+        X, X_weights
+            As in :meth:`predict`.
         y : array_like, shape (n,) or (n, k)
-            True targets; samples that are not, or not wholly, labelled are left out.
+            True targets; samples that are not, or not wholly, labeled are left out.
         sample_weight : array_like, shape (n,), optional
             Weights of the samples.
 
@@ -221,20 +232,27 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         """
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        return scored(self, X, targets.known, targets.complete, sample_weight, r2_score)
+        predicted = self.predict(X, X_weights=X_weights)
+        given = targets.known, targets.complete, sample_weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = scored(predicted, *given, r2_score)
+        require_finite({"The score": found}, "Bring y nearer to 1, by a constant factor.")
+        return found
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, *, X_weights: Any = None) -> Array:
         """Predict the targets, S B.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             Nonnegative samples; NaN in a dense X means missing.
+        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+            Nonnegative weights of the loss of every entry.
 
         Returns
         -------
         ndarray, shape (n,) or (n, k)
             Shaped like the `y` of the fit, of the dtype of X.
         """
-        scores = self._scores(X)
+        scores = self._scores(X, X_weights)
         return np.asarray(scores if self.n_targets_ else scores[:, 0])

@@ -1,4 +1,4 @@
-"""Labels that predictions add: of samples that the readout, and their neighbours, are sure of."""
+"""Labels that predictions add: of samples that the readout, and their neighbors, are sure of."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array
+from .._data.threads import one_blas_thread
 from ._training_labels import TrainingLabels
 
 PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
 # Share of the samples predicted to be of a class whose label is taken as known, for few labels and
 # from so many a class on: more labels predict better.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
-_NEIGHBOURS, _SPREADING_STEPS, _SPREADING_TOLERANCE = 20, 1000, 1e-2
-_MOST_SPREAD = 3000  # samples in the graph of neighbours
+_NEIGHBORS, _SPREADING_STEPS, _SPREADING_TOLERANCE = 20, 1000, 1e-2
+_MOST_SPREAD = 3000  # samples in the graph of neighbors
 
 
-def with_neighbours(
-    chance: Array, scores: Array | None, labels: TrainingLabels, seed: int
-) -> Array:
-    """Return the mean of probabilities, (n, k), and of what the nearest neighbours say.
+@one_blas_thread()
+def with_neighbors(chance: Array, scores: Array | None, labels: TrainingLabels, seed: int) -> Array:
+    """Return the mean of probabilities, (n, k), and of what the nearest neighbors say.
 
-    Labels spread over the graph of nearest neighbours in the leading directions (Zhou et al. 2004);
+    Labels spread over the graph of nearest neighbors in the leading directions (Zhou et al. 2004);
     of many samples only some take part, and the others keep their probabilities.
     """
     known = labels.known
@@ -36,7 +36,7 @@ def with_neighbours(
     codes = np.where(known, labels.codes, -1)[rows]
     machine = LabelSpreading(
         kernel="knn",
-        n_neighbors=min(_NEIGHBOURS, len(rows) - 1),
+        n_neighbors=min(_NEIGHBORS, len(rows) - 1),
         max_iter=_SPREADING_STEPS,
         tol=_SPREADING_TOLERANCE,
     )

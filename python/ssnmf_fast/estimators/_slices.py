@@ -8,12 +8,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_integer, check_real
-from .._data.tensors import SparseTensor, as_type, check_tensor
+from .._data.checks import check_real
+from .._data.tensor_checks import check_mode, check_tensor
+from .._data.tensors import SparseTensor, as_type
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
 from .._models.tensor_online import Stream
+from .._solver.beta_divergences import loss_named
 from .._solver.tensor_result import sizes_of
+from .._solver.tensor_starts import given_factors
 from .._solver.tensor_terms import Tensor
 from ._all_or_nothing import AllOrNothing
 
@@ -24,7 +27,7 @@ class SliceLearner(AllOrNothing):
     """A decomposition that may learn from one slice after the other."""
 
     n_components: int
-    loss: str
+    loss: str | float
     init: Any
     n_threads: int | None
     stream_mode: int
@@ -76,7 +79,7 @@ class SliceLearner(AllOrNothing):
         Notes
         -----
         New slices are coded first: their rows of the factor of `stream_mode` are found with the
-        other factors fixed, a convex problem.  Then the other factors move to the minimiser of a
+        other factors fixed, a convex problem.  Then the other factors move to the minimizer of a
         sum over all slices, earlier ones with the weight that they have left, and both are repeated
         a few times.  Of earlier slices only sums are kept: for each mode a matrix of the size of
         its factor and, for squared errors, one of r x r, (sum n_k) r numbers in all.  What is added
@@ -111,11 +114,20 @@ class SliceLearner(AllOrNothing):
     def _decomposed(self, X: Tensor, mode: int) -> TensorFactorization:
         """Decompose the first slices, which are the first mode of X."""
         parameters = self._fit_parameters()
-        if isinstance(self.init, (list, tuple)) and len(self.init) == len(X.shape):
-            given = list(self.init)
-            parameters["init"] = [given.pop(mode), *given]
+        given = given_factors(self.init)
+        if given is not None and len(given[1]) == len(X.shape):
+            weights, factors = given
+            factors.insert(0, factors.pop(mode))
+            parameters["init"] = weights, factors
         parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
         return factorize_tensor(parts, **parameters)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a model of a file whose statistics do not fit its factors."""
+        if hasattr(self, "stream_statistics_"):
+            mode = getattr(self, "stream_mode_", 0)
+            others = [F for k, F in enumerate(self.factors_) if k != mode]
+            Stream.of_arrays(others, self.stream_statistics_)
 
     def _stream(self, mode: int, keep: float) -> Stream:
         """Return what earlier slices said; raise ValueError if settings have changed since."""
@@ -142,7 +154,7 @@ class SliceLearner(AllOrNothing):
 
     def _keep_stream(self, stream: Stream, rows: Array, mode: int) -> None:
         """Set the attributes after a call; `rows` are those of all slices."""
-        size = sizes_of(rows, self.loss == "kullback-leibler").astype(rows.dtype)
+        size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
         factors = list(stream.factors)
         factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
         first = not hasattr(self, "stream_statistics_")
@@ -170,6 +182,8 @@ def slices_first(
     leaves that to the number of modes, where there were earlier calls.
     """
     n_modes = len(X.shape)
+    if one_slice is not None and not isinstance(one_slice, (bool, np.bool_)):
+        raise TypeError(f"one_slice must be True, False or None; got {one_slice!r}.")
     if one_slice is None:
         if shape is None and n_modes == 2:
             raise ValueError(
@@ -178,7 +192,7 @@ def slices_first(
             )
         one_slice = shape is not None and n_modes == len(shape) - 1
     n_modes += one_slice
-    mode = counted(mode, "stream_mode", n_modes)
+    mode = check_mode(mode, "stream_mode", n_modes)
     others = X.shape if one_slice else X.shape[:mode] + X.shape[mode + 1 :]
     if shape is not None and (n_modes != len(shape) or others != shape[:mode] + shape[mode + 1 :]):
         lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
@@ -189,9 +203,3 @@ def slices_first(
     if isinstance(X, SparseTensor):
         return X.with_leading_mode() if one_slice else X.leading(mode), mode
     return X[None] if one_slice else np.ascontiguousarray(np.moveaxis(X, mode, 0)), mode
-
-
-def counted(mode: int, name: str, n_modes: int) -> int:
-    """Return a mode counted from 0; raise ValueError if there is no such mode."""
-    mode = check_integer(mode, name, -n_modes, n_modes - 1)
-    return mode % n_modes

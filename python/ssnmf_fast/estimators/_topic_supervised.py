@@ -22,20 +22,20 @@ from ._parameters import set_parameters
 class TopicSupervisedNMF(GuidedBase):
     """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
 
-    Minimises ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
-    topic: everywhere for unlabelled documents, for labelled ones only at the topics that they name.
+    Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
+    topic: everywhere for unlabeled documents, for labeled ones only at the topics that they name.
 
     Parameters
     ----------
     n_free_topics : int
         Number of topics beside the named ones, at least 0: r is the number of both.
-    reconstruction : {"frobenius", "kullback-leibler"}
+    loss : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
-    labelled_weight : "inverse-rate" or float
-        Weight of the loss of a labelled document, where an unlabelled one has 1.  "inverse-rate",
-        the paper's, is the number of documents divided by that of labelled ones.
-    free_in_labelled : bool
-        Whether labelled documents may have free topics too.
+    labeled_weight : "inverse-rate" or float
+        Weight of the loss of a labeled document, where an unlabeled one has 1.  "inverse-rate",
+        the paper's, is the number of documents divided by that of labeled ones.
+    free_in_labeled : bool
+        Whether labeled documents may have free topics too.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
     init : {"random-acol", "random", "nndsvda"} or tuple of arrays
@@ -45,8 +45,8 @@ class TopicSupervisedNMF(GuidedBase):
         As in :class:`NMF`.
     topic_names : sequence, optional
         All named topics in the order that they are to have; by default those of `y`, sorted.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled document besides None and NaN, where `y` holds one topic each; as
+    unlabeled : "auto", None or a label
+        What marks an unlabeled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
     readout : {"logistic", None}
         As in :class:`ConstrainedNMF`.
@@ -64,11 +64,11 @@ class TopicSupervisedNMF(GuidedBase):
     multilabel_ : bool
         Whether documents may have several topics: `y` held lists or a matrix.
     class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labelled samples.
+        Share of every class (or label) among the labeled samples.
     class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labelled samples of a class, seen without their labels.
-    n_labelled_ : int
-        Number of labelled documents.
+        Mean share of each component in the labeled samples of a class, seen without their labels.
+    n_labeled_ : int
+        Number of labeled documents.
     objective_, n_iter_, n_features_in_, feature_names_in_
         As in :class:`NMF`.
 
@@ -80,10 +80,10 @@ class TopicSupervisedNMF(GuidedBase):
     -----
     `y` in :meth:`fit` is one of
 
-    - a list with a list of topics for each document, empty or None for an unlabelled one;
+    - a list with a list of topics for each document, empty or None for an unlabeled one;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabelled document; then the topics are called by its columns or 0 ... k - 1.
+      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
 
     :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
     each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
@@ -100,11 +100,11 @@ class TopicSupervisedNMF(GuidedBase):
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
     >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
     >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
-    >>> print(model.topic_names_[model.transform(X).argmax(axis=1)])
+    >>> print(model.topic_names_[model.shares(X).argmax(axis=1)])
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 
-    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labelled_": COUNT}
+    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labeled_": COUNT}
     _model_parameters = tuple(
         name for name in GuidedBase._model_parameters if name != "n_components"
     )
@@ -113,9 +113,9 @@ class TopicSupervisedNMF(GuidedBase):
         self,
         *,
         n_free_topics: int = 0,
-        reconstruction: str = "frobenius",
-        labelled_weight: float | str = "inverse-rate",
-        free_in_labelled: bool = False,
+        loss: str = "frobenius",
+        labeled_weight: float | str = "inverse-rate",
+        free_in_labeled: bool = False,
         solver: str = "auto",
         init: Any = "random-acol",
         max_iter: int = 200,
@@ -125,7 +125,7 @@ class TopicSupervisedNMF(GuidedBase):
         callback: Callable[[Any], Any] | None = None,
         verbose: int = 0,
         topic_names: Any = None,
-        unlabelled: Any = "auto",
+        unlabeled: Any = "auto",
         readout: str | None = "logistic",
     ) -> None:
         set_parameters(self, locals())
@@ -133,9 +133,9 @@ class TopicSupervisedNMF(GuidedBase):
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         self._check_readout()
-        lists = LabelLists(y, self.topic_names, self.unlabelled)
+        lists = LabelLists(y, self.topic_names, self.unlabeled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        rows = np.where(lists.labelled, self._labelled_weight(lists.labelled), 1.0)
+        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
         weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
         result = self._factorize(
             X,
@@ -144,7 +144,7 @@ class TopicSupervisedNMF(GuidedBase):
             S_support=self._support(X, lists, rank),
             **self._arguments(self._model_parameters + self._loop_parameters),
         )
-        self._keep(result, topic_names_=lists.names, n_labelled_=int(lists.labelled.sum()))
+        self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, lists = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
 
@@ -155,28 +155,28 @@ class TopicSupervisedNMF(GuidedBase):
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
         """Return where S may be positive."""
         del X
-        return lists.support(rank, bool(self.free_in_labelled))
+        return lists.support(rank, bool(self.free_in_labeled))
 
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
         """Return the samples that the readout is to see, with their labels."""
         return X, lists
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
-        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabelled)
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
         if self.multilabel_:
-            return lists.members[lists.labelled].toarray().astype(np.int64), lists.labelled
-        single = lists.members[lists.labelled].argmax(axis=1)
-        return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labelled
+            return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
+        single = lists.members[lists.labeled].argmax(axis=1)
+        return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labeled
 
-    def _labelled_weight(self, labelled: Array) -> float:
-        weight = self.labelled_weight
+    def _labeled_weight(self, labeled: Array) -> float:
+        weight = self.labeled_weight
         if not isinstance(weight, str):
-            return check_real(weight, "labelled_weight")
+            return check_real(weight, "labeled_weight")
         if weight != "inverse-rate":
             raise ValueError(
-                f"labelled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
+                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
             )
-        return float(len(labelled) / labelled.sum())
+        return float(len(labeled) / labeled.sum())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the topics; those of free ones are "free0", "free1", ...

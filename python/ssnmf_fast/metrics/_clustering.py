@@ -39,7 +39,7 @@ def clustering_score(
     truth: Any,
     *,
     assignment: Literal["hard", "soft"] = "hard",
-    unlabelled: Any = "auto",
+    unlabeled: Any = "auto",
 ) -> ClusteringScore:
     r"""Score how much of a true class each topic holds.
 
@@ -58,10 +58,10 @@ def clustering_score(
         "hard": a sample belongs only to its largest topic, the first of equal ones.  "soft": it
         belongs to all topics by its shares, the row of S divided by its sum.  A sample whose row is
         zero belongs to no topic, and still counts as a member of its class.
-    unlabelled : "auto", None or a label
-        What marks an unlabelled sample in a vector of labels, besides None and NaN, which always
+    unlabeled : "auto", None or a label
+        What marks an unlabeled sample in a vector of labels, besides None and NaN, which always
         do.  "auto" takes -1, unless the labels are exactly -1 and 1: then both are classes, with a
-        warning.  Give -1 to have -1 always mean unlabelled, None for no marker.  Unlabelled samples
+        warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  Unlabeled samples
         are left out.
 
     Returns
@@ -74,7 +74,7 @@ def clustering_score(
     TypeError
         If values are not numbers, or labels are of mixed kinds.
     ValueError
-        If shapes do not match, entries are negative or missing, no sample is labelled, or the
+        If shapes do not match, entries are negative or missing, no sample is labeled, or the
         assignment is unknown.
 
     Notes
@@ -100,7 +100,7 @@ def clustering_score(
     """
     check_option(assignment, "assignment", ("hard", "soft"))
     representation = read_matrix(S, "S", "samples", "topics")
-    members = read_memberships(truth, representation.shape[0], unlabelled)
+    members = read_memberships(truth, representation.shape[0], unlabeled)
     known = members.of(representation)
     shares = _largest_only(known) if assignment == "hard" else row_shares(known)
     overlap = members.matrix.T @ shares

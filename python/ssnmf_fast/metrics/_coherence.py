@@ -43,7 +43,7 @@ def topic_coherence(
 
     With D the number of documents that hold a term, or both of a pair, and N that of all:
 
-    - "npmi", normalised pointwise mutual information [1]_ [2]_: the mean over the pairs of
+    - "npmi", normalized pointwise mutual information [1]_ [2]_: the mean over the pairs of
       :math:`\log \frac{N D(v, w)}{D(v) D(w)} / \log \frac{N}{D(v, w)}`; -1 for a pair that never
       occurs together, 1 for one that occurs together in every document.
     - "umass" [3]_: the sum over the pairs, w above v in the topic's order, of

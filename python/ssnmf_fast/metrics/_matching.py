@@ -20,9 +20,9 @@ from ._matrices import (
 )
 from ._memberships import read_memberships
 
-Normalisation = Literal["rows", "columns", "none"]
+Normalization = Literal["rows", "columns", "none"]
 
-_NORMALISATIONS: dict[str, Callable[[Any], Any]] = {
+_NORMALIZATIONS: dict[str, Callable[[Any], Any]] = {
     "rows": row_shares,
     "columns": column_shares,
     "none": lambda Z: Z,
@@ -55,7 +55,7 @@ class TopicMatching:
 
 
 def jaccard_similarity(
-    S: Any, truth: Any, *, normalise: Normalisation = "rows", unlabelled: Any = "auto"
+    S: Any, truth: Any, *, normalize: Normalization = "rows", unlabeled: Any = "auto"
 ) -> Array:
     r"""Return the weighted Jaccard similarity of every topic and every true class.
 
@@ -69,11 +69,11 @@ def jaccard_similarity(
     truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
         True class of every sample (text or integers), or the true matrix of samples and topics, at
         least 0, with one column for each of two or more topics.
-    normalise : {"rows", "columns", "none"}
+    normalize : {"rows", "columns", "none"}
         Scale of both matrices before they are compared.  "rows": every sample's weights sum to 1.
         "columns": every topic's weights sum to 1.  "none": as given.  Rows and columns of
         zeros stay.
-    unlabelled : "auto", None or a label
+    unlabeled : "auto", None or a label
         As in :func:`clustering_score`.  A row of zeros in a true matrix is not a missing label: it
         means that the sample has none of the topics, and it is included.
 
@@ -85,13 +85,13 @@ def jaccard_similarity(
     Raises
     ------
     TypeError, ValueError
-        As :func:`clustering_score`, and for an unknown `normalise`.
+        As :func:`clustering_score`, and for an unknown `normalize`.
 
     Notes
     -----
     The paper compares S with labels of 0 and 1 and does not say how S is scaled.  By default both
-    are normalised to a distribution of topics for each sample, as in a topic model, so long and
-    short samples have the same weight.  The scale of a factorisation's topics is arbitrary; to make
+    are normalized to a distribution of topics for each sample, as in a topic model, so long and
+    short samples have the same weight.  The scale of a factorization's topics is arbitrary; to make
     a topic's weight the amount of data it explains, pass ``S * A.sum(axis=1)``.
 
     The cost is one minimum for each nonzero entry of the truth and each topic, in blocks of rows.
@@ -109,16 +109,16 @@ def jaccard_similarity(
     array([[0.75      , 0.        ],
            [0.08333333, 0.88888889]])
     """
-    return _similarities(S, truth, normalise, unlabelled)[0]
+    return _similarities(S, truth, normalize, unlabeled)[0]
 
 
 def match_topics(
     S: Any,
     truth: Any,
     *,
-    normalise: Normalisation = "rows",
+    normalize: Normalization = "rows",
     threshold: float = 0.1,
-    unlabelled: Any = "auto",
+    unlabeled: Any = "auto",
 ) -> TopicMatching:
     """Pair topics and true classes one to one, for the largest sum of Jaccard similarities.
 
@@ -127,7 +127,7 @@ def match_topics(
 
     Parameters
     ----------
-    S, truth, normalise, unlabelled
+    S, truth, normalize, unlabeled
         As in :func:`jaccard_similarity`.
     threshold : float, 0 to 1
         Similarity above which a topic is resolved.
@@ -165,7 +165,7 @@ def match_topics(
     limit = check_real(threshold, "threshold")
     if limit > 1:
         raise ValueError(f"threshold must be at most 1, the largest similarity; got {threshold!r}.")
-    similarity, classes = _similarities(S, truth, normalise, unlabelled)
+    similarity, classes = _similarities(S, truth, normalize, unlabeled)
     topics, matched = linear_sum_assignment(similarity, maximize=True)
     reached = similarity[topics, matched]
     return TopicMatching(
@@ -173,10 +173,10 @@ def match_topics(
     )
 
 
-def _similarities(S: Any, truth: Any, normalise: Any, unlabelled: Any) -> tuple[Array, Array]:
-    scale = _NORMALISATIONS[check_option(normalise, "normalise", tuple(_NORMALISATIONS))]
+def _similarities(S: Any, truth: Any, normalize: Any, unlabeled: Any) -> tuple[Array, Array]:
+    scale = _NORMALIZATIONS[check_option(normalize, "normalize", tuple(_NORMALIZATIONS))]
     representation = read_matrix(S, "S", "samples", "topics")
-    members = read_memberships(truth, representation.shape[0], unlabelled)
+    members = read_memberships(truth, representation.shape[0], unlabeled)
     found, true = scale(members.of(representation)), scale(members.matrix)
     shared = _shared(found, true.tocsc())
     # max(u, v) = u + v - min(u, v); rounding must not lift a similarity above 1.

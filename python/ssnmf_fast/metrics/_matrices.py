@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import check_matrix, unmasked, unmasked_labels
+from .._data.arrays import unmasked
+from .._data.checks import check_matrix, unmasked_labels
 from .._data.csr import entry_rows, with_values
 from .._data.sound import sound
 

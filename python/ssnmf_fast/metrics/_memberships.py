@@ -14,18 +14,18 @@ from .._labels import ClassLabels, label_vector
 from ._matrices import as_array, read_matrix
 
 
-def read_labels(labels: Any, name: str, n_samples: int | None, unlabelled: Any) -> ClassLabels:
-    """Check labels; None, NaN and the marker `unlabelled` stand for no label."""
+def read_labels(labels: Any, name: str, n_samples: int | None, unlabeled: Any) -> ClassLabels:
+    """Check labels; None, NaN and the marker `unlabeled` stand for no label."""
     vector = label_vector(labels, name)
     if n_samples is not None and len(vector) != n_samples:
         raise ValueError(
             f"{name} holds {len(vector)} labels; expected one for each of the {n_samples} samples."
         )
-    found = ClassLabels(vector, unlabelled, name=name)
+    found = ClassLabels(vector, unlabeled, name=name)
     if not len(found.known):
         raise ValueError(
-            f"{name} has no labelled sample: all of it is marked as unlabelled. Label some "
-            "samples, or change `unlabelled`."
+            f"{name} has no labeled sample: all of it is marked as unlabeled. Label some "
+            "samples, or change `unlabeled`."
         )
     return found
 
@@ -47,14 +47,14 @@ class Memberships:
         return S if self.samples is None else S[self.samples]
 
 
-def read_memberships(truth: Any, n_samples: int, unlabelled: Any) -> Memberships:
+def read_memberships(truth: Any, n_samples: int, unlabeled: Any) -> Memberships:
     """Read labels (n,), or memberships (n, k), dense or sparse."""
     if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
         array = as_array(truth)
         text = array.dtype.kind == "U"  # perhaps only since numbers or None stand beside text
-        labels = read_labels(truth if text else array, "truth", n_samples, unlabelled)
-        samples = None if labels.labelled.all() else np.flatnonzero(labels.labelled)
-        return Memberships(samples, labels.matrix(np.float64)[labels.labelled], labels.classes)
+        labels = read_labels(truth if text else array, "truth", n_samples, unlabeled)
+        samples = None if labels.labeled.all() else np.flatnonzero(labels.labeled)
+        return Memberships(samples, labels.matrix(np.float64)[labels.labeled], labels.classes)
     matrix = read_matrix(truth, "truth", "samples", "classes")
     if matrix.shape[1] == 1:
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import unmasked
+from .._data.arrays import unmasked
 from ._matrices import as_array, read_matrix
 from ._memberships import read_labels
 
@@ -87,7 +87,7 @@ def hoyer_sparsity(x: Any) -> float:
     return float(_sparsity(entries.reshape(1, -1), n_entries)[0])
 
 
-def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> InterLabelSparsity:
+def inter_label_sparsity(S: Any, labels: Any, *, unlabeled: Any = "auto") -> InterLabelSparsity:
     """Return how few classes use each topic: the sparsity of the class sums of S.
 
     Row sums of S over the samples of each class make a matrix of topics and classes ([1]_, equation
@@ -99,8 +99,8 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
         Representation, at least 0.
     labels : array_like, shape (n,)
         Class of every sample, text or integers; at least two classes.
-    unlabelled : "auto", None or a label
-        As in :func:`clustering_score`; unlabelled samples are left out.
+    unlabeled : "auto", None or a label
+        As in :func:`clustering_score`; unlabeled samples are left out.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
     Notes
     -----
     The sums follow the sizes of the classes and the scale of the topics, as in the paper.  A topic
-    that no labelled sample uses has sparsity 0, as :func:`hoyer_sparsity` of zeros.
+    that no labeled sample uses has sparsity 0, as :func:`hoyer_sparsity` of zeros.
 
     References
     ----------
@@ -136,11 +136,11 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabelled: Any = "auto") -> In
     ([1.0, 0.0], 0.4924)
     """
     representation = read_matrix(S, "S", "samples", "topics")
-    known = read_labels(labels, "labels", representation.shape[0], unlabelled)
+    known = read_labels(labels, "labels", representation.shape[0], unlabeled)
     n_classes = len(known.classes)
     if n_classes < 2:
         raise ValueError(
-            f"labels has one class only, {known.classes.tolist()[0]!r}; expected labelled "
+            f"labels has one class only, {known.classes.tolist()[0]!r}; expected labeled "
             "samples of at least two."
         )
     sums = known.matrix(np.float64).T @ representation

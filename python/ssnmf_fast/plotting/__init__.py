@@ -1,4 +1,4 @@
-"""Pictures of factorisations and of completions.
+"""Pictures of factorizations and of completions.
 
 matplotlib (the extra `plot`) is imported when a picture is drawn, not before.  Every function
 returns a :class:`matplotlib.figure.Figure`, which ``savefig`` writes to a file and a notebook

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import unmasked
+from .._data.arrays import unmasked
 from .._labels import labels_of
 from .._topics import Topics
 
@@ -89,8 +89,8 @@ def shares(values: Array, axis: int) -> Array:
     return np.asarray(np.divide(scaled, totals, out=np.zeros_like(values), where=totals > 0))
 
 
-def neighbours_by_class(table: Array) -> Array:
-    """Return an order of rows in which those of the same largest column are neighbours.
+def neighbors_by_class(table: Array) -> Array:
+    """Return an order of rows in which those of the same largest column are neighbors.
 
     Within a column those of the largest share come first; rows of zeros come last.
     """
@@ -110,11 +110,11 @@ def check_samples(S: Any, y: Any) -> Array:
     return np.asarray(table / max(float(table.max()), 1.0))  # sums over samples cannot overflow
 
 
-def check_labels(y: Any, unlabelled: Any) -> tuple[sp.csr_array, list[str]]:
+def check_labels(y: Any, unlabeled: Any) -> tuple[sp.csr_array, list[str]]:
     """Return which samples have which label, (n, k) of 0 and 1, and the names of the labels."""
-    labels = labels_of(y, unlabelled)
-    if not labels.labelled.any():
-        raise ValueError("y has no labelled sample; give labels of some samples.")
+    labels = labels_of(y, unlabeled)
+    if not labels.labeled.any():
+        raise ValueError("y has no labeled sample; give labels of some samples.")
     matrix = labels.matrix(np.float64)
     indicators = sp.csr_array(matrix if sp.issparse(matrix) else np.nan_to_num(matrix))
     return indicators, [str(label) for label in labels.classes.tolist()]

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.checks import unmasked
+from .._data.arrays import unmasked
 from ._checks import read_named
 from ._maps import draw_map, edges
 from ._style import (
     ACCENT,
-    COLOURS,
-    GREY,
+    COLORS,
+    GRAY,
     INK,
     add_title,
     axes_or_new,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["convergence", "recovery_grid", "singular_values"]
 
 _KINDS = ("error", "ratio", "binned")
+_MOST_TICKS = 10  # of an axis, at each rate
 
 
 def recovery_grid(
@@ -45,23 +46,23 @@ def recovery_grid(
 ) -> Figure:
     """Draw errors of completions, or ratios of errors, for all pairs of sampling rates.
 
-    The maps of [1]_, figures 2.1 to 2.7: problems above the grey diagonal are structured, that is,
+    The maps of [1]_, figures 2.1 to 2.7: problems above the gray diagonal are structured, that is,
     zeros are missing more often than nonzeros.
 
     Parameters
     ----------
     values : array_like, shape (n_nonzero_rates, n_zero_rates)
-        Errors or ratios, at least 0; NaN where there is none (light grey).
+        Errors or ratios, at least 0; NaN where there is none (light gray).
     zero_rates, nonzero_rates : array_like, 0 to 1, ascending
         Shares of the zeros and of the nonzeros that are observed: places of the columns and of the
-        rows of `values`, centres of the cells.
+        rows of `values`, centers of the cells.
     kind : {"error", "ratio", "binned"}
-        "error": logarithmic colours.  "ratio": logarithmic colours centred at 1, blue below.
+        "error": logarithmic colors.  "ratio": logarithmic colors centered at 1, blue below.
         "binned": white below 1, black from 1 on.
     title : str, optional
         Text above the map.
     limits : (float, float), optional
-        Ends of the colours, for maps that are to be compared; by default those of the values.  For
+        Ends of the colors, for maps that are to be compared; by default those of the values.  For
         ratios the wider side counts for both.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None makes a figure.
@@ -108,6 +109,9 @@ def recovery_grid(
     high, wide = (float(side[-1] - side[0]) for side in reversed(borders))
     drawn, axes = axes_or_new(ax, 4.8, 0.8 + 3.2 * min(max(high / wide, 0.6), 2.0))
     draw_map(axes, grid, borders, kind, limits)
+    for axis, rates in ((axes.xaxis, zeros), (axes.yaxis, nonzeros)):
+        if len(rates) <= _MOST_TICKS:
+            axis.set_ticks(rates, [f"{rate:.3g}" for rate in rates])
     name_axes(axes, "sampling rate of zeros", "sampling rate of nonzeros")
     add_title(axes, title)
     return drawn
@@ -122,7 +126,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
         Singular values, largest first, such as the `singular_values` of a
         :class:`~ssnmf_fast.Completion`; zeros are left out.
     rank : int, 1 to k, optional
-        Marked by a line behind the value of this number; the others are grey.
+        Marked by a line behind the value of this number; the others are gray.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None makes a figure.
 
@@ -155,9 +159,9 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     drawn, axes = axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
-    for chosen, colour in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GREY)):
+    for chosen, color in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GRAY)):
         if chosen.any():
-            axes.plot(places[chosen], sigma[chosen], color=colour, marker="o", markersize=4, lw=1.2)
+            axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
         logarithmic(axes)
     if rank is not None:
@@ -174,7 +178,7 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     Parameters
     ----------
     history_or_completion : Completion, list of CompletionState, or dict of name to one of these
-        What to draw; a dict gives a colour to every name.
+        What to draw; a dict gives a color to every name.
     ax : matplotlib.axes.Axes, optional
         Where to draw; None makes a figure.
 
@@ -214,8 +218,8 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
         raise ValueError("There is no history to draw.")
     drawn, axes = axes_or_new(ax, 6.0, 3.4)
     for number, (name, states) in enumerate(named.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        _curves(axes, states, f"{name}: " if name else "", colour)
+        color = COLORS[number % len(COLORS)]
+        _curves(axes, states, f"{name}: " if name else "", color)
     if axes.lines:
         logarithmic(axes)
         axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
@@ -233,7 +237,7 @@ def _rates(values: Any, name: str) -> Array:
 
 
 def _mark_rank(axes: Any, rank: int, count: int) -> None:
-    axes.axvline(rank + 0.5, color=GREY, linestyle="--", linewidth=1)
+    axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
     write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
 
 
@@ -250,10 +254,10 @@ def _history(value: Any) -> list[Any]:
     return list(states)
 
 
-def _curves(axes: Any, states: list[Any], prefix: str, colour: str) -> None:
+def _curves(axes: Any, states: list[Any], prefix: str, color: str) -> None:
     for name, style in (("change", "-"), ("residual", "--")):
         points = [(state.iteration, getattr(state, name)) for state in states]
         points = [(iteration, value) for iteration, value in points if value > 0]
         if points:
             label = prefix + {"change": "change", "residual": "residual at observed entries"}[name]
-            axes.plot(*zip(*points, strict=True), style, color=colour, lw=1.6, label=label)
+            axes.plot(*zip(*points, strict=True), style, color=color, lw=1.6, label=label)

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.checks import check_option
 from ._checks import check_finite
 from ._style import (
-    GREY,
+    GRAY,
     add_legend,
     add_title,
     axes_or_new,
@@ -46,7 +46,7 @@ def score_curves(
     Parameters
     ----------
     x : array_like, shape (k,), ascending
-        Such as ranks, or shares of the samples that are labelled.
+        Such as ranks, or shares of the samples that are labeled.
     scores : dict of str to array_like, shape (k,) or (k, n_runs)
         Finite scores of every method, of any sign; with several runs their means are drawn.
     xlabel, ylabel : str
@@ -57,7 +57,7 @@ def score_curves(
     style : {"bars", "band"}
         How: as error bars, or as a shaded band.
     baselines : dict of str to float, optional
-        Scores of methods that do not depend on x: dashed grey lines.
+        Scores of methods that do not depend on x: dashed gray lines.
     log_x : bool
         Whether `x`, then above 0, is on a logarithmic scale.
     title : str, optional
@@ -110,11 +110,12 @@ def score_curves(
     ]
     for number, level in enumerate(levels.values()):
         dash = _DASHES[number % len(_DASHES)]
-        lines.append(axes.axhline(level, color=GREY, linestyle=dash, linewidth=1.2))
+        lines.append(axes.axhline(level, color=GRAY, linestyle=dash, linewidth=1.2))
     label_axes(axes, xlabel, ylabel)
     if log_x or len(places) <= 8:
         _mark_places(axes, places)
-    add_legend(axes, lines, [str(name) for name in (*methods, *levels)])
+    # A line across all of the axes leaves no place where the legend would not cover it.
+    add_legend(axes, lines, [str(name) for name in (*methods, *levels)], beside=bool(levels))
     add_title(axes, title)
     return drawn
 

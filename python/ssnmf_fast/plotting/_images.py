@@ -239,9 +239,9 @@ def _draw_image(
         extent=(left, left + width, top + height, top),
         interpolation="nearest",
     )
-    colour = FRAME if line < 1 else ACCENT
+    color = FRAME if line < 1 else ACCENT
     axes.add_patch(
-        Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=line, zorder=3)
+        Rectangle(corner, width, height, fill=False, edgecolor=color, linewidth=line, zorder=3)
     )
 
 

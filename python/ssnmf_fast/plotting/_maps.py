@@ -1,4 +1,4 @@
-"""Maps of numbers on a grid of sampling rates, in colours."""
+"""Maps of numbers on a grid of sampling rates, in colors."""
 
 from __future__ import annotations
 
@@ -7,45 +7,48 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from ._style import GREY, INK
+from ._style import GRAY, INK
 
 _MISSING = "#d3d8de"
 _RATIO_ENDS = (2.0, 5.0, 10.0)
 
 
-def edges(centres: Array) -> Array:
-    """Borders of cells: halfway between their centres."""
-    if len(centres) == 1:
-        return np.array([centres[0] - 0.05, centres[0] + 0.05])
-    half = np.diff(centres) / 2
-    return np.concatenate([[centres[0] - half[0]], centres[:-1] + half, [centres[-1] + half[-1]]])
+def edges(centers: Array) -> Array:
+    """Borders of cells: halfway between their centers."""
+    if len(centers) == 1:
+        return np.array([centers[0] - 0.05, centers[0] + 0.05])
+    half = np.diff(centers) / 2
+    return np.concatenate([[centers[0] - half[0]], centers[:-1] + half, [centers[-1] + half[-1]]])
 
 
 def draw_map(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, limits: Any) -> None:
-    """Draw the cells, the diagonal and the colour bar."""
+    """Draw the cells, the diagonal and the color bar."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm
     from matplotlib.ticker import NullLocator
 
     if kind == "binned":
-        colours: Any = ListedColormap(["white", "black"])
+        colors: Any = ListedColormap(["white", "black"])
         norm: Any = BoundaryNorm([0, 1, 2], 2)
         shown, ticks = np.where(np.isnan(grid), np.nan, np.where(grid < 1, 0.5, 1.5)), [0.5, 1.5]
         labels: Any = ["below 1", "1 or more"]
     else:
         low, high = _range(grid, kind, limits)
-        colours = colormaps["viridis" if kind == "error" else "RdBu_r"]
+        colors = colormaps["viridis" if kind == "error" else "RdBu_r"]
         norm, shown = LogNorm(low, high), np.clip(grid, low, high)
         ticks, labels = _ticks(low, high)
     cells = axes.pcolormesh(
         *borders,
         np.ma.masked_invalid(shown),
-        cmap=colours.with_extremes(bad=_MISSING),
+        cmap=colors.with_extremes(bad=_MISSING),
         norm=norm,
         rasterized=True,
     )
     axes.set_facecolor(_MISSING)
-    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1.2)
+    centers = [(side[[0, -2]] + side[[1, -1]]) / 2 for side in borders]  # of the outer cells
+    ends = [max(side[0] for side in centers), min(side[1] for side in centers)]
+    if ends[0] < ends[1]:
+        axes.plot(ends, ends, color=GRAY, linewidth=1.2)
     axes.set_xlim(borders[0][[0, -1]])
     axes.set_ylim(borders[1][[0, -1]])
     bar = axes.figure.colorbar(cells, ax=axes, ticks=ticks)
@@ -55,7 +58,7 @@ def draw_map(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, li
 
 
 def _range(grid: Array, kind: str, limits: Any) -> tuple[float, float]:
-    """Ends of the colours, both above 0."""
+    """Ends of the colors, both above 0."""
     if limits is not None:
         low, high = (float(end) for end in limits)
         if not 0 < low < high < np.inf:

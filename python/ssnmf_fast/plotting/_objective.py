@@ -10,7 +10,7 @@ import numpy as np
 from .._common.arrays import Array
 from ._checks import check_finite, read_named
 from ._style import (
-    GREY,
+    GRAY,
     add_legend,
     add_title,
     axes_or_new,
@@ -36,7 +36,7 @@ def objective_curve(
     ----------
     fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
         Objects with `objective` or `objective_`, or the pairs themselves; a dict gives every fit a
-        name and a colour.  Values may have any sign.
+        name and a color.  Values may have any sign.
     label : str
         Name of the vertical axis, for example "lower bound".
     title : str, optional
@@ -141,4 +141,4 @@ def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
     start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
     left = enters > float(np.mean(axes.get_xlim()))
     text = start if len(curves) == 1 else "starts are outside"
-    write_beside(axes, text, enters, left=left, top=side == "top", colour=GREY)
+    write_beside(axes, text, enters, left=left, top=side == "top", color=GRAY)

@@ -65,7 +65,7 @@ def topics_over_time(
     """Draw how prevalent every topic is over time.
 
     The heat map is that of [1]_, Figures 4.2 to 4.8: topics in rows, slices of time in columns.
-    Slices without documents are grey.
+    Slices without documents are gray.
 
     Parameters
     ----------

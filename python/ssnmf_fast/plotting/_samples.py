@@ -13,13 +13,13 @@ from ._checks import (
     check_labels,
     check_names,
     check_samples,
-    neighbours_by_class,
+    neighbors_by_class,
     shares,
     topic_names,
 )
 from ._style import (
     FRAME,
-    GREY,
+    GRAY,
     INK,
     add_title,
     axes_or_new,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOWEST = 0.17  # inches: a class has room for its name
-_UNLABELLED = "(no label)"
+_UNLABELED = "(no label)"
 
 
 def representation_map(
@@ -53,13 +53,13 @@ def representation_map(
     sort: bool = True,
     max_rows: int = 600,
     darkest: float | None = None,
-    unlabelled: Any = "auto",
+    unlabeled: Any = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
     """Draw the representation of all samples, sorted by class: samples in rows, topics in columns.
 
-    Every sample is divided by its sum, so that colours are shares of the topics in it.  Within a
+    Every sample is divided by its sum, so that colors are shares of the topics in it.  Within a
     class, samples with the same largest topic are next to each other.
 
     Parameters
@@ -76,7 +76,7 @@ def representation_map(
     max_rows : int, at least 1
         If there are more samples than this, rows are means of several samples of a class; every
         class has at least one row.
-    topics, darkest, unlabelled, title, ax
+    topics, darkest, unlabeled, title, ax
         As in :func:`class_map`.
 
     Returns
@@ -114,16 +114,16 @@ def representation_map(
             "of a sample see label_map."
         )
     part = shares(check_samples(S, y), axis=1)
-    indicators, classes = check_labels(y, unlabelled)
+    indicators, classes = check_labels(y, unlabeled)
     if class_names is not None:
         classes = check_names(class_names, "class_names", len(classes), "class")
     names = topic_names(range(part.shape[1]) if topics is None else topics, part.shape[1])
     order = np.arange(part.shape[1])
     if sort:
         counts = np.maximum(indicators.sum(axis=0), 1)
-        order = neighbours_by_class(np.asarray((indicators.T @ part).T) / counts)
+        order = neighbors_by_class(np.asarray((indicators.T @ part).T) / counts)
     blocks = _blocks(part[:, order], indicators)
-    rows = [*classes, _UNLABELLED][: len(blocks)]
+    rows = [*classes, _UNLABELED][: len(blocks)]
     ends = [f" ({len(block):,})" for block in blocks]
     drawn, axes, room = _axes(ax, rows, ends, [names[k] for k in order])
     _draw(axes, room, blocks, max_rows, darkest)
@@ -190,7 +190,7 @@ def _draw(axes: Any, room: Room, blocks: list[Array], max_rows: int, darkest: fl
         rasterized=True,
     )
     axes.set_ylim(1, 0)  # the first class is on top
-    axes.hlines(borders[1:-1], *columns[[0, -1]], color=GREY, linewidth=0.8)
+    axes.hlines(borders[1:-1], *columns[[0, -1]], color=GRAY, linewidth=0.8)
     middles = (borders[:-1] + borders[1:]) / 2
     axes.set_yticks(middles, room.rows, fontsize=9, color=INK, parse_math=False)
     axes.tick_params(axis="y", length=0)

@@ -1,4 +1,4 @@
-"""House style of the pictures: axes, colours, legends and names as text."""
+"""House style of the pictures: axes, colors, legends and names as text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.optional import needed
+from .._common.optional import require_package
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
-GREY = "#7b8794"
+GRAY = "#7b8794"
 FRAME = "#cbd2d9"
-COLOURS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
+COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
@@ -24,7 +24,7 @@ _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
 
 def figure(width: float, height: float) -> Any:
     """Return an empty figure of the given size in inches."""
-    with needed("matplotlib"):
+    with require_package("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     drawn = Figure(figsize=(width, height), layout="constrained")
@@ -41,10 +41,10 @@ def axes_or_new(ax: Any, width: float, height: float) -> tuple[Figure, Any]:
 
 
 def curve_look(number: int) -> dict[str, Any]:
-    """Colour, marker and line of a curve; markers differ where colours come again."""
-    turn, place = divmod(number, len(COLOURS))
+    """Color, marker and line of a curve; markers differ where colors come again."""
+    turn, place = divmod(number, len(COLORS))
     return {
-        "color": COLOURS[place],
+        "color": COLORS[place],
         "marker": _MARKERS[(place + turn) % len(_MARKERS)],
         "linestyle": ("-", "--", "-.", ":")[turn % 4],
     }
@@ -87,7 +87,7 @@ def logarithmic(axes: Any) -> None:
 
 
 def write_beside(
-    axes: Any, text: str, x: float, *, left: bool, top: bool = True, colour: str = INK
+    axes: Any, text: str, x: float, *, left: bool, top: bool = True, color: str = INK
 ) -> None:
     """Write to one side of a place on the horizontal axis, at the upper or lower border."""
     axes.annotate(
@@ -98,14 +98,16 @@ def write_beside(
         textcoords="offset points",
         ha="right" if left else "left",
         va="top" if top else "bottom",
-        color=colour,
+        color=color,
         fontsize=9,
     )
 
 
-def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
+def add_legend(
+    axes: Any, handles: Sequence[Any], names: Sequence[str], *, beside: bool = False
+) -> None:
     """Name the curves, within the axes or, if there are many, beside them."""
-    beside = len(names) > _ENTRIES_INSIDE
+    beside = beside or len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
     # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
     legend = axes.legend(
@@ -123,7 +125,7 @@ def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def blues() -> Any:
-    """Return colours from white to dark blue."""
+    """Return colors from white to dark blue."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("ssnmf_fast_blues", _BLUES)
@@ -137,7 +139,7 @@ def plain(name: Any, limit: int) -> str:
 
 def text_width(names: Sequence[str], size: float) -> float:
     """Return how wide the widest name is, in inches, at this font size in points."""
-    with needed("matplotlib"):
+    with require_package("matplotlib"):
         from matplotlib.font_manager import FontProperties
         from matplotlib.textpath import text_to_path
     font = FontProperties(size=size)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _LONGEST_ROW, _LONGEST_COLUMN = 60, 32  # characters of a name
 _DARK = 0.45  # cells of a larger share of the darkest have white text
-_BAR = 1.9  # height of the colour bar in inches, at most
+_BAR = 1.9  # height of the color bar in inches, at most
 _ROOM_FOR_A_NUMBER = (0.34, 0.16)  # width and height of a cell in inches
-_TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colours for which the key has round numbers
+_TOPS = (0.2, 0.4, 0.6, 0.8, 1.0)  # darkest colors for which the key has round numbers
 _SMALLEST_TEXT = 4.5  # points; rows that are lower have a name only now and then
 
 
@@ -79,7 +79,7 @@ def room_in(
 
 
 def draw_table(axes: Any, room: Room, values: Array, meaning: str, darkest: float | None) -> None:
-    """Draw the cells, their numbers where there is room, names and colour bar."""
+    """Draw the cells, their numbers where there is room, names and color bar."""
     top = darkest_share(values, darkest)
     n_rows, n_columns = values.shape
     cell = room.width / n_columns, room.height / n_rows
@@ -106,7 +106,7 @@ def draw_table(axes: Any, room: Room, values: Array, meaning: str, darkest: floa
 
 
 def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
-    """Add the key to the colours: at the top, not longer than it needs to be."""
+    """Add the key to the colors: at the top, not longer than it needs to be."""
     from matplotlib.ticker import StrMethodFormatter
 
     bar = axes.figure.colorbar(
@@ -124,7 +124,7 @@ def add_bar(axes: Any, cells: Any, meaning: str, height: float) -> None:
 
 
 def darkest_share(values: Array, darkest: float | None) -> float:
-    """Return the share that has the darkest colour: as given, or one that is not below any."""
+    """Return the share that has the darkest color: as given, or one that is not below any."""
     if darkest is None:
         largest = float(values.max())
         return next((top for top in _TOPS if 0 < largest <= top), 1.0)
@@ -174,6 +174,6 @@ def name_height(names: Sequence[str], width: float) -> float:
 def _write_numbers(axes: Any, values: Array, top: float) -> None:
     for (row, column), value in np.ndenumerate(values):
         if value >= 0.005:
-            colour = "white" if value > _DARK * top else INK
+            color = "white" if value > _DARK * top else INK
             text = f"{value:.0%}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
+            axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=color)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._data.checks import check_integer
 from .._topics import Topic, Topics, real_terms
-from ._style import ACCENT, GREY, INK, figure, fitted, text_width
+from ._style import ACCENT, GRAY, INK, figure, fitted, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,7 +73,10 @@ def term_bars(
     2
     """
     _check_topics(topics)
-    n_terms = min(check_integer(n_terms, "n_terms", 1), max(1, *(len(t.terms) for t in topics)))
+    # No room for terms of weight 0, which have no bar.
+    n_terms = min(
+        check_integer(n_terms, "n_terms", 1), max(1, *(len(real_terms(t)) for t in topics))
+    )
     if columns is None:
         columns = _default_columns(len(topics))
     columns = min(check_integer(columns, "columns", 1), len(topics))
@@ -135,9 +138,9 @@ class _Chart:
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0, pad=3)
         axes.spines[["top", "right", "bottom"]].set_visible(False)
-        axes.spines["left"].set_color(GREY)
+        axes.spines["left"].set_color(GRAY)
         if not self.weights:
-            where = {"transform": axes.transAxes, "va": "center", "color": GREY}
+            where = {"transform": axes.transAxes, "va": "center", "color": GRAY}
             axes.text(0.05, 0.5, "no terms", fontsize=_TEXT, **where)
 
 

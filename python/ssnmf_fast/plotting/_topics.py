@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._data.checks import check_option
-from .._topics import amounts, class_means
+from .._topics import class_means, topic_shares
 from ._checks import (
     check_labels,
     check_names,
     check_samples,
     check_table,
-    neighbours_by_class,
+    neighbors_by_class,
     shares,
     topic_names,
 )
@@ -41,7 +41,7 @@ def class_map(
     topics: Any = None,
     sort: bool = True,
     darkest: float | None = None,
-    unlabelled: Any = "auto",
+    unlabeled: Any = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
@@ -49,7 +49,7 @@ def class_map(
 
     With `X` and `y`, the map shows how much of a sample of each class a topic explains on average;
     the samples are represented without their labels.  Without them, it shows the same for the
-    labelled samples of the fit, `class_shares_`.  For the matrix B, it is the normalised classifier
+    labeled samples of the fit, `class_shares_`.  For the matrix B, it is the normalized classifier
     of [1]_, Figure 2: every row is divided by its sum.
 
     Parameters
@@ -72,9 +72,9 @@ def class_map(
         Whether to put topics with the same largest class next to each other, in the order of the
         classes, and topics without any class last.  Otherwise the order of the rows is kept.
     darkest : float, above 0 to 1, optional
-        Share with the darkest colour; give it to compare several maps.  Larger shares have the same
-        colour.  By default a round number that no share exceeds.
-    unlabelled : "auto", None or a label
+        Share with the darkest color; give it to compare several maps.  Larger shares have the same
+        color.  By default a round number that no share exceeds.
+    unlabeled : "auto", None or a label
         What marks a sample without a label in `y` (n,), besides None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
     title : str, optional
@@ -120,7 +120,7 @@ def class_map(
     >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
     ['topic 1', 'topic 0', 'topic 2']
     """
-    table, found = _over_classes(model, X, y, unlabelled)
+    table, found = _over_classes(model, X, y, unlabeled)
     given = found if classes is None else classes
     columns = check_names(given, "classes", table.shape[1], "class")
     drawn, axes, room, order = _topic_axes(ax, table, topics, columns, sort, "class")
@@ -135,13 +135,13 @@ def _topic_axes(
 ) -> tuple[Figure, Any, Any, Array]:
     """Return figure, axes and room for a table of topics, and the order of its rows."""
     names = topic_names(topics, len(table))
-    order = neighbours_by_class(table) if sort else np.arange(len(table))
+    order = neighbors_by_class(table) if sort else np.arange(len(table))
     drawn, axes, room = table_axes(ax, table.shape, [names[k] for k in order], columns)
     name_axes(axes, across, "topic")
     return drawn, axes, room, order
 
 
-def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, Any]:
+def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, Any]:
     """Return topics over classes, and names of these."""
     if (X is None) != (y is None):
         given, missing = ("X", "y") if y is None else ("y", "X")
@@ -155,8 +155,8 @@ def _over_classes(model: Any, X: Any, y: Any, unlabelled: Any) -> tuple[Array, A
         return table, range(table.shape[1])
     if X is not None:
         S = check_samples(model.transform(X), y)
-        indicators, classes = check_labels(y, unlabelled)
-        return class_means(amounts(model, S), indicators), classes
+        indicators, classes = check_labels(y, unlabeled)
+        return class_means(topic_shares(S, model.components_), indicators), classes
     names, matrix = model._class_shares()
     if matrix is None:
         raise ValueError(
@@ -174,7 +174,7 @@ def label_map(
     share: Literal["topic", "label", "largest"] = "topic",
     sort: bool = False,
     darkest: float | None = None,
-    unlabelled: Any = "auto",
+    unlabeled: Any = "auto",
     title: str | None = None,
     ax: Any = None,
 ) -> Figure:
@@ -187,7 +187,9 @@ def label_map(
     Parameters
     ----------
     S : array_like, shape (n, r), >= 0
-        Representation of the samples, as from ``transform`` or in `representation_`.
+        Representation of the samples, as from ``transform`` or in `representation_`.  Of a fit that
+        saw the labels, `representation_` shows these labels again; say so in the `title`, or draw
+        what ``transform`` returns.
     y : array_like, shape (n,) or (n, k)
         Label of every sample, or an indicator matrix of several labels, as in
         :meth:`ssnmf_fast.SSNMFClassifier.fit`; samples without a label are left out.
@@ -198,7 +200,7 @@ def label_map(
         (columns sum to 1), or the largest sum of all.
     sort : bool
         Whether to put topics with the same largest label next to each other.
-    topics, darkest, unlabelled, title, ax
+    topics, darkest, unlabeled, title, ax
         As in :func:`class_map`.
 
     Returns
@@ -231,7 +233,7 @@ def label_map(
     """
     check_option(share, "share", tuple(_MEANINGS))
     table = check_samples(S, y)
-    indicators, labels = check_labels(y, unlabelled)
+    indicators, labels = check_labels(y, unlabeled)
     sums = np.asarray((indicators.T @ table).T)
     if label_names is not None:
         labels = check_names(label_names, "label_names", len(labels), "label")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._content import Confusion, Example, Measure, Picture, Report, confusion
-from ._pictures import learning_picture, parts_picture
+from ._pictures import learning_picture
 from ._report import write_report
 
 __all__ = [
@@ -14,6 +14,5 @@ __all__ = [
     "Report",
     "confusion",
     "learning_picture",
-    "parts_picture",
     "write_report",
 ]

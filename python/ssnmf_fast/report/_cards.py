@@ -40,7 +40,7 @@ def _bars(topic: Any) -> list[tuple[str, str, float]]:
 
 def _example(one: Example) -> dict[str, Any]:
     return {
-        "sample": one.sample,
+        "sample": one.id or f"sample {one.sample}",
         "share": _percent(one.share),
         "label": one.label,
         "text": one.text,

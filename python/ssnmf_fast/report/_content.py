@@ -66,16 +66,18 @@ class Example:
     label: str = ""
     text: str = ""
     image: npt.NDArray[Any] | None = None
+    id: str = ""  # what the data call the sample, if they do
 
 
 @dataclass(frozen=True)
 class Report:
     """What the page shows; parts that are None or empty are left out.
 
-    `shares_note` says what the shares of the classes in the topics are, and `class_counts` from how
-    many samples of each class they come; `examples` has a list for each topic, and `parts` an image
-    for each, (r, height, width), where features are pixels.  `intervals` belong to `accuracies`;
-    `warnings` and `remarks` stand above everything else.
+    `shares_note` says what the shares of the classes in the topics are, `shares_file` which file
+    has them too, and `class_counts` from how many samples of each class they come; `examples` has a
+    list for each topic, and `parts` an image for each, (r, height, width), where features are
+    pixels. `intervals` belong to `accuracies`; `warnings` and `remarks` stand above everything
+    else.
     """
 
     title: str
@@ -94,6 +96,7 @@ class Report:
     pictures: Sequence[Picture] = field(default=())
     measures: Sequence[Measure] = field(default=())
     shares_note: str = ""
+    shares_file: str = ""
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()
     parts: npt.NDArray[Any] | None = None

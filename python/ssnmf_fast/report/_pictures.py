@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.optional import needed
+from .._common.optional import require_package
 from ..plotting import objective_curve
-from ..plotting._style import FRAME, INK, add_legend, curve_look, figure, label_axes
+from ..plotting._style import add_legend, curve_look, figure, label_axes
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
@@ -29,7 +29,7 @@ def data_uri(image: bytes) -> str:
 
 def small_image(image: npt.NDArray[Any]) -> bytes:
     """Return an image as PNG, a pixel for a pixel; larger numbers are darker."""
-    with needed("matplotlib"):
+    with require_package("matplotlib"):
         from matplotlib.image import imsave
     stream = io.BytesIO()
     most = max(float(np.nanmax(image)), 1e-12)
@@ -41,21 +41,6 @@ def objective_picture(objective: Sequence[tuple[int, float]]) -> bytes:
     """Draw the objective against the iterations (PNG)."""
     drawn = figure(7.0, 2.8)
     objective_curve(objective, ax=drawn.add_subplot())
-    return png(drawn)
-
-
-def parts_picture(images: npt.NDArray[Any], names: Sequence[str], columns: int) -> bytes:
-    """Draw images, (r, height, width), in a grid: each under its name, on its own scale (PNG)."""
-    rows = -(-len(images) // columns)
-    drawn = figure(0.8 * columns, 0.82 * rows + 0.2)
-    for k, (image, name) in enumerate(zip(images, names, strict=True)):
-        axes = drawn.add_subplot(rows, columns, k + 1)
-        axes.imshow(image, cmap="gray_r", vmin=0, vmax=max(float(np.max(image)), 1e-12))
-        axes.set_title(name, fontsize=9, color=INK, pad=3)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        for spine in axes.spines.values():
-            spine.set_color(FRAME)
     return png(drawn)
 
 

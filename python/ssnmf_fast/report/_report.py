@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .._common.optional import needed
+from .._common.optional import require_package
 from .._config import config
 from .._version import __version__
 from ._cards import topic_cards
@@ -16,7 +16,7 @@ from ._tables import confusion_table, most_confused, share_table
 
 def write_report(path: Path, report: Report) -> None:
     """Write the page; raise MissingPackageError if matplotlib or jinja2 is not installed."""
-    with needed("jinja2"):
+    with require_package("jinja2"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
     environment = Environment(
         loader=PackageLoader("ssnmf_fast.report", "."),
@@ -29,6 +29,7 @@ def write_report(path: Path, report: Report) -> None:
         report=report,
         accuracies=_accuracies(report),
         topics=topic_cards(report),
+        classes=len(report.topics[0].shares) if report.topics else 0,
         shares=share_table(report),
         confusion=confusion_table(report.confusion),
         confused=most_confused(report.confusion),

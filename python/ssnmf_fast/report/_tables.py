@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from ..plotting._tables import darkest_share
 from ._content import Confusion, Report
 
 _DARK = 0.55  # darker cells have white text
-_MOST_CONFUSED = 8
+_MOST_CLASSES = 100  # a cell of more is too small to be read, and pages grow with their square
+_MOST_CONFUSED = (8, 30)  # pairs beside a table of all, and in its place
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
 _LETTER, _DIGIT = 8.3, 6.6
@@ -40,12 +42,12 @@ class Heat:
     room: int  # of names of rows, in pixels
     width: int  # of a cell
 
-    @property
+    @cached_property
     def upright(self) -> bool:
         """Whether names of columns are written upright, as they are too wide for their columns."""
         return _across(self.classes) > self.width
 
-    @property
+    @cached_property
     def numbers(self) -> bool:
         """Whether cells have room for their numbers."""
         longest = max(len(cell.text) for row in self.cells for cell in row)
@@ -53,9 +55,12 @@ class Heat:
 
 
 def share_table(report: Report) -> Heat | None:
-    """Return the topics over the classes; those without names next to others of their class."""
+    """Return the topics over the classes; those without names next to others of their class.
+
+    It is None without classes, or with too many of them.
+    """
     topics = report.topics
-    if not topics or not topics[0].shares:
+    if not topics or not 0 < len(topics[0].shares) <= _MOST_CLASSES:
         return None
     classes = [str(label) for label, _ in topics[0].shares]
     values = [[float(share) for _, share in topic.shares] for topic in topics]
@@ -79,8 +84,8 @@ def share_table(report: Report) -> Heat | None:
 
 
 def confusion_table(table: Confusion | None) -> Heat | None:
-    """Return true over predicted classes."""
-    if table is None:
+    """Return true over predicted classes; None without them, or with too many."""
+    if table is None or len(table.classes) > _MOST_CLASSES:
         return None
     cells = [
         [
@@ -102,7 +107,8 @@ def most_confused(table: Confusion | None) -> list[dict[str, Any]]:
         return []
     wrong = table.counts.copy()
     np.fill_diagonal(wrong, 0)
-    places = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CONFUSED]
+    most = _MOST_CONFUSED[len(table.classes) > _MOST_CLASSES]
+    places = np.argsort(-wrong, axis=None, kind="stable")[:most]
     pairs = [divmod(int(place), len(wrong)) for place in places]
     return [
         {

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._backend.reference_completion import shrunk
-from .._common.arrays import Array
-from ._schedule import Schedule
+from ssnmf_fast._backend.reference_completion import shrunk
+from ssnmf_fast._common.arrays import Array
+from ssnmf_fast.completion._schedule import Schedule
 
 
 def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:
@@ -33,7 +33,7 @@ def gradient_step(X: Array, V: Array, kept: Array) -> Array:
 def exact_step(
     M: Array, observed: Array, V: Array, kept: Array, entry_weights: Array | None
 ) -> Array:
-    """Minimise trace(X W_p X^T) + sum of entry_weights x^2 over the missing entries, row by row."""
+    """Minimize trace(X W_p X^T) + sum of entry_weights x^2 over the missing entries, row by row."""
     n, m = M.shape
     W = np.eye(m) - V @ V.T + (V * kept) @ V.T
     X = np.where(observed, M, 0.0)

@@ -1,4 +1,4 @@
-"""Labelled data for :mod:`few_labels`: random splits, and draws of labelled samples.
+"""Labeled data for :mod:`few_labels`: random splits, and draws of labeled samples.
 
 The files come from $SSNMF_FAST_DATA; digits come with scikit-learn.
 """
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, newsgroup_posts
+from common import Array
+from newsgroup_posts import strip
 from text_sets import _lines
 
 FIVE_GROUPS = (
@@ -45,7 +46,6 @@ class Split:
 
 
 def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    strip = newsgroup_posts()._strip
     posts = [p for p in _lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups]
     return [strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
 
@@ -162,8 +162,8 @@ def split(name: str, draw: int) -> Split:
     return Split(X, y[training], X_test, y[test])
 
 
-def labelled(y: Array, share: float, draw: int) -> Array:
-    """Return which samples are labelled, (n,): a share of them at random, one of each class."""
+def labeled(y: Array, share: float, draw: int) -> Array:
+    """Return which samples are labeled, (n,): a share of them at random, one of each class."""
     chosen = np.zeros(len(y), dtype=bool)
     if share >= 1:
         return ~chosen

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
-from ssnmf_fast import LowRankPlusSparse, randomized_svd
 from ssnmf_fast._backend.layout import padded
+from ssnmf_fast.linalg import LowRankPlusSparse, randomized_svd
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_sparse_plus_low_rank(matrix):
     )
 
 
-# ------------------------------------------------------------------------- starts of factorisations
+# ------------------------------------------------------------------------- starts of factorizations
 
-KL = {"n_components": 5, "reconstruction": "kullback-leibler", "random_state": 0, "tol": 0}
+KL = {"n_components": 5, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
 
 
 def the_start(X, **arguments):
@@ -93,7 +93,7 @@ def counts_of_topics(seed):
 def test_auto_depends_on_the_loss(matrix, loss):
     name = "random" if loss == "frobenius" else "least-squares"
     fits = [
-        sf.factorize(matrix, **KL | {"reconstruction": loss, "max_iter": 3}, **init)
+        sf.factorize(matrix, **KL | {"loss": loss, "max_iter": 3}, **init)
         for init in ({}, {"init": "auto"}, {"init": name})
     ]
     assert len({fit.S.tobytes() + fit.A.tobytes() for fit in fits}) == 1
@@ -166,7 +166,7 @@ def test_least_squares_of_small_and_empty_data(shape, fill):
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 def test_a_start_for_data_of_zeros_is_finite(loss, dtype):
     X, Y = np.zeros((1, 15), dtype), np.array([[1, 0, 0]], dtype)
-    options = {"reconstruction": loss, "init": "least-squares", "solver": "mm", "random_state": 761}
+    options = {"loss": loss, "init": "least-squares", "solver": "mm", "random_state": 761}
     fit = sf.factorize(X, Y, n_components=4, max_iter=10, supervision_weight=30, tol=0, **options)
     values = np.array([value for _, value in fit.objective])
     assert np.isfinite(values).all()

@@ -1,0 +1,233 @@
+"""Lose a worker at a random moment of a fit or a prediction, again and again; all must end.
+
+python benchmarks/checks/cluster_kill.py [--trials 60] [--retire] [--phases start,fit]
+
+Phases are start, fit, represent and predict.  Two other clusters work on the same machine
+meanwhile (``--others 0`` for none).  One of two workers is killed (SIGKILL), or retired by
+``client.retire_workers``, at a random moment of the phase, which was timed before without a loss.
+A trial that takes more than ``--limit`` seconds (60), or five times what it takes without a loss
+where that is more, counts as one that never ends; where it waits is printed then.  A retirement
+that changes the result in any bit counts as one that cost something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from contextlib import suppress
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, wait
+
+import ssnmf_fast.dask as sfd
+
+N, M, RANK, CLASSES = 2000, 100, 6, 4
+CUTS = (900, 100, 1000)
+START = 600.0  # seconds for a cluster to start, and for the times without a loss
+PHASES = ("start", "fit", "represent", "predict")
+
+
+def samples() -> tuple[da.Array, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(CLASSES, size=N)
+    X = rng.poisson(rng.gamma(0.3, 1.0, (CLASSES, M))[y]).astype(float)
+    # Names of their own: Dask gives up data at whose making workers ended several times.
+    return da.from_array(X, chunks=(CUTS, M), name=False), y
+
+
+def estimators(max_iter: int) -> list:
+    common = {"max_iter": max_iter, "tol": 0, "random_state": 0}
+    options = {"n_components": RANK} | common
+    return [
+        sfd.NMF(loss="kullback-leibler", **options),
+        sfd.NMF(**options),
+        sfd.BayesianNMF(**options),
+        sfd.SSNMFClassifier(supervision_weight=1.0, **options),
+        sfd.TopicSupervisedNMF(n_free_topics=2, **common),
+    ]
+
+
+class Trials:
+    """What is done in each phase, with one estimator after the other."""
+
+    def __init__(self, client: Client, phase: str) -> None:
+        self.client, self.phase = client, phase
+        self.X, self.y = samples()
+        supervised = estimators(20)[3:]
+        unsupervised = [] if phase == "predict" else estimators(20)[:3]
+        self.models = [*unsupervised, *supervised]
+        if phase in ("represent", "predict"):
+            for model in self.models:
+                self.fit(model)
+
+    def fit(self, model: sfd.NMF) -> np.ndarray:
+        topics = [(label,) for label in self.y]
+        y = topics if isinstance(model, sfd.TopicSupervisedNMF) else self.y
+        return model.fit(self.X, y).components_
+
+    def run(self, number: int) -> np.ndarray:
+        self.X, _ = samples()
+        model = self.models[number % len(self.models)]
+        if self.phase == "start":
+            return self.fit(model.set_params(max_iter=1))
+        if self.phase == "fit":
+            return self.fit(model.set_params(max_iter=30))
+        method = "transform" if self.phase == "represent" else "predict"
+        return getattr(model, method)(self.X).compute()
+
+
+def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
+    """Wait until two workers answer, and return their processes."""
+    for attempt in range(10):
+        with suppress(TimeoutError, OSError):
+            client.wait_for_workers(2, timeout=30)
+            pids = {address: pid for address, pid in client.run(os.getpid).items() if pid}
+            if len(pids) >= 2:
+                return pids
+        if attempt % 2:  # the cluster has given a worker up that takes long to start again
+            cluster.scale(len(cluster.worker_spec) + 1)
+    raise TimeoutError("the cluster has no two workers")
+
+
+def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -> None:
+    """Kill or retire a worker after some time."""
+    time.sleep(seconds)
+    if retire:
+        client.retire_workers([address])
+    else:
+        os.kill(pid, signal.SIGKILL)
+
+
+def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: float) -> None:
+    rng = random.Random(1000 * seed + first)
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+        task = Trials(client, phase)
+        expected, times = {}, {}
+        for number in range(first, min(last, first + len(task.models))):
+            begin = time.monotonic()
+            expected[number % len(task.models)] = task.run(number)
+            times[number % len(task.models)] = time.monotonic() - begin
+        for number in range(first, last):
+            pids, kind = ready(cluster, client), number % len(task.models)
+            address = rng.choice(sorted(pids))
+            seconds = rng.uniform(0.0, 0.9 * times[kind])
+            given = client, address, pids[address], seconds, retire
+            loss = threading.Thread(target=lose, args=given)
+            most = max(limit, 5 * times[kind])
+            print(f"begin {most}", flush=True)
+            faulthandler.dump_traceback_later(0.9 * most)
+            begin = time.monotonic()
+            loss.start()
+            found = task.run(number)
+            took = time.monotonic() - begin
+            faulthandler.cancel_dump_traceback_later()
+            same = found.shape == expected[kind].shape and bool((found == expected[kind]).all())
+            name = type(task.models[kind]).__name__
+            print(f"{number} {name} {seconds:.2f} {times[kind]:.1f} {took:.1f} {same}", flush=True)
+            loss.join()
+            if retire:
+                cluster.scale(len(cluster.worker_spec) + 1)
+
+
+def other() -> None:
+    """A cluster that works for ever."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+        X = client.persist(samples()[0])
+        wait(X)
+        while True:
+            sfd.factorize(X, n_components=RANK, max_iter=200, tol=0)
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Run all trials, each batch in its own process; return how many went wrong."""
+    command = [sys.executable, __file__]
+    others = [subprocess.Popen([*command, "--other"]) for _ in range(arguments.others)]
+    wrong = 0
+    try:
+        for phase in arguments.phases.split(","):
+            wrong += _phase(arguments, command, phase)
+    finally:
+        for process in others:
+            process.terminate()
+    return wrong
+
+
+def _phase(arguments: argparse.Namespace, command: list[str], phase: str) -> int:
+    done = hung = differ = failed = 0
+    slowest = 0.0
+    while done < arguments.trials:
+        batch = [*command, "--batch", phase, str(done), str(arguments.trials)]
+        batch += ["--limit", str(arguments.limit), "--seed", str(arguments.seed)]
+        batch += ["--retire"] * arguments.retire
+        process = subprocess.Popen(batch, stdout=subprocess.PIPE, text=True)
+        limit = START
+        while done < arguments.trials:
+            timer = threading.Timer(limit, process.kill)
+            timer.start()
+            line = process.stdout.readline() if process.stdout else ""
+            timer.cancel()
+            if line.startswith("begin"):
+                limit = float(line.split()[1])
+                continue
+            if not line:
+                never = limit != START
+                hung, failed = hung + never, failed + (not never)
+                print(f"{phase} {done}: {'no end, or an error' if never else 'no cluster'}")
+                done += never
+                break
+            print(phase, line.strip(), flush=True)
+            *_, took, same = line.split()
+            slowest = max(slowest, float(took))
+            differ += arguments.retire and same != "True"
+            done += 1
+            limit = START
+        if failed > arguments.trials:
+            break
+        process.kill()
+        process.wait()
+    how = "retired" if arguments.retire else "killed"
+    print(
+        f"{phase}: {done} {how}, {hung} without end, "
+        f"{failed} without a cluster, {differ} with another result; slowest {slowest:.1f} s",
+        flush=True,
+    )
+    return hung + failed + differ
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=60, help="of each phase")
+    parser.add_argument("--phases", default=",".join(PHASES))
+    parser.add_argument("--retire", action="store_true")
+    parser.add_argument("--others", type=int, default=2, help="clusters that work meanwhile")
+    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--batch", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--other", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.other:
+        other()
+    elif arguments.batch:
+        phase, first, last = arguments.batch
+        trials(phase, int(first), int(last), arguments.seed, arguments.retire, arguments.limit)
+    else:
+        return report(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

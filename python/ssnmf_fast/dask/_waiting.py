@@ -1,0 +1,274 @@
+"""Waits for a Dask cluster, none of them without end.
+
+Two things can keep a task from ever being computed.  A task of a fit may run only where its rows of
+S are.  If that worker dies, even after the task was done but before its result came to the caller,
+Dask waits for the same worker to come back.  And a message may be lost.  So every wait looks at the
+cluster from time to time, and :func:`insist` starts again what was lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, TypeVar
+
+import dask
+from distributed import Client, Future
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm import CommClosedError
+
+from ._standing import Standing, standing
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger("ssnmf_fast.dask")
+
+PATIENCE = 1.0  # seconds between two looks at the cluster
+NOTICE = 5.0  # nothing can run: the log tells why
+IDLE = 10.0  # nothing runs that should: it was lost, and is started again
+SILENCE = 60.0  # the scheduler does not answer: it is lost
+HOPELESS = 300.0  # nothing can run, or results do not arrive: the fit ends
+ATTEMPTS = 10
+
+_CANCELLED = (FutureCancelledError, FuturesCancelledError)
+LOST = (CommClosedError, *_CANCELLED, OSError, TimeoutError, asyncio.TimeoutError)
+_GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
+
+
+class SchedulerLostError(RuntimeError):
+    """The scheduler of the cluster no longer answers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a "
+            f"cluster again. {_GOES_ON}"
+        )
+
+
+class WorkersLostError(RuntimeError):
+    """Results were lost with workers of the cluster, and must be asked for again."""
+
+
+def ask(
+    client: Client, method: Callable[..., Any], *given: Any, seconds: float = SILENCE, **named: Any
+) -> Any:
+    """Return what a method of the client returns, which needs an answer of the scheduler."""
+    end = monotonic() + seconds
+
+    def look() -> None:
+        if monotonic() > end:
+            raise SchedulerLostError
+
+    return _polled(client, look, method, *given, **named)
+
+
+def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]:
+    """Send data to workers, for one step in these places: with a worker they may be lost.
+
+    A worker that leaves while it is sent something may keep the scheduler waiting.
+    """
+    watch, end = _Watch(client, [], places), monotonic() + SILENCE
+
+    def look() -> None:
+        watch.look()
+        if monotonic() > end:
+            raise WorkersLostError(f"A worker takes no data since {SILENCE:.0f} s. {_GOES_ON}")
+
+    try:
+        found: list[Any] = _polled(client, look, client.scatter, data, hash=False)
+        return found
+    except (*LOST, KeyError) as error:  # of a worker that has just gone, a KeyError
+        raise _lost(client) from error
+
+
+def lasting(client: Client, value: Any) -> Any:
+    """Return a future of a value that is kept by the scheduler: no worker can take it away."""
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+        return client.submit(_same, value, pure=False)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
+    """Return the results of futures, of which some can be computed in these places only."""
+    return _of_futures(client, futures, places, client.gather, futures)
+
+
+def finish(client: Client, futures: Sequence[Any], places: Sequence[str] = ()) -> None:
+    """Wait until futures are finished; raise what they raised."""
+
+    async def finished() -> None:
+        while not all(future.done() for future in futures):
+            await asyncio.sleep(PATIENCE / 100)
+
+    _of_futures(client, futures, places, finished)
+    for future in futures:
+        if future.status in ("error", "cancelled"):
+            result_of(client, future)
+    if any(future.status != "finished" for future in futures):
+        raise _lost(client)
+
+
+def insist(
+    client: Client, attempt: Callable[[], Result], mend: Callable[[], None] = lambda: None
+) -> Result:
+    """Return what an attempt returns; make it again if workers are lost, after `mend`."""
+    trouble: WorkersLostError | None = None
+    for number in range(ATTEMPTS):
+        try:
+            if number:
+                mend()
+            return attempt()
+        except WorkersLostError as error:
+            trouble = error
+            check_scheduler(client)
+    raise WorkersLostError(
+        f"Workers of the Dask cluster were lost {ATTEMPTS} times in one step, and the fit has "
+        f"stopped. Look at their logs; they may have run out of memory. {_GOES_ON}"
+    ) from trouble
+
+
+def check_scheduler(client: Client) -> None:
+    """Raise SchedulerLostError unless the scheduler answers."""
+    try:
+        ask(client, client.nthreads)
+    except LOST as error:
+        raise SchedulerLostError from error
+
+
+def cancel(client: Client, futures: Sequence[Any]) -> None:
+    """Let nobody go on with futures, if that can still be said."""
+    if client.status == "running":
+        with suppress(*LOST, SchedulerLostError):
+            ask(client, client.cancel, list(futures), force=True)
+
+
+def _lost(client: Client) -> RuntimeError:
+    if client.status != "running":
+        return SchedulerLostError()
+    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {_GOES_ON}")
+
+
+def _of_futures(
+    client: Client, futures: Any, places: Sequence[str], method: Callable[..., Any], *given: Any
+) -> Any:
+    """Return what a method returns that waits for futures, while somebody works on them."""
+    flat = [futures] if isinstance(futures, Future) else list(futures)
+    try:
+        return _polled(client, _Watch(client, flat, places).look, method, *given)
+    except KeyboardInterrupt:
+        cancel(client, flat)
+        raise
+    except LOST as error:
+        if any(future.status == "error" for future in flat):
+            raise  # a task's own error
+        if "restart" in str(error):
+            raise RuntimeError(
+                "The Dask cluster was restarted in a fit, which takes all data and results from "
+                f"it. Fit again. {_GOES_ON}"
+            ) from error
+        raise _lost(client) from error
+
+
+def _polled(
+    client: Client, look: Callable[[], None], method: Callable[..., Any], *given: Any, **named: Any
+) -> Any:
+    """Return what a method of the client returns, which is called on its loop; `look` meanwhile."""
+
+    async def call() -> tuple[Any, BaseException | None]:
+        try:
+            found = method(*given, **named)
+            return (await found if inspect.isawaitable(found) else found), None
+        except Exception as error:  # some kinds of them would cancel this call instead
+            return None, error
+
+    if client.status != "running":
+        raise SchedulerLostError
+    handle = asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
+    try:
+        while True:
+            try:
+                found, error = handle.result(PATIENCE)
+                break
+            except concurrent.futures.TimeoutError:
+                if client.status != "running":
+                    raise SchedulerLostError from None
+                look()
+    finally:
+        handle.cancel()
+    if error is not None:
+        raise error
+    return found
+
+
+class _Watch:
+    """A watch over futures, by one look after the other at the cluster."""
+
+    def __init__(self, client: Client, futures: Sequence[Any], places: Sequence[str]) -> None:
+        self._client, self._futures = client, futures
+        self._keys, self._places = [future.key for future in futures], sorted(set(places))
+        self._workers: set[str] | None = None
+        self._since: float | None = None  # when nothing was seen to go on for the first time
+        self._told = False
+
+    def look(self) -> None:
+        """Raise an error if nothing will come of waiting."""
+        try:
+            now = ask(
+                self._client, self._client.run_on_scheduler, standing, self._keys, self._places
+            )
+        except LOST as error:
+            raise SchedulerLostError from error
+        self._tell_of_lost_workers(now)
+        if now.gone:
+            raise WorkersLostError(f"Workers were lost: {', '.join(now.gone)}.")
+        if now.busy:
+            self._since, self._told = None, False
+            return
+        if self._since is None:
+            self._since = monotonic()
+        self._judge(now, monotonic() - self._since)
+
+    def _judge(self, now: Standing, seconds: float) -> None:
+        arriving = now.done and all(future.status == "finished" for future in self._futures)
+        waits = now.unrunnable or arriving
+        if waits and seconds > HOPELESS:
+            raise RuntimeError(
+                f"{_why(now)}, since {seconds:.0f} s, and the fit has stopped. {_GOES_ON}"
+            )
+        if not waits and seconds > IDLE:
+            raise WorkersLostError(
+                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {_GOES_ON}"
+            )
+        if now.unrunnable and seconds > NOTICE and not self._told:
+            self._told = True
+            logger.warning("%s; the fit waits up to %.0f s", _why(now), HOPELESS)
+
+    def _tell_of_lost_workers(self, now: Standing) -> None:
+        lost = (self._workers or set(self._places)) - set(now.workers)
+        self._workers = set(now.workers)
+        if lost:
+            logger.warning(
+                "workers were lost, of which their logs may tell more (often it is memory): %s; "
+                "%d are left, and their work is done again",
+                ", ".join(sorted(lost)),
+                len(now.workers),
+            )
+
+
+def _why(now: Standing) -> str:
+    if not now.workers:
+        return "The Dask cluster has no worker (where they end again and again, it is often memory)"
+    if len(now.paused) == len(now.workers):
+        memory = ", ".join(f"{address} ({each})" for address, each in now.paused.items())
+        return f"All workers of the Dask cluster are paused, for their memory is full: {memory}"
+    if now.unrunnable:
+        return "No worker of the Dask cluster takes a task that the fit needs"
+    return "Results of the Dask cluster do not arrive"

@@ -1,0 +1,108 @@
+"""Labels that are probably not what the user meant, and texts that mean that there is none."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from labeled_texts import MONEY, PETS
+from outputs import error_line, rows_of
+
+import ssnmf_fast as sf
+from ssnmf_fast.cli import main
+
+FEW = (
+    "--supervision-weight",
+    "1",
+    "--rank",
+    "2",
+    "--min-df",
+    "1",
+    "--test-size",
+    "0",
+    "--max-iter",
+    "5",
+)
+
+
+def fit(
+    folder: Path, label: Callable[[int], str], *more: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str]:
+    """Fit 60 texts; return the exit code and the warnings, without that of few topics."""
+    path = folder / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = [[(PETS + MONEY)[k % 20], label(k)] for k in range(60)]
+        csv.writer(file).writerows([["text", "kind"], *rows])
+    out = str(folder / "out")
+    code = main(["fit", str(path), "--labels", "kind", "--out", out, *FEW, "--tol", "0", *more])
+    lines = capsys.readouterr().err.splitlines()
+    return code, "\n".join(line for line in lines if "is below the number" not in line)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (lambda k: f"post-{k}", "nearly all different (60 classes)"),
+        (lambda k: f"post-{k}" if k < 10 else "", ""),  # ten labels may be ten classes
+        (lambda k: ("a; b", "b; c", "a")[k % 3], "give --label-separator ';'"),
+        (lambda k: ("a|b", "b")[k % 2], "give --label-separator '|'"),
+        (lambda k: ("Arts, Letters", "R&amp;D", "x")[k % 3], ""),
+        (lambda k: ("a", "b", "NA")[k % 3], "give --unlabeled NA"),
+        (lambda k: ("a", "b", "?")[k % 3], "give --unlabeled '?'"),
+        (lambda k: ("a", "b", "")[k % 3], ""),
+    ],
+)
+def test_warnings(
+    label: Callable[[int], str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, warned = fit(tmp_path, label, capsys=capsys)
+    assert code == 0
+    assert message in warned
+    assert bool(warned) == bool(message)
+
+
+def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def label(k: int) -> str:
+        return ("a", "b", "NA", "?", "no idea")[k % 5]
+
+    given = ("--unlabeled", "NA, no idea", "--unlabeled", "?")
+    assert fit(tmp_path, label, *given, capsys=capsys) == (0, "")
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["labeled"] == 24
+    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
+
+
+def test_unlabeled_needs_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text("text\na b\n", encoding="utf-8")
+    given = ["--rank", "1", "--unlabeled", "NA", "--out", str(tmp_path / "out")]
+    assert main(["fit", str(tmp_path / "a.csv"), *given]) == 2
+    assert "give --labels too" in error_line(capsys)
+
+
+def test_probabilities_are_in_natural_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(tmp_path, lambda k: ("10", "9", "1")[k % 3], capsys=capsys) == (0, "")
+    (row, *_) = rows_of(tmp_path / "out" / "predictions.csv")
+    names = [name for name in row if name.startswith("probability")]
+    assert names == ["probability 1", "probability 9", "probability 10"]
+
+
+class TestPython:
+    X = np.random.default_rng(0).random((9, 4))
+    model = sf.SSNMFClassifier(n_components=2, supervision_weight=1.0, readout="refit")
+
+    @pytest.mark.parametrize("word", ["nan", "", "NA", "?"])
+    def test_a_class_that_looks_like_none(self, word: str) -> None:
+        with pytest.warns(UserWarning, match="looks like a missing label"):
+            self.model.fit(self.X, ["a", "b", word] * 3)
+
+    @pytest.mark.parametrize("unlabeled", [None, "nan"])
+    def test_settled_by_the_caller(self, unlabeled: str | None) -> None:
+        model = sf.ConstrainedNMF(n_components=2, unlabeled=unlabeled)
+        classes = model.fit(self.X, ["a", "b", "nan"] * 3).classes_.tolist()
+        assert classes == ["a", "b"] + ["nan"] * (unlabeled is None)

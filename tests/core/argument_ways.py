@@ -1,0 +1,195 @@
+"""What every public argument takes: nothing that is an array, or a base and how it gets there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from broken_matrices import HALF, A, D, S, Y, y
+
+from ssnmf_fast import weights
+
+RNG = np.random.default_rng(0)
+T = RNG.random((6, 5, 4))
+TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
+
+# Names of arguments that take no array.
+NAMES = """
+    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback
+    class_names class_weight columns_ common_scale count_scale coverage darkest documents_per_slice
+    features feature_names fill_value fits fit_params forget_factor free_in_labeled freq gamma_min
+    given history_or_completion interval kind label label_names labeled_weight level limits log_x
+    loss max_iter max_rows measure memory method missing_norm mode model n_components n_features
+    n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names nonnegative
+    normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
+    sample scoring self_training shape share solver sort sparsity sparsity_decay
+    sparsity_step standardize stream_mode style supervision_loss supervision_weight terms threshold
+    title tol topic_names topics unlabeled verbose window x xlabel ylabel
+    input_features keep_observed
+"""
+SCALARS = frozenset(NAMES.split())
+# Classes that fits return; only their methods are attacked.
+RESULTS = {"Completion", "CompletionState", "CsrFile", "Factorization", "RankChoice"}
+RESULTS |= {"TensorFactorization", "LowRankPlusSparse"}
+MORE = {"n_components": 3, "max_iter": 2, "random_state": 0, "n_threads": 1}
+ROW, COLUMN = np.linspace(1, 2, 12), np.linspace(1, 2, 8)
+
+
+class Way(NamedTuple):
+    """A base, how it becomes the argument, and what else must be given."""
+
+    base: np.ndarray
+    wrap: object = lambda Z: Z
+    beside: dict = {}  # noqa: RUF012
+
+
+def weighings(base, name="X_weights"):
+    row, column = (np.linspace(1, 2, n) for n in base.shape)
+    beside = {"Y": Y} if name == "Y_weights" else {}
+    ways = [
+        Way(base),
+        Way(base, weights.observed),
+        Way(base, weights.missing),
+        Way(row, lambda Z: weights.outer(rows=Z)),
+        Way(column, lambda Z: weights.outer(columns=Z)),
+    ]
+    return [way._replace(beside=beside) for way in ways]
+
+
+def tensor_weights(base):
+    n = base.shape[0]
+    return [
+        Way(base),
+        Way(base, weights.observed),
+        Way(base, weights.missing),
+        Way(np.linspace(1, 2, n), lambda Z: [Z, *[None] * (base.ndim - 1)]),
+    ]
+
+
+F = [RNG.random((n, 3)) for n in T.shape]
+START = [Way(S, lambda Z: (Z, A)), Way(A, lambda Z: (S, Z))]
+TENSOR_START = [
+    Way(F[1], lambda Z: [F[0], Z, F[2]]),
+    Way(F[0], lambda Z: (np.ones(3), [Z, *F[1:]])),
+    Way(np.ones(3), lambda Z: (Z, F)),
+]
+ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
+
+# Ways to every argument, by function or "*" for methods of estimators.
+WAYS = {
+    "factorize": {
+        "X": [Way(D)],
+        "Y": [Way(Y)],
+        "X_weights": weighings(HALF),
+        "Y_weights": weighings(Y, "Y_weights"),
+        "S_support": [Way((Y > 0) * 1.0)],
+        "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"Y": Y})],
+    },
+    "objective": {
+        "X": [Way(D)],
+        "S": [Way(S)],
+        "A": [Way(A)],
+        "Y": [Way(Y, beside={"B": np.eye(3)})],
+        "B": [Way(np.eye(3), beside={"Y": Y})],
+        "X_weights": weighings(HALF),
+        "Y_weights": [
+            way._replace(beside={"Y": Y, "B": np.eye(3)}) for way in weighings(Y, "Y_weights")
+        ],
+    },
+    "represent": {
+        "X": [Way(D)],
+        "A": [Way(A)],
+        "X_weights": weighings(HALF),
+        "init": [Way(S)],
+    },
+    "factorize_tensor": {
+        "X": [Way(T), Way(D)],
+        "X_weights": [way._replace(beside={"X": T}) for way in tensor_weights(T)]
+        + [way._replace(beside={"X": D}) for way in tensor_weights(HALF)],
+        "labels": [Way(np.eye(6)[:, :2], lambda Z: {0: Z}), Way(np.eye(4), lambda Z: {-1: Z})],
+        "init": TENSOR_START,
+    },
+    "complete": {
+        "M": [
+            Way(D),
+            Way(np.arange(12), lambda Z: (Z, np.arange(12) % 8, np.ones(12))),
+            Way(np.arange(1.0, 13), lambda Z: (np.arange(12), np.arange(12) % 8, Z)),
+        ],
+        "observed": [Way(HALF), Way(HALF, beside={"M": sp.csr_array(D)})],
+        "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
+    },
+    "linalg.randomized_svd": {"X": [Way(D)]},
+    "choose_rank": {"X": [Way(D)], "y": []},  # y is for models that take it
+    "weights.observed": {"pattern": []},  # read by the functions that take them
+    "weights.missing": {"pattern": []},
+    "weights.outer": {"rows": [], "columns": []},
+    "LowRankPlusSparse": {"sparse": [Way(D)], "left": [Way(S)], "right": [Way(A)]},
+    "LowRankPlusSparse.times": {"V": [Way(A.T.copy())]},
+    "LowRankPlusSparse.transposed_times": {"U": [Way(S)]},
+    "TensorFactorization.predict": {"coords": [Way(np.array([[0, 1], [2, 3], [1, 2]]))]},
+    "Completion.predict": {"rows": [Way(np.arange(3))], "columns": [Way(np.arange(3))]},
+    "CsrFile.rows": {"rows": []},  # a slice
+    "metrics.clustering_score": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.match_topics": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.inter_label_sparsity": {"S": [Way(S)], "labels": ANSWERS},
+    "metrics.hoyer_sparsity": {"x": [Way(S), Way(ROW)]},
+    "metrics.topic_coherence": {"X": [Way(D)], "components": [Way(A)]},
+    "plotting.class_map": {"X": [Way(D)], "y": ANSWERS, "classes": []},
+    "plotting.image_grid": {"components": [Way(A)], "weights": [Way(np.ones(3))], "columns": []},
+    "plotting.label_map": {"S": [Way(S)], "y": ANSWERS},
+    "plotting.representation_map": {"S": [Way(S)], "y": ANSWERS},
+    "plotting.recovery_grid": {
+        "values": [Way(np.eye(2))],
+        "zero_rates": [Way(np.array([0.1, 0.5]))],
+        "nonzero_rates": [Way(np.array([0.1, 0.5]))],
+    },
+    "plotting.score_curves": {"x": [Way(np.arange(3.0))], "scores": []},
+    "plotting.singular_values": {"values": [Way(ROW)]},
+    "plotting.term_bars": {"columns": []},
+    "*": {
+        "X": [Way(D)],
+        "y": ANSWERS,
+        "X_weights": weighings(HALF),
+        "sample_weight": [Way(ROW)],
+        "classes": [Way(np.arange(3.0))],
+        "alpha": [Way(S)],
+        "times": [Way(np.arange(20200101.0, 20200113)), Way(TIMES)],
+        "init": START,
+    },
+    "inverse_transform": {"X": [Way(S)]},
+    "NonnegativeCP": {
+        "X": [Way(T)],
+        "X_weights": tensor_weights(T),
+        "labels": [Way(np.eye(6)[:, :2], lambda Z: {0: Z})],
+        "init": TENSOR_START,
+        "y": [],
+    },
+    "DynamicTopics": {"init": [Way(A.T.copy(), lambda Z: [Z, F[0][:3], F[2]])]},
+}
+REQUIRED = {
+    "objective": {"X": D, "S": S, "A": A},
+    "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
+    "factorize": {"X": D, **MORE},
+    "factorize_tensor": {"X": T, **MORE},
+    "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
+    "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
+    "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},
+    "metrics.clustering_score": {"S": S, "truth": y},
+    "metrics.match_topics": {"S": S, "truth": y},
+    "metrics.jaccard_similarity": {"S": S, "truth": y},
+    "metrics.inter_label_sparsity": {"S": S, "labels": y},
+    "metrics.topic_coherence": {"X": D, "components": A, "n_terms": 2},
+    "plotting.image_grid": {"components": A, "shape": (2, 4)},
+    "plotting.label_map": {"S": S, "y": y},
+    "plotting.representation_map": {"S": S, "y": y},
+    "plotting.recovery_grid": {
+        "values": np.eye(2),
+        "zero_rates": [0.1, 0.5],
+        "nonzero_rates": [0.1, 0.5],
+    },
+    "plotting.score_curves": {"x": np.arange(3.0), "scores": {"a": np.ones(3)}},
+    "plotting.singular_values": {"values": ROW},
+}

@@ -1,0 +1,215 @@
+"""Workers that are lost or retired: no wait without end, and no rows lost by a retirement."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+sfd = pytest.importorskip("ssnmf_fast.dask")
+da = pytest.importorskip("dask.array")
+
+from ssnmf_fast.dask import _waiting  # noqa: E402
+from ssnmf_fast.dask._rows import Keeper, Rows, forget, keep, kept  # noqa: E402
+
+N, M, RANK = 300, 60, 5
+CUTS = (0, 90, 180, 260, 300)
+NOWHERE = "tcp://127.0.0.1:1"
+
+
+def counts():
+    X = sp.random(N, M, density=0.15, random_state=0, format="csr")
+    X.data = np.ceil(5 * X.data)
+    return sp.csr_array(X)
+
+
+def pieces():
+    return [dask.delayed(counts()[begin:end]) for begin, end in itertools.pairwise(CUTS)]
+
+
+def array():
+    return da.from_array(counts().toarray(), chunks=(90, M))
+
+
+def fitted(model, **further):
+    options = {"n_components": RANK, "random_state": 0, "max_iter": 30, "tol": 0} | further
+    if model == "bayesian":
+        return sfd.BayesianNMF(**options).fit(array())
+    if model == "classifier":
+        y = np.arange(N) % 3
+        return sfd.SSNMFClassifier(supervision_weight=1.0, **options).fit(array(), y)
+    return sfd.factorize(pieces(), loss=model, **options)
+
+
+class KilledWithResult:
+    """In place of Client.gather: kills a worker that has the result, before it is gathered."""
+
+    def __init__(self, monkeypatch, number):
+        self.number, self.seen, self.killed = number, 0, []
+        self.original = distributed.Client.gather
+        kill = self
+
+        def gather(client, futures, *given, **named):
+            if isinstance(futures, distributed.Future):
+                futures = [futures]
+                return client.sync(kill.first, client, futures, *given, **named)
+            return client.sync(kill.later, client, futures, *given, **named)
+
+        monkeypatch.setattr(distributed.Client, "gather", gather)
+
+    async def first(self, *given, **named):
+        return (await self.later(*given, **named))[0]
+
+    async def later(self, client, futures, *given, **named):
+        self.seen += 1
+        if self.seen == self.number:
+            await distributed.wait(futures)
+            (address, *_), *_ = (await client.who_has(futures)).values()
+            pids = await client.run(os.getpid)
+            self.killed.append(address)
+            os.kill(pids[address], signal.SIGKILL)
+            await _until_gone(client, address)
+        return await self.original(client, futures, *given, asynchronous=True, **named)
+
+
+async def _until_gone(client, address):
+    import asyncio
+
+    while address in await client.nthreads():
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("model", "number"),
+    [
+        ("kullback-leibler", 2),
+        ("kullback-leibler", 12),
+        ("frobenius", 9),
+        ("bayesian", 15),
+        ("classifier", 40),
+    ],
+)
+def test_worker_dies_between_result_and_gather(client, monkeypatch, model, number):
+    killer = KilledWithResult(monkeypatch, number)
+    fit = fitted(model)
+    assert len(killer.killed) == 1
+    assert np.isfinite(np.ravel(fit.objective if hasattr(fit, "objective") else 0)).all()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("model", ["kullback-leibler", "frobenius", "bayesian"])
+def test_retired_worker_costs_nothing(model):
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        retirements = []
+
+        def retire(state):
+            if state.iteration == 10 and not retirements:
+                worker = min(client.nthreads())
+                thread = threading.Thread(target=client.retire_workers, args=([worker],))
+                retirements.append((worker, thread))
+                thread.start()
+
+        expected = fitted(model, max_iter=100)
+        fit = fitted(model, max_iter=100, callback=retire)
+        (worker, thread), *_ = retirements
+        thread.join()
+        assert worker not in client.nthreads()
+        if model == "bayesian":
+            np.testing.assert_array_equal(fit.components_, expected.components_)
+        else:
+            np.testing.assert_array_equal(fit.A, expected.A)
+            assert fit.objective == expected.objective
+
+
+def test_keeper_takes_rows_along():
+    import pickle
+
+    rows = Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
+    keep("fit", 1, rows)
+    sent = pickle.dumps(Keeper("fit", 1))
+    forget("fit")
+    assert kept("fit", 1) is None
+    pickle.loads(sent)
+    found = kept("fit", 1)
+    np.testing.assert_array_equal(found.S, rows.S)
+    assert found.number == 4
+    found.number = 6
+    pickle.loads(sent)  # older than what is here
+    assert kept("fit", 1).number == 6
+    forget("fit")
+
+
+def test_task_that_nobody_knows(client, monkeypatch):
+    monkeypatch.setattr(_waiting, "IDLE", 2.0)
+    future = distributed.Future("no-such-task", client)
+    with pytest.raises(_waiting.WorkersLostError, match="nobody has worked on them"):
+        _waiting.result_of(client, future)
+
+
+def test_task_of_a_worker_that_is_gone(client):
+    future = client.submit(abs, -1, workers=[NOWHERE], allow_other_workers=False, pure=False)
+    with pytest.raises(_waiting.WorkersLostError, match=NOWHERE):
+        _waiting.result_of(client, future, [NOWHERE])
+
+
+def test_task_that_no_worker_takes(client, monkeypatch, caplog):
+    monkeypatch.setattr(_waiting, "HOPELESS", 3.0)
+    monkeypatch.setattr(_waiting, "NOTICE", 0.5)
+    future = client.submit(abs, -1, resources={"gpu": 1}, pure=False)
+    with pytest.raises(RuntimeError, match="No worker of the Dask cluster takes a task"):
+        _waiting.result_of(client, future)
+    assert "No worker of the Dask cluster takes a task" in caplog.text
+
+
+def slow():
+    import time
+
+    time.sleep(3)
+    return 1
+
+
+def test_long_tasks_are_waited_for(client, monkeypatch):
+    monkeypatch.setattr(_waiting, "IDLE", 1.5)
+    monkeypatch.setattr(_waiting, "HOPELESS", 1.5)
+    tasks = [client.submit(slow, pure=False) for _ in range(3)]
+    assert _waiting.result_of(client, client.submit(sum, tasks)) == 3
+
+
+def restarting(client):
+    def restart(state):
+        if state.iteration == 10:
+            client.restart()
+
+    return restart
+
+
+def test_restart_is_named(client):
+    with pytest.raises(RuntimeError, match="was restarted"):
+        fitted("frobenius", callback=restarting(client))
+
+
+def nothing():
+    return None
+
+
+def test_blocks_that_are_no_arrays(client):
+    blocks = [dask.delayed(counts()), dask.delayed(nothing)()]
+    with pytest.raises(TypeError, match=r"block 1.*NoneType"):
+        sfd.factorize(blocks, n_components=2)
+    with pytest.raises(TypeError, match=r"block 0.*NoneType"):
+        sfd.NMF(n_components=2).fit(blocks[::-1])
+
+
+def test_missing_file_is_named(client, tmp_path):
+    path = tmp_path / "absent.npz"
+    with pytest.raises(FileNotFoundError, match=r"block 0.*absent\.npz"):
+        sfd.factorize([path], n_components=2)

@@ -1,0 +1,57 @@
+"""Objects of anndata are refused at once, with the matrix to give in their place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+
+
+class Annotated:
+    """An object whose elements must not be read one by one."""
+
+    shape = (4, 3)
+
+    def __len__(self):
+        raise AssertionError
+
+    __iter__ = __getitem__ = __array__ = __len__
+
+
+AnnData = type("AnnData", (Annotated,), {"__module__": "anndata._core.anndata"})
+Backed = type("CSRDataset", (Annotated,), {"__module__": "anndata._core.sparse_dataset"})
+
+
+@pytest.mark.parametrize(
+    ("given", "way"),
+    [(AnnData(), r"layers\['counts'\] or .*\.X"), (Backed(), r"to_memory\(\).*open_csr")],
+)
+def test_refused(given, way):
+    model = sf.NMF(n_components=1).fit(np.ones((4, 3)))
+    for call in (
+        lambda: sf.NMF(n_components=2).fit(given),
+        lambda: model.transform(given),
+        lambda: model.fit(np.ones((4, 3)), X_weights=given),
+        lambda: sf.BayesianNMF(n_components=2).fit(given),
+        lambda: sf.SSNMFClassifier().fit(given, [0, 1, 0, 1]),
+        lambda: sf.MarginNMF().fit(given, [0, 1, 0, 1]),
+        lambda: sf.factorize(given, n_components=2),
+        lambda: sf.represent(given, np.ones((1, 3))),
+        lambda: sf.objective(given, np.ones((4, 1)), np.ones((1, 3))),
+        lambda: sf.linalg.randomized_svd(given, 1),
+        lambda: sf.factorize_tensor(given, n_components=2),
+        lambda: sf.complete(given),
+        lambda: sf.LowRankImputer().fit(given),
+        lambda: sf.DynamicTopics(2).fit(given, ["2001", "2002", "2003", "2004"]),
+    ):
+        with pytest.raises(TypeError, match=f"is an object of anndata.*{way}"):
+            call()
+
+
+def test_of_anndata_itself(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    data = anndata.AnnData(np.ones((4, 3), dtype=np.float32))
+    with pytest.raises(TypeError, match=r"X is an object of anndata \(AnnData\).*X\.X"):
+        sf.NMF(n_components=1).fit(data)
+    assert sf.NMF(n_components=1).fit(data.X).components_.shape == (1, 3)

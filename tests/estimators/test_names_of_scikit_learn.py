@@ -1,0 +1,48 @@
+"""Names and conventions that users know from scikit-learn's NMF."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import kl_div
+
+import ssnmf_fast as sf
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).poisson(2.0, (30, 12)).astype(float)
+
+
+def test_the_number_of_components_may_be_positional(X):
+    assert sf.NMF(3).fit(X).n_components_ == 3
+    assert sf.BayesianNMF(2, max_iter=20, tol=0).fit(X).n_components_ == 2
+
+
+def test_n_components_answers_where_the_number_is_chosen(X):
+    model = sf.SSNMFClassifier(random_state=0).fit(X, np.arange(30) % 2)
+    assert model.n_components == "auto"
+    assert model.n_components_ == len(model.components_)
+
+
+def test_n_components_is_no_attribute_before_fit():
+    assert not hasattr(sf.NMF(), "n_components_")
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", 1.5])
+def test_reconstruction_error_is_that_of_scikit_learn(X, loss):
+    model = sf.NMF(3, loss=loss, random_state=0).fit(X)
+    fitted = model.representation_ @ model.components_
+    if loss == "frobenius":
+        expected = np.linalg.norm(X - fitted)
+    elif loss == "kullback-leibler":
+        expected = np.sqrt(2 * kl_div(X, fitted).sum())
+    else:  # Fevotte and Idier 2011, eq. 4
+        entries = X**1.5 + 0.5 * fitted**1.5 - 1.5 * X * fitted**0.5
+        expected = np.sqrt(2 * entries.sum() / (1.5 * 0.5))
+    assert model.reconstruction_err_ == pytest.approx(expected, rel=1e-10)
+
+
+def test_reconstruction_error_is_not_known_after_batches(X):
+    model = sf.NMF(3, random_state=0).partial_fit(X)
+    assert not hasattr(model, "reconstruction_err_")
