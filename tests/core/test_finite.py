@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ssnmf_fast as sf
-from ssnmf_fast._common.finite import require_finite
+from ssnmf_fast._data.border import require_finite
 
 LOSSES: list[Any] = ["frobenius", "kullback-leibler", 1.5, 0.5, "itakura-saito"]
 DTYPES = ["float32", "float64"]

@@ -207,7 +207,7 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
     ],
 )
 def test_rows_of_different_lengths_are_named(name, call):
-    with pytest.raises(ValueError, match=f"^{name} is no array: its rows have different lengths"):
+    with pytest.raises(ValueError, match=f"^{name} has rows of different lengths"):
         call()
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import rank
+from ssnmf_fast._data import checks
 
 X = np.random.default_rng(0).random((30, 12))
 Y = np.arange(30) % 2
@@ -43,14 +43,14 @@ def test_what_no_memory_holds_is_refused(call):
 
 
 def test_available_memory(monkeypatch):
-    found = rank.available_memory()
+    found = checks.available_memory()
     assert found is None or 1 << 20 < found < 1 << 50
-    monkeypatch.setattr(rank, "available_memory", lambda: 1 << 30)
-    rank.require_memory(1000, (1_000, 2_000), np.dtype(np.float32))
+    monkeypatch.setattr(checks, "available_memory", lambda: 1 << 30)
+    checks.require_memory(1000, (1_000, 2_000), np.dtype(np.float32))
     with pytest.raises(ValueError, match=r"at least 2\.0 GiB .* and 1\.0 GiB are available"):
-        rank.require_memory(16_000, (100, 200), np.dtype(np.float64))
-    monkeypatch.setattr(rank, "available_memory", lambda: None)
-    rank.require_memory(MANY, (100, 200), np.dtype(np.float64))
+        checks.require_memory(16_000, (100, 200), np.dtype(np.float64))
+    monkeypatch.setattr(checks, "available_memory", lambda: None)
+    checks.require_memory(MANY, (100, 200), np.dtype(np.float64))
 
 
 @pytest.mark.parametrize(

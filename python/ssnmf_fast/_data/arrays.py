@@ -1,12 +1,49 @@
-"""Dense arrays as callers give them: without a mask, of real numbers, in this machine's order."""
+"""Arrays and sparse matrices as callers give them: parts that the code behind may trust.
+
+No masks, real numbers in the byte order of this machine, and indices that lie within the shape:
+SciPy, scikit-learn and the kernels follow the indices of a sparse matrix without looking, and a
+wrong one reads or writes outside of their arrays.  Every argument passes through here first.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import chain
+from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .csr import UNSORTED, UNSOUND, structure
+
+_MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
+_COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
+
+Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
+
+
+def as_array(values: Any, name: str, *, allow_nan: bool = False) -> Array:
+    """Return an array, of any dtype and shape, without a mask.
+
+    Masked entries become NaN if that is allowed, where it stands for a missing entry.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If rows have different lengths, if entries are masked, or if NumPy finds no array in it.
+    """
+    refuse_annotated(values, name)
+    values = unmasked(values, name, allow_nan=allow_nan)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} has rows of different lengths; give all rows the same number of values."
+        ) from error
+    if array.ndim == 0 and array.dtype == object:
+        raise TypeError(f"{name} must be an array; got {type(values).__name__}.")
+    return array
 
 
 def refuse_annotated(X: Any, name: str) -> None:
@@ -23,27 +60,6 @@ def refuse_annotated(X: Any, name: str) -> None:
             "ssnmf_fast.open_csr."
         )
     raise TypeError(f"{name} is an object of anndata ({kind}), not a matrix. {way}")
-
-
-def as_array(values: Any, name: str) -> Array:
-    """Return an array, of any dtype and shape, without a mask.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If rows have different lengths, if entries are masked, or if NumPy finds no array in it.
-    """
-    refuse_annotated(values, name)
-    values = unmasked(values, name, allow_nan=False)
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(
-            f"{name} is no array: its rows have different lengths. Give as many values in each."
-        ) from error
-    if array.ndim == 0 and array.dtype == object:
-        raise TypeError(f"{name} must be an array; got {type(values).__name__}.")
-    return array
 
 
 def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
@@ -84,3 +100,172 @@ def native(array: Array) -> Array:
     if array.dtype == dtype and array.dtype.isnative and array.flags.aligned:
         return array
     return np.array(array, dtype=dtype)
+
+
+def read_sparse(X: Any, name: str, n_threads: int = 1) -> Any:
+    """Return a sparse matrix as a csr, csc, bsr or coo array that SciPy can work with safely.
+
+    The formats dia, lil and dok become coo.  Parts are shared where they can be, and must not be
+    written to; those that are strided, misaligned or in foreign byte order are copied.
+
+    Raises
+    ------
+    ValueError
+        If the parts of X do not make a matrix of its shape.
+    TypeError
+        If it does not hold real numbers.
+    """
+    return _inspect(X, name, n_threads)[0]
+
+
+def read_csr(X: Any, name: str) -> sp.csr_array:
+    """Return a sparse matrix of any format as a CSR array that SciPy can work with safely."""
+    return inspect_csr(X, name)[0]
+
+
+def inspect_csr(X: Any, name: str, n_threads: int = 1) -> tuple[sp.csr_array, int]:
+    """Return a sparse matrix as :func:`read_csr` does, and its :func:`structure`."""
+    matrix, state = _inspect(X, name, n_threads)
+    if matrix.format == "csr":
+        return matrix, state
+    csr = matrix.tocsr()
+    return csr, structure(csr, n_threads)
+
+
+def _inspect(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
+    """Return the sparse matrix and, of a compressed one, the state of its lines."""
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} must have two dimensions; got shape {X.shape}.")
+    if max(X.shape) > _MOST:
+        raise ValueError(f"{name} has shape {X.shape}; expected at most {_MOST} rows and columns.")
+    require_real(X.dtype, name)
+    if X.format in _COMPRESSED:
+        return _read_compressed(X, name, n_threads)
+    parts = {"lil": _read_lists, "dok": _read_pairs, "dia": _read_diagonals}
+    data, rows, columns = parts.get(X.format, _read_coordinates)(X, name)
+    if not len(data) == len(rows) == len(columns):
+        _refuse(
+            name,
+            f"it has {len(data)} values, {len(rows)} rows and {len(columns)} columns of entries",
+        )
+    for side, index in enumerate((rows, columns)):
+        if len(index) and (index.min() < 0 or index.max() >= X.shape[side]):
+            _refuse(name, _outside(index, X.shape[side], f"coords[{side}]"))
+    return sp.coo_array((data, (rows, columns)), shape=X.shape, copy=False), UNSORTED
+
+
+def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
+    data = _numbers(X.data, name, 3 if X.format == "bsr" else 1)
+    indptr, indices = _integers(X.indptr, name, "indptr"), _integers(X.indices, name, "indices")
+    if indptr.dtype != indices.dtype:
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+    lines, width = X.shape[::-1] if X.format == "csc" else X.shape
+    if X.format == "bsr":
+        height, breadth = data.shape[1:]
+        if 0 in (height, breadth) or lines % height or width % breadth:
+            _refuse(name, f"blocks of {height} x {breadth} do not fill the shape {X.shape}")
+        lines, width = lines // height, width // breadth
+    if len(indptr) != lines + 1:
+        _refuse(name, f"indptr has {len(indptr)} values; expected {lines + 1}")
+    if len(data) != len(indices):
+        _refuse(name, f"it has {len(data)} values, but {len(indices)} indices")
+    state = kernels.inspect_csr(indptr, indices, width, n_threads)
+    if state == UNSOUND:
+        _refuse(name, _fault(indptr, indices, width))
+    used = int(indptr[-1])
+    parts = (data[:used], indices[:used], indptr)
+    return _COMPRESSED[X.format](parts, shape=X.shape, copy=False), state
+
+
+def _fault(indptr: Array, indices: Array, width: int) -> str:
+    """Return what is wrong with the lines of a compressed matrix."""
+    if indptr[0] != 0:
+        return f"indptr begins with {indptr[0]}; expected 0"
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if len(falls):
+        return f"indptr falls from {indptr[falls[0]]} to {indptr[falls[0] + 1]}"
+    if indptr[-1] > len(indices):
+        return f"indptr ends at {indptr[-1]}, but there are {len(indices)} indices"
+    return _outside(indices, width, "indices")
+
+
+def _outside(index: Array, size: int, part: str) -> str:
+    place = int(np.flatnonzero((index < 0) | (index >= size))[0])
+    return f"{part}[{place}] is {index[place]}; expected 0 to {size - 1}"
+
+
+def _read_coordinates(X: Any, name: str) -> Parts:
+    coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)
+    if len(coordinates) != 2:
+        _refuse(name, f"it has {len(coordinates)} vectors of coordinates; expected 2")
+    rows, columns = (_integers(index, name, "coords") for index in coordinates)
+    return _numbers(X.data, name, 1), rows, columns
+
+
+def _read_lists(X: Any, name: str) -> Parts:
+    """Of the format lil: a list of columns and one of values for every row."""
+    n = X.shape[0]
+    if np.shape(X.rows) != (n,) or np.shape(X.data) != (n,):
+        _refuse(name, f"it has {len(X.rows)} rows of indices and {len(X.data)} of values, not {n}")
+    if not all(isinstance(row, list) for part in (X.rows, X.data) for row in part):
+        _refuse(name, "its rows are not lists")
+    lengths = [len(row) for row in X.rows]
+    if lengths != [len(row) for row in X.data]:
+        _refuse(name, "a row has not as many values as indices")
+    columns = _converted(list(chain.from_iterable(X.rows)), name, "rows", None)
+    data = _converted(list(chain.from_iterable(X.data)), name, "data", X.dtype)
+    rows = np.repeat(np.arange(n, dtype=np.int64), lengths)
+    return _numbers(data, name, 1), rows, _integers(columns, name, "rows")
+
+
+def _read_pairs(X: Any, name: str) -> Parts:
+    """Of the format dok: a value for each pair of row and column."""
+    data = _numbers(_converted(list(X.values()), name, "values", X.dtype), name, 1)
+    places = _converted(list(X.keys()), name, "keys", None)
+    if places.size != 2 * len(data):
+        _refuse(name, "its keys are not pairs of row and column")
+    rows, columns = (_integers(index, name, "keys") for index in places.reshape(-1, 2).T)
+    return data, rows, columns
+
+
+def _read_diagonals(X: Any, name: str) -> Parts:
+    """Of the format dia: the values of each diagonal, by columns."""
+    data, offsets = _numbers(X.data, name, 2), _integers(X.offsets, name, "offsets")
+    if len(data) != len(offsets) or len(np.unique(offsets)) < len(offsets):
+        _refuse(name, f"its {len(offsets)} offsets are not those of {len(data)} diagonals")
+    columns = np.arange(data.shape[1], dtype=np.int64)
+    rows = columns - offsets.astype(np.int64)[:, None]
+    inside = (rows >= 0) & (rows < X.shape[0]) & (columns < X.shape[1]) & (data != 0)
+    return data[inside], rows[inside], np.nonzero(inside)[1].astype(np.int64)
+
+
+def _converted(values: list[Any], name: str, part: str, dtype: Any) -> Array:
+    try:
+        return np.array(values, dtype=np.int64 if dtype is None and not values else dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        _refuse(name, f"{part} are no numbers ({error})")
+
+
+def _numbers(values: Any, name: str, dimensions: int) -> Array:
+    array = as_array(values, f"the values of {name}")
+    require_real(array.dtype, name)
+    if array.ndim != dimensions:
+        _refuse(name, f"data has {array.ndim} dimensions; expected {dimensions}")
+    return np.ascontiguousarray(native(array))
+
+
+def _integers(values: Any, name: str, part: str) -> Array:
+    """Return indices as int32, or int64 where they may need it."""
+    array = as_array(values, f"the indices of {name}")
+    if array.dtype.kind not in "iu" and array.size:
+        _refuse(name, f"{part} has dtype {array.dtype}; expected integers")
+    if array.ndim != 1:
+        _refuse(name, f"{part} has {array.ndim} dimensions; expected 1")
+    small = np.can_cast(array.dtype, np.int32) or not array.size
+    return np.ascontiguousarray(native(array), dtype=np.int32 if small else np.int64)
+
+
+def _refuse(name: str, why: str) -> NoReturn:
+    raise ValueError(
+        f"{name} is not a valid sparse matrix: {why}. Make it anew from rows, columns and values."
+    )

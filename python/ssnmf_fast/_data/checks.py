@@ -1,21 +1,24 @@
-"""Checks at the border: what the caller passed becomes clean arrays, or a clear error."""
+"""Checks of named arguments: numbers, options, factors, vectors of weights, and ranks."""
 
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .arrays import as_array, floating, native, refuse_annotated, require_real, unmasked
-from .csr import DUPLICATES
-from .sound import inspected_csr, sound_csr
+from .._common.warn import warn_user
+from .arrays import as_array, require_real
+from .border import check_entries, check_matrix
 
-# Products of three factors with the data must not overflow.
-LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
+_FEW = 10  # components, the default of the estimators
+_NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
 
 
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
@@ -70,122 +73,6 @@ def unmasked_labels(labels: Any) -> Any:
     return objects
 
 
-def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
-    """Return data that scikit-learn may check: sound if sparse, without a mask, native numbers."""
-    if sp.issparse(X):
-        return sound_csr(X, name)
-    refuse_annotated(X, name)
-    X = unmasked(X, name, allow_nan=allow_nan)
-    if isinstance(X, (list, tuple)):
-        X = as_array(X, name)
-    return native(X) if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" else X
-
-
-def check_matrix(
-    X: Any,
-    name: str,
-    *,
-    dtype: Any = None,
-    allow_nan: bool = True,
-    allow_negative: bool = False,
-    limited: bool = True,
-    n_threads: int = 1,
-) -> Any:
-    """Return `X` as a float ndarray (2-D, any strides) or a CSR array with summed duplicates.
-
-    The rows of a CSR array need not be sorted.  Unless `limited`, any finite size will do.
-
-    The result may share memory with `X` and must not be written to.
-    """
-    if sp.issparse(X):
-        matrix, allow_nan = _check_sparse(X, name, dtype, n_threads), False
-    else:
-        matrix = _check_dense(unmasked(X, name, allow_nan=allow_nan), name, dtype)
-    check_entries(matrix, name, allow_nan=allow_nan, allow_negative=allow_negative, limited=limited)
-    return matrix
-
-
-def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
-    csr, state = inspected_csr(X, name, n_threads)
-    target = np.dtype(dtype) if dtype is not None else floating(csr.dtype, name)
-    data = csr.data.astype(target, copy=False)
-    result = sp.csr_array((data, csr.indices, csr.indptr), shape=csr.shape, copy=False)
-    if state == DUPLICATES:
-        result = result.copy()
-        result.sum_duplicates()
-    return result
-
-
-def _check_dense(X: Any, name: str, dtype: Any) -> Array:
-    array = as_array(X, name)
-    require_real(array.dtype, name)
-    if array.ndim != 2:
-        raise ValueError(
-            f"{name} must have two dimensions (samples x features); got shape {array.shape}. "
-            f"Reshape one sample with {name}.reshape(1, -1), one feature with "
-            f"{name}.reshape(-1, 1)."
-        )
-    target = np.dtype(dtype) if dtype is not None else floating(array.dtype, name)
-    with np.errstate(over="ignore"):  # infinity is refused
-        array = native(array).astype(target, copy=False)
-    if any(stride % array.itemsize for stride in array.strides):
-        array = np.ascontiguousarray(array)
-    return array
-
-
-def check_entries(
-    matrix: Any,
-    name: str,
-    *,
-    allow_nan: bool = False,
-    allow_negative: bool = False,
-    limited: bool = True,
-) -> None:
-    """Raise ValueError for entries that are negative, infinite, NaN or too large."""
-    values: Array = matrix.data if sp.issparse(matrix) else matrix
-    if not values.size:
-        return
-    low, high = np.min(values), np.max(values)
-    if np.isnan(low):
-        if not allow_nan:
-            raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}. Only a dense X or Y may "
-                "hold NaN (missing entries); for sparse data give "
-                "weights.observed or weights.missing, and weights themselves must be numbers."
-            )
-        with np.errstate(invalid="ignore"):
-            low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-        if np.isnan(low):
-            return
-    if not np.isfinite(low) or not np.isfinite(high):
-        raise ValueError(
-            f"{name} contains infinity at {_position(matrix, np.isinf)}. Replace it by a finite "
-            "number, or by NaN in a dense array if it is missing."
-        )
-    if low < 0 and not allow_negative:
-        where = _position(matrix, lambda entries: entries < 0)
-        raise ValueError(
-            f"Negative values in data passed to {name}: the first is {name}{where}. "
-            "Nonnegative factorization needs entries >= 0; shift or clip the data."
-        )
-    if limited and max(high, -low) > LARGEST[values.dtype]:
-        largest = high if high > -low else low
-        raise ValueError(
-            f"{name} contains {largest:.3g}, too large to work with in {values.dtype} (limit "
-            f"{LARGEST[values.dtype]:.0e}). Divide the data by a constant."
-        )
-
-
-def _position(matrix: Any, test: Any) -> str:
-    """Name the first entry, in row order, that meets the test, as "[i, j] = value"."""
-    if sp.issparse(matrix):
-        k = int(np.flatnonzero(test(matrix.data))[0])
-        row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
-        return f"[{row}, {int(matrix.indices[k])}] = {matrix.data[k]:g}"
-    place = np.unravel_index(int(np.flatnonzero(test(matrix))[0]), matrix.shape)
-    return f"[{', '.join(str(int(index)) for index in place)}] = {matrix[place]:g}"
-
-
 def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
     """Raise ValueError unless the shapes agree."""
     if tuple(array.shape) != shape:
@@ -207,17 +94,6 @@ def check_factor(
     array: Array = check_matrix(factor, name, dtype=dtype, allow_nan=False, limited=limited)
     check_shape(array, shape, name, of)
     return array
-
-
-def pattern_csr(pattern: Any, name: str) -> sp.csr_array:
-    """Return the pattern of weights, sparse or dense, as a sound CSR array."""
-    if sp.issparse(pattern):
-        return sound_csr(pattern, name)
-    dense = as_array(pattern, name)
-    require_real(dense.dtype, name)
-    if dense.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions; got shape {dense.shape}.")
-    return sp.csr_array(native(dense))
 
 
 def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bool = True) -> Array:
@@ -244,3 +120,48 @@ def check_support(support: Any, shape: tuple[int, int], dtype: Any) -> Array:
         value = array[(array != 0) & (array != 1)][0]
         raise ValueError(f"S_support holds {value:g}; expected 0 or 1, whether S may be positive.")
     return array
+
+
+def available_memory() -> int | None:
+    """Return how many bytes this process may still use, or None where that is not known."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        kilobytes = dict(line.split(":", 1) for line in lines)["MemAvailable"]
+        found.append(int(kilobytes.split()[0]) * 1024)
+    except (OSError, KeyError, ValueError):
+        with suppress(AttributeError, OSError, ValueError):
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, ValueError):  # a group without a limit has "max"
+        group = Path("/sys/fs/cgroup")
+        most = int((group / "memory.max").read_text())
+        found.append(most - int((group / "memory.current").read_text()))
+    return min(found) if found else None
+
+
+def require_memory(rank: int, shape: Sequence[int], dtype: Any) -> None:
+    """Raise ValueError if factors of a rank exceed the memory that is available.
+
+    A fit holds at least the factors, with as many rows as the lengths of X sum to, the numerators
+    of their updates, and an r x r matrix.
+    """
+    needed = dtype.itemsize * rank * (2 * sum(shape) + rank)
+    available = available_memory() if needed > _NEVER_TOO_MUCH else None
+    if available is not None and needed > available:
+        raise ValueError(
+            f"n_components={rank} needs at least {needed / 2**30:.1f} GiB of memory for X of shape "
+            f"{tuple(shape)}, and {available / 2**30:.1f} GiB are available. Give fewer components."
+        )
+
+
+def warn_of_rank(rank: int, most: int, of: str) -> None:
+    """Warn if a model without supervision has more components than describe any data exactly.
+
+    Few components cost nothing: the default number is never warned of.
+    """
+    if rank > max(most, _FEW):
+        warn_user(
+            f"n_components={rank} is more than {of} = {most} of X: so many components reproduce X "
+            "exactly, and more add nothing. Give fewer components.",
+            UserWarning,
+        )

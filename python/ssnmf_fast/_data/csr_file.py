@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .checks import check_entries, check_integer, check_matrix
+from .arrays import inspect_csr
+from .border import CleanMatrix, check_entries, check_matrix
+from .checks import check_integer
 from .csr import SORTED, column_ranges
-from .sound import inspected_csr
 from .stored_array import StoredArray, stored_array
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
@@ -63,7 +64,7 @@ class CsrFile:
         shape = (rows.stop - rows.start, self.shape[1])
         block = sp.csr_array((data, indices, indptr), shape, copy=False)
         try:
-            block, state = inspected_csr(block, "X")
+            block, state = inspect_csr(block, "X")
             check_entries(block, "X")
         except ValueError as error:
             message = f"{self._data.path}, counting rows from {rows.start}: {error}"
@@ -109,7 +110,12 @@ class CsrFile:
 
 
 def check_data(X: Any, n_threads: int) -> Any:
-    """Return X as :func:`check_matrix` does; a file, which was checked when opened, as it is."""
+    """Return X as :func:`check_matrix` does.
+
+    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again.
+    """
+    if isinstance(X, CleanMatrix):
+        return X.matrix
     return X if isinstance(X, CsrFile) else check_matrix(X, "X", n_threads=n_threads)
 
 

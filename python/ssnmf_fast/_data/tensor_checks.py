@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .arrays import as_array, floating, native, unmasked
-from .checks import check_entries, check_integer
-from .sound import sound
+from .arrays import as_array, floating, native, read_sparse, unmasked
+from .border import check_entries
+from .checks import check_integer
 from .tensors import SparseTensor, in_order
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -51,7 +51,7 @@ def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
             )
         return (X[0], X[1], X[2]) if depths == [2, 1, 1] else None
     if sp.issparse(X) and len(X.shape) == 2:
-        X = sound(X, name).tocoo()  # SciPy would follow wrong indices
+        X = read_sparse(X, name).tocoo()  # SciPy would follow wrong indices
         return (X.row, X.col), X.data, X.shape
     if hasattr(X, "coords") and hasattr(X, "data") and hasattr(X, "shape"):
         return X.coords, X.data, X.shape

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array
+from .._data.arrays import as_array, read_csr
 from .._data.checks import unmasked_labels
-from .._data.sound import sound_csr
 from ._classes import ClassLabels, no_labels, refuse_lists
 from ._reals import target_numbers
 
@@ -23,7 +22,7 @@ class Indicators:
     """
 
     def __init__(self, y: Any, n_labels: int | None = None) -> None:
-        matrix = sound_csr(y, "y").astype(np.float64) if sp.issparse(y) else target_numbers(y, "y")
+        matrix = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else target_numbers(y, "y")
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
             wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
             raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")

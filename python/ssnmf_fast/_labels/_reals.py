@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array
-from .._data.sound import sound_csr
+from .._data.arrays import as_array, read_csr
 from ._classes import no_labels
 
 
@@ -17,7 +16,7 @@ class RealTargets:
     """Nonnegative real targets; `complete` marks rows without NaN and `known` holds them."""
 
     def __init__(self, y: Any, n_targets: int | None = None) -> None:
-        values = target_numbers(sound_csr(y, "y").toarray() if sp.issparse(y) else y, "y")
+        values = target_numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y, "y")
         if values.ndim not in (1, 2) or values.size == 0:
             raise ValueError(f"y has shape {values.shape}; expected (samples,) or (samples, k).")
         self.n_targets = 0 if values.ndim == 1 else values.shape[1]

@@ -178,7 +178,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
     """
 
     def __init__(self, sparse: Any, left: Any, right: Any, n_threads: int | None = None) -> None:
-        from .._data.checks import check_matrix, check_shape
+        from .._data.border import check_matrix
+        from .._data.checks import check_shape
         from .._data.threads import resolve_threads
 
         threads = resolve_threads(n_threads)
@@ -209,7 +210,8 @@ class LowRankPlusSparse(SparsePlusLowRank):
 
     def _checked(self, V: Any, name: str, n_rows: int, of: str) -> Array:
         """Return a thin matrix as the kernels want it."""
-        from .._data.checks import check_matrix, check_shape
+        from .._data.border import check_matrix
+        from .._data.checks import check_shape
 
         if sp.issparse(V):
             raise TypeError(f"{name} must be a dense array; got a sparse matrix.")

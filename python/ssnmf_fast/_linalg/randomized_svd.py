@@ -10,7 +10,8 @@ from .._backend.dispatch import kernels
 from .._backend.layout import padded
 from .._common.arrays import Array
 from .._common.random import generator
-from .._data.checks import check_integer, check_matrix
+from .._data.border import check_matrix
+from .._data.checks import check_integer
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank
 from .tall import svd, times

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .._backend.layout import padded
-from .._common.finite import require_finite
 from .._common.random import generator
-from .._data.checks import check_factor, check_integer, check_matrix, check_real, check_support
-from .._data.rank import warn_of_rank
+from .._data.border import check_matrix, require_finite
+from .._data.checks import check_factor, check_integer, check_real, check_support, warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver.blocks import problem_of
 from .._solver.build import check_weight, relations, stored, terms

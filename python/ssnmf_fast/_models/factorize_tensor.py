@@ -9,8 +9,8 @@ import numpy as np
 
 from .._backend.layout import padded
 from .._common.random import generator
-from .._data.checks import check_integer, check_matrix, check_real
-from .._data.rank import require_memory
+from .._data.border import check_matrix
+from .._data.checks import check_integer, check_real, require_memory
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor
 from .._data.threads import resolve_threads

@@ -7,8 +7,8 @@ from typing import Any
 import scipy.sparse as sp
 
 from .._common.random import generator
-from .._data.checks import check_integer, check_matrix, check_option
-from .._data.rank import warn_of_rank
+from .._data.border import check_matrix
+from .._data.checks import check_integer, check_option, warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver.build import balance_weight, check_weight, stored, terms
 from .._solver.linear_map import LinearMap

@@ -11,9 +11,8 @@ from .._backend.dispatch import kernels
 from .._backend.layout import padded
 from .._common.arrays import Array
 from .._common.random import generator
-from .._data.checks import check_integer, check_real
+from .._data.checks import check_integer, check_real, warn_of_rank
 from .._data.csr_file import CsrFile
-from .._data.rank import warn_of_rank
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
 from .._solver.build import check_weight, relations, terms

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.warn import warn_user
-from .._data.checks import check_factor, check_matrix, check_real
+from .._data.border import check_matrix, require_finite
+from .._data.checks import check_factor, check_real
 from .._data.csr_file import check_data
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named

@@ -20,9 +20,9 @@ from scipy.special import psi
 from .._backend.dispatch import kernels
 from .._backend.layout import padded, padded_zeros
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.random import generator
-from .._data.checks import check_integer, check_matrix
+from .._data.border import check_matrix, require_finite
+from .._data.checks import check_integer
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import resolve_threads

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.sound import sound_csr
+from .._data.arrays import read_csr
 from ..completion import CompletionState
 
 SCALARS = (str, bool, int, float, type(None))
@@ -78,7 +78,7 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
     for key, value in plain.items():
         if isinstance(value, dict) and value["kind"] == "csr":
             parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
-            values[key] = sound_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
+            values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in ("arrays", "list of arrays"):
             several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
             listed = value["kind"] == "list of arrays"

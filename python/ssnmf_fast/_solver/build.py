@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import check_matrix, check_option, check_real
+from .._data.border import check_matrix
+from .._data.checks import check_option, check_real
 from .._data.csr_file import check_data
 from .beta_divergences import loss_named
 from .relations import Relation, unreached, value

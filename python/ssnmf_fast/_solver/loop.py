@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
+from .._data.border import require_finite
 from .._data.checks import check_integer, check_observers, check_option, check_real
 from .problem import SOLVERS, Ahead, Problem, Solver
 from .progress import verbose_progress
@@ -220,22 +220,15 @@ class FitLoop:
         and what is `unreached` of the objective does not count in F_0.  The result is in the units
         of the user.  Raises ValueError if a factor, or the objective, is not finite.
         """
-        run = self._iterated(steps, shown, burn_in, units or Units(), unreached)
-        require_finite(shown())
-        return run
-
-    def _iterated(
-        self, steps: Steps, shown: Shown, burn_in: int | None, units: Units, unreached: float
-    ) -> Run:
+        units = units or Units()
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run()
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
-            if run.observed(0, units.value(first), shown, observers):
-                return run
-            for iteration in range(1, self.max_iter + 1):
+            most = 0 if run.observed(0, units.value(first), shown, observers) else self.max_iter
+            for iteration in range(1, most + 1):
                 steps.iterate(iteration)
                 run.n_iter = iteration
                 if iteration % CHECK_EVERY and iteration != self.max_iter:
@@ -249,6 +242,7 @@ class FitLoop:
                     run.converged = True
                     break
                 before = now
+        require_finite(shown())
         return run
 
 

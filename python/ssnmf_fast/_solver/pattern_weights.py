@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.checks import check_matrix, check_shape, pattern_csr
+from .._data.border import check_matrix, read_pattern
+from .._data.checks import check_shape
 from .._data.csr import entry_rows, keys, sample, scaled_rows, with_values
 from .._data.entries import SparseEntries
 from .._data.weight_forms import Listed
@@ -28,10 +29,10 @@ class Observed(Weights):
     _row_field: ClassVar = "pattern"
 
     def hide(self, X: Any) -> sp.csr_array:
-        return sp.csr_array((pattern_csr(self.pattern, "X_weights") != 0).multiply(X))
+        return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
-        pattern = pattern_csr(self.pattern, "X_weights")
+        pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
@@ -49,10 +50,10 @@ class Observed(Weights):
         return terms.weighted(known, pattern.data, loss, threads, form, listed=True)
 
     def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(pattern_csr(self.pattern, "weights").toarray(), dtype=np.float64)
+        return np.asarray(read_pattern(self.pattern, "weights").toarray(), dtype=np.float64)
 
     def with_rows(self, rows: Array, name: str) -> Observed:
-        pattern = pattern_csr(self.pattern, name).astype(np.float64)
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")
         return Observed(scaled_rows(pattern, rows))
 
@@ -87,7 +88,7 @@ class Missing(Weights):
         return lambda rows: hidden[rows]
 
     def _hidden(self) -> sp.csr_array:
-        return sp.csr_array(pattern_csr(self.pattern, "X_weights") != 0)
+        return sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
@@ -104,7 +105,7 @@ class Missing(Weights):
         return terms.without(sp.csr_array(entries, shape=Z.shape), pattern, loss, threads)
 
     def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(1.0 - (pattern_csr(self.pattern, "weights").toarray() != 0))
+        return np.asarray(1.0 - (read_pattern(self.pattern, "weights").toarray() != 0))
 
     def with_rows(self, rows: Array, name: str) -> Missing:
         """A row of weight 0 is missing as a whole."""
@@ -114,7 +115,7 @@ class Missing(Weights):
                 "with. Mark missing entries by NaN in a dense X, give weights.observed(...), or "
                 "set labeled_weight=1."
             )
-        pattern = pattern_csr(self.pattern, name).astype(np.float64)
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
         return Missing(scaled_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
@@ -128,6 +129,6 @@ class Missing(Weights):
 
 
 def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
-    checked = check_matrix(pattern_csr(pattern, name), name, dtype=Z.dtype, allow_nan=False)
+    checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
     check_shape(checked, Z.shape, name, "the shape of the data")
     return checked

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_option
+from .._data.checks import check_factor, check_option, require_memory
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
-from .._data.rank import require_memory
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._data.checks import check_entries, check_vector
+from .._data.border import check_entries
+from .._data.checks import check_vector
 from .._data.tensor_checks import check_tensor, coordinate_parts
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, TensorEntries
 from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights

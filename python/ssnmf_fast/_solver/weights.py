@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import as_array
-from .._data.checks import check_matrix, check_shape, check_vector
+from .._data.border import check_matrix
+from .._data.checks import check_shape, check_vector
 from .._data.csr import entry_rows, with_values
 from .._data.csr_file import CsrFile
 from . import terms

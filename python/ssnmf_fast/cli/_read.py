@@ -13,7 +13,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from .._data.sound import sound
+from .._data.arrays import read_sparse
 from ._delimited import delimited_rows, delimiter_hint
 from ._errors import UsageError
 from ._source import Source, open_text, reporting
@@ -103,7 +103,7 @@ def load_matrix(source: Source) -> Any:
             X = np.load(_raw(path), allow_pickle=False)
         else:
             X = _read_npz(path)
-        X = sound(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
+        X = read_sparse(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
     return X

@@ -9,17 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.random import generator
 from .._data.arrays import as_array
-from .._data.checks import (
-    LARGEST,
-    check_integer,
-    check_matrix,
-    check_observers,
-    check_option,
-    check_real,
-)
+from .._data.border import LARGEST, check_matrix, require_finite
+from .._data.checks import check_integer, check_observers, check_option, check_real
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
 from ._irls import Check

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import LARGEST
+from .._data.border import LARGEST
 from .._data.csr import entry_rows
 from .._linalg.tall import square
 from ._dense_irls import StructuredIteration

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from .._data.arrays import as_array, unmasked
-from .._data.checks import check_integer, check_matrix
+from .._data.arrays import as_array, inspect_csr, read_csr, read_sparse, unmasked
+from .._data.border import check_matrix
+from .._data.checks import check_integer
 from .._data.csr import DUPLICATES, listed, sample
-from .._data.sound import inspected_csr, sound, sound_csr
 
 _IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
@@ -76,7 +76,7 @@ def _checked_shape(shape: Any) -> tuple[int, int]:
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
     """CSR, after making sure that nothing would be summed."""
-    matrix = sound(matrix, "M")
+    matrix = read_sparse(matrix, "M")
     if matrix.data.dtype.kind != "f":
         matrix = matrix.astype(np.float64)
     result = matrix.tocsr()
@@ -94,13 +94,13 @@ def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
 
 def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
     if M.format in ("csr", "csc"):
-        matrix, state = inspected_csr(M, "M", n_threads)
+        matrix, state = inspect_csr(M, "M", n_threads)
         if state == DUPLICATES:
             return _without_repeats(matrix.tocoo())
         if not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
     else:
-        matrix = _without_repeats(sound(M, "M").tocoo())
+        matrix = _without_repeats(read_sparse(M, "M").tocoo())
     if observed is None:
         return matrix
     return sample(matrix, _pattern(observed, matrix.shape))
@@ -123,7 +123,7 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
 def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
     """The mask as a CSR array of bool."""
     if sp.issparse(observed):
-        mask = sound_csr(observed, "observed").astype(bool)
+        mask = read_csr(observed, "observed").astype(bool)
         mask.sum_duplicates()
         mask.eliminate_zeros()
     else:

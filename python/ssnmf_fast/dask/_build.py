@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_matrix, check_support
+from .._data.border import check_matrix
+from .._data.checks import check_factor, check_support
 from .._data.csr_file import CsrFile, check_data, open_csr
 from .._solver import terms
 from .._solver.beta_divergences import FROBENIUS

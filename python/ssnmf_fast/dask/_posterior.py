@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._backend.layout import padded
 from .._common.arrays import Array
-from .._data.checks import check_matrix
+from .._data.border import check_matrix
 from .._models.variational import counts_of
 from .._models.variational_priors import Posterior
 from .._models.variational_problem import Counts

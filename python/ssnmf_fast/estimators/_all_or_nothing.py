@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from .._common.finite import require_finite
 from .._common.saved import Saved
+from .._data.border import require_finite
 
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 

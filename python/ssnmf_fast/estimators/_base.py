@@ -16,9 +16,8 @@ from sklearn.utils.validation import (
 )
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.saved import COUNT, PLAIN, Saved
-from .._data.checks import readable
+from .._data.border import readable, require_finite
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.sound import sound_csr
+from .._data.arrays import read_csr
 from .._labels import Indicators, labels_of
 from ._base import require
 from ._class_batches import ClassBatches
@@ -237,7 +237,7 @@ class SSNMFClassifier(ClassBatches):
         X_weights: Any = None,
         sample_weight: Any = None,
     ) -> None:
-        X = sound_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
+        X = read_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
         require(self, X, y)
         wishes = Wishes.checked(self)
         targets = labels_of(y, self.unlabeled)

@@ -11,8 +11,7 @@ from sklearn.metrics import f1_score
 from .._common.arrays import Array
 from .._common.random import generator
 from .._common.warn import warn_user
-from .._data.checks import check_integer, check_option, check_real
-from .._data.rank import require_memory
+from .._data.checks import check_integer, check_option, check_real, require_memory
 from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.checks import check_matrix
+from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.cnmf import collapse

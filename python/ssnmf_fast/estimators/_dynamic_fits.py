@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._common.random import generator
-from .._data.checks import check_matrix
+from .._data.border import check_matrix
 from .._data.times import Slices
 from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor

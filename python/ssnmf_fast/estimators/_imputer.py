@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.quiet import UNINFORMED, quietly
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import warn_user
-from .._data.checks import check_entries, readable
+from .._data.border import check_entries, readable, require_finite
 from .._data.csr import listed
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge

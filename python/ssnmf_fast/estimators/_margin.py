@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.checks import check_matrix, check_option, check_real
+from .._data.border import check_matrix
+from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import labels_of
 from .._models.nmf_alpha import factorize_preserving

@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.saved import Saved
+from .._data.border import require_finite
 from .._data.checks import check_option, check_vector
 from .._labels import ClassLabels, Indicators
 from .._topics import class_means, topic_shares

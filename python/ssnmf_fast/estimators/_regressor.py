@@ -11,8 +11,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.finite import require_finite
 from .._common.saved import COUNT, Saved
+from .._data.border import require_finite
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._base import require

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import unmasked
-from .._data.checks import check_matrix, unmasked_labels
+from .._data.arrays import read_sparse, unmasked
+from .._data.border import check_matrix
+from .._data.checks import unmasked_labels
 from .._data.csr import entry_rows, with_values
-from .._data.sound import sound
 
 # Numbers of a dense block of rows: 16 MB.
 _BLOCK_ENTRIES = 1 << 21
@@ -34,7 +34,9 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
 
 def _numbers(Z: Any, name: str) -> Any:
     """Refuse NaN: unlike in a fit it has no meaning as a missing entry."""
-    matrix: Any = sound(Z, name) if sp.issparse(Z) else as_array(unmasked(Z, name, allow_nan=False))
+    matrix: Any = (
+        read_sparse(Z, name) if sp.issparse(Z) else as_array(unmasked(Z, name, allow_nan=False))
+    )
     values: Any = matrix.data if sp.issparse(matrix) else matrix
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
