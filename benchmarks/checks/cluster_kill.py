@@ -24,6 +24,7 @@ import time
 import warnings
 from contextlib import suppress
 
+import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
@@ -109,6 +110,8 @@ def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -
 
 def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: float) -> None:
     rng = random.Random(1000 * seed + first)
+    # A worker that was lost is back in a fraction of a second.
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         task = Trials(client, phase)

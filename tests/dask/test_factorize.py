@@ -362,3 +362,11 @@ def test_a_scheduler_that_is_lost(tmp_path):
             process.kill()
             process.wait()
     assert sf.load(path).n_iter == 20
+
+
+def test_ranks_without_use_are_refused_or_warned_of(client):
+    blocks = pieces(counts())
+    with pytest.raises(ValueError, match=r"n_components=100000000 needs at least [\d.]+ GiB"):
+        sfd.factorize(blocks, n_components=100_000_000)
+    with pytest.warns(UserWarning, match=r"n_components=61 is more than min\(n, m\) = 60"):
+        sfd.factorize(blocks, n_components=61, max_iter=1, tol=0, random_state=0)

@@ -139,13 +139,16 @@ def available_memory() -> int | None:
     return min(found) if found else None
 
 
-def require_memory(rank: int, shape: Sequence[int], dtype: Any) -> None:
+def require_memory(
+    rank: int, shape: Sequence[int], dtype: Any, lengths: Sequence[int] | None = None
+) -> None:
     """Raise ValueError if factors of a rank exceed the memory that is available.
 
     A fit holds at least the factors, with as many rows as the lengths of X sum to, the numerators
-    of their updates, and an r x r matrix.
+    of their updates, and an r x r matrix.  `lengths` are those of the factors in this process,
+    where it does not hold all of them.
     """
-    needed = dtype.itemsize * rank * (2 * sum(shape) + rank)
+    needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
     available = available_memory() if needed > _NEVER_TOO_MUCH else None
     if available is not None and needed > available:
         raise ValueError(

@@ -12,7 +12,7 @@ from distributed import Client
 
 from .._common.arrays import Array
 from .._common.random import generator
-from .._data.checks import check_factor, check_integer
+from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
 from .._models.factorize import Factorization
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
@@ -144,6 +144,9 @@ def factorize(
     client = check_client(client)
     S = None if given is None else given[0]
     data = load(client, X, Y, X_weights, Y_weights, S_support, S, threads, memory)
+    require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
+    if data.n_labels is None and S_support is None and given is None:
+        warn_of_rank(rank, min(data.shape), "min(n, m)")
     name = "" if given is not None else chosen(init, losses[0], data.on_disk)
     plan = plan_of(data, rank, losses, 1.0 if weight is None else weight)
     no_zeros: dict[str, Array] = {}
