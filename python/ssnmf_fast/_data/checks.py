@@ -62,17 +62,6 @@ def check_real(value: Any, name: str, *, allow_negative: bool = False) -> float:
     return number
 
 
-def unmasked_labels(labels: Any) -> Any:
-    """Return a masked array as one of objects, with None where it is masked; all else as it is."""
-    if not isinstance(labels, np.ma.MaskedArray):
-        return labels
-    if not np.ma.is_masked(labels):
-        return labels.data
-    objects = labels.data.astype(object)
-    objects[np.ma.getmaskarray(labels)] = None
-    return objects
-
-
 def check_shape(array: Any, shape: tuple[int, int], name: str, of: str) -> None:
     """Raise ValueError unless the shapes agree."""
     if tuple(array.shape) != shape:

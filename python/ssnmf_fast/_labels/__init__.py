@@ -6,18 +6,29 @@
 - :class:`RealTargets`: nonnegative numbers.
 
 `labeled` marks the samples that have a label (or target), and ``matrix(dtype)`` is Y, (n, k).
-Nothing here needs scikit-learn.
+A plain import of these needs no scikit-learn.
 """
 
 from __future__ import annotations
 
-from ._absent import is_missing, missing, missing_words, unlabeled_samples
-from ._classes import ClassLabels, is_text, label_vector, plain_labels
-from ._indicators import Indicators, is_indicator, labels_of
-from ._lists import LabelLists, indicator_matrix
-from ._reals import RealTargets
-
-Targets = ClassLabels | Indicators | RealTargets
+from ._classes import (
+    ClassLabels,
+    Targets,
+    is_missing,
+    label_vector,
+    missing_words,
+    plain_labels,
+    unlabeled_samples,
+    unmasked_labels,
+)
+from ._several import (
+    Indicators,
+    LabelLists,
+    RealTargets,
+    indicator_matrix,
+    is_indicator,
+    labels_of,
+)
 
 __all__ = [
     "ClassLabels",
@@ -28,11 +39,10 @@ __all__ = [
     "indicator_matrix",
     "is_indicator",
     "is_missing",
-    "is_text",
     "label_vector",
     "labels_of",
-    "missing",
     "missing_words",
     "plain_labels",
     "unlabeled_samples",
+    "unmasked_labels",
 ]

@@ -1,8 +1,16 @@
-"""One class label for each sample."""
+"""One class label for each sample, and what counts as no label.
+
+Always missing are None, NaN and pandas.NA.  So is what the caller names as `unlabeled`.  Where
+that is "auto" it is -1, as in scikit-learn's semi-supervised estimators, with one exception: labels
+that are exactly -1 and 1 are two classes, as scikit-learn's checks of classifiers have them; since
+this may not be meant, a warning tells how to choose.  Another warns of labels such as "NA": they
+are classes, but look like the absence of one.
+"""
 
 from __future__ import annotations
 
 import numbers
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +20,37 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.arrays import as_array
-from .._data.checks import unmasked_labels
-from ._absent import unlabeled_samples, warn_of_missing_words
+
+_MEAN_MISSING = frozenset(
+    {"", "-", "?", "<na>", "#n/a", "n/a", "na", "nan", "nat", "none", "null"}
+    | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
+)
 
 
-class ClassLabels:
+class Targets:
+    """What is known of samples: `labeled` marks those of which anything is, (n,)."""
+
+    labeled: Array
+
+    def check_fit(self) -> None:
+        """Raise ValueError unless there is a labeled sample."""
+        if not self.labeled.any():
+            raise ValueError(
+                "y has no labeled sample: all of it is marked as unlabeled. Label some samples, or "
+                "use NMF to fit without targets."
+            )
+
+    def matrix(self, dtype: Any) -> Any:
+        """Return Y, (n, k), with rows of zeros where unlabeled."""
+        raise NotImplementedError
+
+
+class ClassLabels(Targets):
     """One class label for each sample.
 
-    `labeled` marks the labeled samples, `known` holds their labels and `classes` the different
-    ones, sorted, or `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1);
-    `marker` is the `unlabeled` of :func:`unlabeled_samples`.
+    `known` holds the labels of the labeled samples, and `classes` the different ones, sorted, or
+    `known_classes` (of a fitted model) if they are given.  `y` is (n,) or (n, 1); `marker` is the
+    `unlabeled` of :func:`unlabeled_samples`.
     """
 
     def __init__(
@@ -35,13 +64,22 @@ class ClassLabels:
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
         self.classes = np.unique(self.known) if known_classes is None else known_classes
-        if known_classes is None:
-            warn_of_missing_words(self.classes, name, marker)
+        if known_classes is None and isinstance(marker, str) and marker == "auto":
+            self._warn_of_missing_words(name)
+
+    def _warn_of_missing_words(self, name: str) -> None:
+        found = missing_words(self.classes.tolist()) if self.classes.dtype.kind in "UO" else []
+        if found:
+            warn_user(
+                f"{name} has the class {found[0]!r}, which looks like a missing label. If it is "
+                f"one, pass unlabeled={found[0]!r}, or None in its place; if it is a class, "
+                "unlabeled=None.",
+                UserWarning,
+            )
 
     def check_fit(self) -> None:
         """Raise ValueError unless there are two classes."""
-        if not len(self.known):
-            raise no_labels()
+        super().check_fit()
         if len(self.classes) < 2:
             raise ValueError(
                 f"y has one class only, {self.classes.tolist()[0]!r}; expected labeled samples "
@@ -72,14 +110,6 @@ class ClassLabels:
         values = np.ones(len(rows), dtype=dtype)
         shape = (len(self.labeled), len(self.classes))
         return sp.csr_array((values, (rows, self.codes)), shape=shape)
-
-
-def no_labels() -> ValueError:
-    """Return the error for targets without a labeled sample."""
-    return ValueError(
-        "y has no labeled sample: all of it is marked as unlabeled. Label some samples, or use "
-        "NMF to fit without targets."
-    )
 
 
 def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
@@ -124,6 +154,17 @@ def refuse_lists(labels: Any, name: str) -> None:
         )
 
 
+def unmasked_labels(labels: Any) -> Any:
+    """Return a masked array as one of objects, with None where it is masked; all else as it is."""
+    if not isinstance(labels, np.ma.MaskedArray):
+        return labels
+    if not np.ma.is_masked(labels):
+        return labels.data
+    objects = labels.data.astype(object)
+    objects[np.ma.getmaskarray(labels)] = None
+    return objects
+
+
 def plain_labels(known: Array, name: str) -> Array:
     """Return labels as an array of text, whole numbers or bool; raise for all else.
 
@@ -145,10 +186,10 @@ def plain_labels(known: Array, name: str) -> Array:
         fractions = ~np.isfinite(known) | (np.trunc(known) != known)
         if fractions.any():
             value = known[fractions][0]
-            shown = "infinity" if np.isinf(value) else f"{value:g}"
+            written = "infinity" if np.isinf(value) else f"{value:g}"
             raise ValueError(
-                f"Unknown label type: {name} holds {shown}; labels must be text or whole numbers. "
-                "Cut a continuous target into classes first."
+                f"Unknown label type: {name} holds {written}; labels must be text or whole "
+                "numbers. Cut a continuous target into classes first."
             )
     return known
 
@@ -166,3 +207,75 @@ def is_text(labels: Array) -> bool:
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN or pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth; arrays are refused later
+        return not isinstance(value, np.ndarray)
+
+
+def missing_words(labels: Iterable[Any]) -> list[Any]:
+    """Return the labels that are text and look like the absence of a label, as "NA" or "?"."""
+    return [one for one in labels if isinstance(one, str) and one.strip().lower() in _MEAN_MISSING]
+
+
+def unlabeled_samples(
+    labels: Array, name: str, unlabeled: Any, known_classes: Array | None = None
+) -> Array:
+    """Return which samples have no label, (n,).
+
+    `unlabeled` ("auto", None or a label) marks them, besides what is always missing.  With "auto",
+    -1 is a class if it is one of the `known_classes` of a fitted model.  Messages use the `name`.
+    """
+    absent = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind == "f":
+        absent = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        absent = np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels))
+    if unlabeled is None:
+        return absent
+    if np.ndim(unlabeled) or not isinstance(unlabeled, Hashable):
+        raise TypeError(
+            'unlabeled must be "auto", None or a label (text or a number); got '
+            f"{unlabeled!r} ({type(unlabeled).__name__})."
+        )
+    automatic = isinstance(unlabeled, str) and unlabeled == "auto"
+    marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
+    if automatic and marked.any() and _is_class(labels[~marked & ~absent], name, known_classes):
+        return absent
+    return absent | marked
+
+
+def _is_class(rest: Array, name: str, known_classes: Array | None) -> bool:
+    """Return whether -1 is a class, where `rest` are the other labels."""
+    if known_classes is not None:
+        return bool(_equal(known_classes, -1).any())
+    if not len(rest) or not _equal(rest, 1).all():
+        return False
+    warn_user(
+        f"The only labels in {name} are -1 and 1, and both are taken as classes. If -1 marks "
+        "unlabeled samples, pass unlabeled=-1; if it is a class, unlabeled=None.",
+        UserWarning,
+    )
+    return True
+
+
+def _equal(labels: Array, marker: Any) -> Array:
+    """Entrywise ``labels == marker``; what cannot be compared differs, and so do True and 1."""
+    if labels.dtype.kind == "O":
+        same = (_is_same(label, marker) for label in labels)
+        return np.fromiter(same, dtype=bool, count=len(labels))
+    if (labels.dtype.kind in "UST") != isinstance(marker, str) or labels.dtype.kind == "b":
+        return np.zeros(len(labels), dtype=bool)
+    return np.asarray(labels == marker)
+
+
+def _is_same(label: Any, marker: Any) -> bool:
+    if is_missing(label) or isinstance(label, (bool, np.bool_)) != isinstance(marker, bool):
+        return False
+    return bool(label == marker)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import read_sparse, unmasked
 from .._data.border import check_matrix
-from .._data.checks import unmasked_labels
 from .._data.csr import entry_rows, with_values
+from .._labels import unmasked_labels
 
 # Numbers of a dense block of rows: 16 MB.
 _BLOCK_ENTRIES = 1 << 21

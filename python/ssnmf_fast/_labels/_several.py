@@ -1,0 +1,296 @@
+"""Several labels or targets for each sample: indicators, lists of labels, real numbers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._data.arrays import as_array, read_csr
+from ._classes import ClassLabels, Targets, is_missing, refuse_lists, unmasked_labels
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+
+
+class Indicators(Targets):
+    """Several labels for each sample, as a matrix of 0 and 1.
+
+    `labeled` marks rows with any label, `complete` rows without a missing entry, and `known`
+    holds the latter.
+    """
+
+    def __init__(self, y: Any, n_labels: int | None = None) -> None:
+        matrix: Any = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else _numbers(y)
+        if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
+            wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
+            raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
+        if sp.issparse(matrix):
+            matrix.sum_duplicates()
+            _check_indicator(matrix.data)
+        else:
+            _check_indicator(matrix[~np.isnan(matrix)])
+        self.labeled = ~_whole_rows(matrix == -1)
+        if sp.issparse(matrix):
+            matrix.data[matrix.data == -1] = 0
+            matrix.eliminate_zeros()
+            self.complete = self.labeled
+        else:
+            self.labeled &= ~np.isnan(matrix).all(axis=1)
+            matrix = np.where(self.labeled[:, None], matrix, 0)
+            self.complete = self.labeled & ~np.isnan(matrix).any(axis=1)
+            matrix = matrix if np.isnan(matrix).any() else sp.csr_array(matrix)
+        self._matrix = matrix
+        names = getattr(y, "columns", None)  # of a data frame
+        self.classes = np.arange(matrix.shape[1]) if names is None else _names_array(names)
+
+    @property
+    def known(self) -> Array:
+        """The labels of the complete rows, int64."""
+        rows = self._matrix[self.complete]
+        known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        return known.astype(np.int64)
+
+    def prior(self) -> Array:
+        """Return the share of the labeled samples that have each label."""
+        rows = self._matrix[self.labeled]
+        if sp.issparse(rows):
+            return np.asarray(np.asarray(rows.sum(axis=0)).ravel() / rows.shape[0])
+        seen = (~np.isnan(rows)).sum(axis=0)
+        return np.asarray(np.nansum(rows, axis=0) / np.maximum(seen, 1))
+
+    def matrix(self, dtype: Any) -> Any:
+        """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
+        return self._matrix.astype(dtype)
+
+
+class RealTargets(Targets):
+    """Nonnegative real targets; `complete` marks rows without NaN and `known` holds them."""
+
+    def __init__(self, y: Any, n_targets: int | None = None) -> None:
+        values = _numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y)
+        if values.ndim not in (1, 2) or values.size == 0:
+            raise ValueError(f"y has shape {values.shape}; expected (samples,) or (samples, k).")
+        self.n_targets = 0 if values.ndim == 1 else values.shape[1]
+        if n_targets is not None and max(n_targets, 1) != max(self.n_targets, 1):
+            raise ValueError(f"y has shape {values.shape}; expected {max(n_targets, 1)} targets.")
+        if np.isinf(values).any():
+            raise ValueError("y contains infinity; give finite targets, or NaN for unlabeled.")
+        self._values = values.reshape(len(values), -1)
+        absent = np.isnan(self._values)
+        self.labeled = np.asarray(~absent.all(axis=1))
+        self.complete: Array = np.asarray(~absent.any(axis=1))
+        self.known = values[self.complete]
+
+    def check_sign(self) -> None:
+        """Raise ValueError if a target is negative."""
+        lowest = np.fmin.reduce(self._values, axis=None)
+        if lowest < 0:
+            row, column = np.argwhere(self._values == lowest)[0]
+            raise ValueError(
+                f"Negative values in y: the lowest is y[{row}, {column}] = {lowest:g}. The model "
+                "needs targets >= 0; subtract the minimum, and add it to the predictions."
+            )
+
+    def matrix(self, dtype: Any) -> Array:
+        """Return Y, with zeros in unlabeled rows and NaN where single entries are missing."""
+        return np.where(self.labeled[:, None], self._values, 0).astype(dtype)
+
+
+class LabelLists:
+    """Topics that documents may have, from a label or a list of labels each, or from indicators.
+
+    `names` holds the named topics, `members` the pairs (document, topic) as a boolean sparse
+    matrix, and `labeled` marks the documents with any topic.  `multilabel` tells whether they were
+    given as lists or as a matrix, so that a document may have several.
+    """
+
+    def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
+        y = unmasked_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
+        given = None if names is None else _check_names(list(names))
+        shape: tuple[int, ...] = getattr(y, "shape", ())
+        self.multilabel = True
+        if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
+            self._read_matrix(y, given)
+        elif getattr(y, "ndim", 1) == 1 and any(isinstance(entry, _LISTS) for entry in y):
+            self._read_lists(list(y), given)
+        else:
+            self.multilabel = False
+            labels = ClassLabels(y, marker)
+            lists = [[name] for name in labels.known.tolist()]
+            self._name(lists, np.flatnonzero(labels.labeled), len(labels.labeled), given)
+        self.labeled = self.members.sum(axis=1) > 0
+        if not self.labeled.any():
+            raise ValueError(
+                "y names no topic for any document. Name the topics of some, or use NMF to fit "
+                "without them."
+            )
+
+    def _read_matrix(self, y: Any, given: Array | None) -> None:
+        indicators = Indicators(y)
+        k = len(indicators.classes)
+        if given is not None and len(given) != k:
+            raise ValueError(
+                f"topic_names holds {len(given)} names; expected one for each of the {k} columns "
+                "of y."
+            )
+        self.names = _check_names(indicators.classes.tolist()) if given is None else given
+        matrix = indicators.matrix(np.float64)
+        if not sp.issparse(matrix):
+            row, column = np.argwhere(np.isnan(matrix))[0]
+            raise ValueError(
+                f"y[{row}, {column}] is NaN beside other entries of its row; expected 0 or 1 for "
+                "every topic, or a whole row of NaN for an unlabeled document."
+            )
+        self.members = sp.csr_array(matrix != 0)
+
+    def _read_lists(self, y: list[Any], given: Array | None) -> None:
+        rows, lists = [], []
+        for i, entry in enumerate(y):
+            if isinstance(entry, _LISTS):
+                rows.append(i)
+                lists.append([v.item() if isinstance(v, np.generic) else v for v in entry])
+            elif not is_missing(entry):
+                raise ValueError(
+                    f"y[{i}] is {entry!r} beside lists of topics; expected a list of topics, or "
+                    "an empty one or None for an unlabeled document."
+                )
+        self._name(lists, np.array(rows, dtype=np.int64), len(y), given)
+
+    def _name(
+        self, lists: Sequence[Sequence[Any]], rows: Array, n_documents: int, given: Array | None
+    ) -> None:
+        """Give every topic its column."""
+        found = {name for names in lists for name in names}
+        self.names = _check_names(_sort_names(found)) if given is None else given
+        place = {name: k for k, name in enumerate(self.names.tolist())}
+        unknown = [name for name in found if name not in place]
+        if unknown:
+            raise ValueError(
+                f"y names the topic {unknown[0]!r}, which is none of topic_names "
+                f"{self.names.tolist()}."
+            )
+        self.members = indicator_matrix(lists, place, rows, n_documents) != 0
+
+    def part(self, rows: Any) -> LabelLists:
+        """Return the topics of some documents."""
+        part = copy.copy(self)
+        part.members, part.labeled = self.members[rows], self.labeled[rows]
+        return part
+
+    def targets(self) -> ClassLabels | Indicators:
+        """Return the topics as classes or, where a document may have several, as indicators."""
+        if not self.multilabel:
+            codes = np.asarray(self.members.argmax(axis=1)).ravel()
+            return ClassLabels(
+                np.where(self.labeled, codes, -1), -1, known_classes=np.arange(len(self.names))
+            )
+        matrix = self.members.toarray().astype(np.float64)
+        matrix[~self.labeled] = np.nan
+        return Indicators(matrix)
+
+    def support(self, rank: int, free_in_labeled: bool) -> Array:
+        """Return T, (n, rank): whether a document may have a topic.
+
+        Topics beyond the named ones are free: unlabeled documents may have them, and labeled
+        ones if asked for.
+        """
+        n, k = self.members.shape
+        T = np.ones((n, rank), dtype=bool)
+        T[self.labeled, :k] = self.members[self.labeled].toarray()
+        if not free_in_labeled:
+            T[self.labeled, k:] = 0
+        return T
+
+
+def indicator_matrix(
+    lists: Sequence[Sequence[Any]], position: Mapping[Any, int], rows: Array, n: int
+) -> sp.csr_array:
+    """Return how often each label is in the list of a sample, (n, k).
+
+    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
+    """
+    columns = [position[name] for names in lists for name in names]
+    pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
+    return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
+
+
+def is_indicator(y: Any) -> bool:
+    """Return whether `y` is a matrix of labels rather than one column of class labels."""
+    if sp.issparse(y):
+        return True
+    refuse_lists(y, "y")
+    shape = as_array(unmasked_labels(y), "y").shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def labels_of(y: Any, marker: Any) -> ClassLabels | Indicators:
+    """Return classes or several labels, whichever `y` holds."""
+    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
+
+
+def _numbers(y: Any) -> Array:
+    """Return numbers as float64, NaN where a masked array is masked."""
+    if np.ma.is_masked(y):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    array = as_array(y, "y")
+    try:
+        if array.dtype.kind in "cmM":
+            raise TypeError(array.dtype)
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error
+
+
+def _check_indicator(values: Array) -> None:
+    wrong = values[~np.isin(values, (0, 1, -1))]
+    if wrong.size:
+        raise ValueError(
+            f"y has several columns, and holds {wrong[0]:g}; an indicator matrix holds 0 and 1, "
+            "and a row of NaN (dense) or of -1 for an unlabeled sample. Continuous targets are for "
+            "SSNMFRegressor."
+        )
+
+
+def _whole_rows(marked: Any) -> Array:
+    """Return which rows are marked; raise ValueError for those that are in some columns only."""
+    counts = np.asarray(marked.sum(axis=1)).ravel()
+    partly = (counts > 0) & (counts < marked.shape[1])
+    if partly.any():
+        raise ValueError(
+            f"y[{int(partly.argmax())}] holds -1 in some columns only; expected a whole row of -1 "
+            "for an unlabeled sample. Mark single missing entries of a dense y by NaN."
+        )
+    return np.asarray(counts == marked.shape[1])
+
+
+def _names_array(names: Any) -> Array:
+    """Return names as an array of text or numbers, or of objects."""
+    names = list(names)
+    array = np.array(names)
+    if array.ndim == 1 and array.tolist() == names:
+        return array
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def _check_names(names: list[Any]) -> Array:
+    """Return the names as an array of text, of numbers, or of objects."""
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"topic_names holds {repeated!r} twice.")
+    return _names_array(names)
+
+
+def _sort_names(names: set[Any]) -> list[Any]:
+    try:
+        return sorted(names)
+    except TypeError as error:
+        raise ValueError(
+            "y names topics by text and by numbers, which have no order; use one kind, or give "
+            "topic_names."
+        ) from error
