@@ -16,7 +16,8 @@ distributed = pytest.importorskip("distributed")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 da = pytest.importorskip("dask.array")
 
-from ssnmf_fast.dask import _waiting  # noqa: E402
+from ssnmf_fast.dask import _rows, _waiting  # noqa: E402
+from ssnmf_fast.dask._problem import ClusterProblem  # noqa: E402
 from ssnmf_fast.dask._rows import Keeper, Rows, forget, keep, kept  # noqa: E402
 
 N, M, RANK = 300, 60, 5
@@ -213,3 +214,20 @@ def test_missing_file_is_named(client, tmp_path):
     path = tmp_path / "absent.npz"
     with pytest.raises(FileNotFoundError, match=r"block 0.*absent\.npz"):
         sfd.factorize([path], n_components=2)
+
+
+def test_rows_lost_before_an_order_that_moves_none(monkeypatch):
+    """Rows that are found again have no sums of an update, which the others still have."""
+    update_rows = ClusterProblem.update_rows
+
+    def lose(self, *given):
+        update_rows(self, *given)
+        del _rows._kept[self._blocks.fit, 1]
+        self.order(asks=("value",))
+
+    options = {"processes": False, "dashboard_address": ":0"}
+    with distributed.Client(n_workers=1, threads_per_worker=1, **options):
+        expected = fitted("frobenius", tol=1e-3, max_iter=500)
+        monkeypatch.setattr(ClusterProblem, "update_rows", lose)
+        fit = fitted("frobenius", tol=1e-3, max_iter=500)
+    assert fit.objective[-1][1] == pytest.approx(expected.objective[-1][1], rel=0.05)

@@ -206,7 +206,8 @@ def _worked(block: Block, rows: Rows, order: Order, others: Mapping[str, Array])
             problem.update_rows(order.rule, ahead)
             rows.sums = _objective_sums(problem, block)
         rows.number = order.number
-    sums = dict(rows.sums)
+    # Those of the update alone: rows that were found again have none, whatever others have.
+    sums = dict(rows.sums) if order.rule is not None else {}
     if "value" in order.asks:
         sums["value"] = value(block.relations, problem.factors)
     if "unreached" in order.asks:
