@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
@@ -15,12 +16,19 @@ from .._common.optional import TABLES_HINT, MissingPackageError
 from .._labels import is_missing
 from .checks import check_integer, check_option
 
-FREQUENCIES = ("day", "week", "month", "quarter", "year")
+# Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks.
+_LENGTHS = {
+    "day": ("D", 1, 0),
+    "week": ("D", 7, 3),
+    "month": ("M", 1, 0),
+    "quarter": ("M", 3, 0),
+    "year": ("Y", 1, 0),
+}
+FREQUENCIES = tuple(_LENGTHS)
 PER_YEAR = {"day": 365, "week": 52, "month": 12, "quarter": 4}
 
 _MOST_SLICES = 100_000
-_NOT_A_TIME = np.datetime64("NaT", "s")
-_DIGITS = re.compile(r"\d{8}|\d{4}")
+_DIGITS = re.compile(r"([1-9]\d{3})(?:(\d{2})(\d{2}))?")
 _ISO = re.compile(
     r"(\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)?)(?:Z|[+-]\d{2}:?\d{2})?"
 )
@@ -54,28 +62,23 @@ def cut(times: Array, freq: Any, name: str = "times") -> Slices:
     Slices without documents are slices too.  Weeks begin on Mondays.
     """
     if isinstance(freq, str):
-        starts, of = _periods(times, check_option(freq, "freq", FREQUENCIES), name)
-    elif isinstance(freq, (int, np.integer)) and not isinstance(freq, bool):
-        starts, of = _equal_parts(times, check_integer(freq, "freq", 2, _MOST_SLICES), name)
+        slices = _periods(times, check_option(freq, "freq", FREQUENCIES), name)
+    elif isinstance(freq, numbers.Integral) and not isinstance(freq, bool):
+        slices = _equal_parts(times, check_integer(freq, "freq", 2, _MOST_SLICES), name)
     else:
         listed = ", ".join(map(repr, FREQUENCIES))
         raise TypeError(f"freq must be one of {listed}, or a number of slices; got {freq!r}.")
-    if len(starts) < 2:
+    if len(slices.starts) < 2:
         raise ValueError(
-            f"all {name} lie in one slice, which begins at {starts[0]}; topics over time need two "
-            "slices or more: choose a shorter freq."
+            f"all {name} lie in one slice, which begins at {slices.starts[0]}; topics over time "
+            "need two slices or more: choose a shorter freq."
         )
-    return Slices(starts, of)
+    return slices
 
 
-def _periods(times: Array, freq: str, name: str) -> tuple[Array, Array]:
-    if freq in ("day", "week"):
-        step, shift, unit = (7, 3, "D") if freq == "week" else (1, 0, "D")  # day 0 is a Thursday
-    else:
-        step, shift, unit = {"month": (1, 0, "M"), "quarter": (3, 0, "M"), "year": (1, 0, "Y")}[
-            freq
-        ]
-    count = (times.astype(f"datetime64[{unit}]").astype(np.int64) + shift) // step
+def _periods(times: Array, freq: str, name: str) -> Slices:
+    unit, length, shift = _LENGTHS[freq]
+    count = (times.astype(f"datetime64[{unit}]").astype(np.int64) + shift) // length
     first, last = int(count.min()), int(count.max())
     if last - first >= _MOST_SLICES:
         early, late = int(times.argmin()), int(times.argmax())
@@ -84,11 +87,11 @@ def _periods(times: Array, freq: str, name: str) -> tuple[Array, Array]:
             f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
             "wrong? Else choose a longer freq."
         )
-    starts = (np.arange(first, last + 1) * step - shift).astype(f"datetime64[{unit}]")
-    return starts, count - first
+    starts = (np.arange(first, last + 1) * length - shift).astype(f"datetime64[{unit}]")
+    return Slices(starts, count - first)
 
 
-def _equal_parts(times: Array, count: int, name: str) -> tuple[Array, Array]:
+def _equal_parts(times: Array, count: int, name: str) -> Slices:
     seconds = times.astype(np.int64)
     first, last = int(seconds.min()), int(seconds.max())
     if last - first + 1 < count:
@@ -99,29 +102,32 @@ def _equal_parts(times: Array, count: int, name: str) -> tuple[Array, Array]:
     # Python's integers: the products may lie outside of int64.
     starts = np.array([first + k * (last - first + 1) // count for k in range(count)], np.int64)
     of = np.searchsorted(starts, seconds, side="right") - 1
-    return starts.astype("datetime64[s]"), of
+    return Slices(starts.astype("datetime64[s]"), of)
 
 
 def read_times(times: Any, name: str = "times") -> Array:
     """Return times in seconds, (n,); of times with a zone the local ones, as they are written."""
-    values = np.asarray(times if hasattr(times, "__array__") else _listed(times, name))
+    values = np.asarray(times if hasattr(times, "__array__") else _as_objects(times, name))
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
         read = values.astype("datetime64[s]")
-    elif values.dtype.kind in "iuf":
-        read = _numbers(values)
-    elif values.dtype.kind in "OUT":
-        read = _mixed(values, name)
+    elif values.dtype.kind in "OUTiuf":
+        read = _read_texts([_as_text(value) for value in values.tolist()], name)
     else:
         raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
-    wrong = np.isnat(read)
-    if wrong.any():
-        raise _unreadable(values, int(np.flatnonzero(wrong)[0]), name)
+    wrong = np.flatnonzero(np.isnat(read))
+    if len(wrong):
+        value = values[wrong[0]] if values.dtype.kind == "M" else values.tolist()[wrong[0]]
+        if is_missing(value) or not str(value).strip():
+            what = "is missing; leave out documents without a time"
+        else:
+            what = f"is {value!r}, which is no date; expected {_DATES}"
+        raise ValueError(f"{name}[{wrong[0]}] {what}.")
     return np.asarray(read)
 
 
-def _listed(times: Any, name: str) -> Array:
+def _as_objects(times: Any, name: str) -> Array:
     unordered = isinstance(times, (Set, Mapping))
     if isinstance(times, (str, bytes)) or unordered or not hasattr(times, "__iter__"):
         raise TypeError(
@@ -135,101 +141,63 @@ def _listed(times: Any, name: str) -> Array:
     return values
 
 
-def _numbers(values: Array) -> Array:
-    """Read numbers of eight digits, YYYYMMDD, or of four, YYYY; NaT for others."""
-    values = np.asarray(values, dtype=np.float64)
-    whole = np.isfinite(values) & (values == np.floor(values)) & (values > 0) & (values < 1e8)
-    number = np.where(whole, values, 0).astype(np.int64)
-    number = np.where((number >= 1000) & (number <= 9999), number * 10_000 + 101, number)
-    year, month, day = number // 10_000, number // 100 % 100, number % 100
-    first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    found = first.astype("datetime64[D]") + (day - 1)
-    real = (year >= 1000) & (month >= 1) & (month <= 12) & (day >= 1)
-    real &= found.astype("datetime64[M]") == first
-    return np.where(real, found.astype("datetime64[s]"), _NOT_A_TIME)
-
-
-def _mixed(values: Array, name: str) -> Array:
-    """Read texts and objects, each different one once."""
-    known: dict[Any, Any] = {}
-    others: list[str] = []
-    for value in values.tolist():
-        try:
-            new = value not in known
-        except TypeError:  # what has no hash is no time
-            continue
-        if new:
-            known[value] = _one(value)
-            if known[value] is None and isinstance(value, str) and value.strip():
-                others.append(value)
-    if others:
-        known.update(zip(others, _by_pandas(others, values, name), strict=True))
-    read = [known.get(value) if _hashable(value) else None for value in values.tolist()]
-    return np.array([_NOT_A_TIME if one is None else one for one in read], dtype="datetime64[s]")
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _one(value: Any) -> Any:
-    """Return the time that a value is; None if that is not plain to see."""
+def _as_text(value: Any) -> str:
+    """Return a time in its ISO form, or as it is written; empty where it is no time."""
     if isinstance(value, str):
-        text = value.strip()
-        if _DIGITS.fullmatch(text):
-            return _numbers(np.array([int(text)]))[0]
-        iso = _ISO.fullmatch(text)
-        try:
-            return np.datetime64(iso[1], "s") if iso else None
-        except ValueError:  # such as a 13th month
-            return None
+        return value.strip()
     if isinstance(value, bool) or is_missing(value):
-        return None
-    if isinstance(value, (int, float)):
-        return _numbers(np.array([value]))[0]
+        return ""
+    if isinstance(value, numbers.Real):
+        return f"{value:.0f}" if float(value).is_integer() else ""
     if hasattr(value, "to_timestamp"):  # a period of pandas
         value = value.to_timestamp()
     if isinstance(value, datetime):
-        return np.datetime64(value.replace(tzinfo=None), "s")
-    if isinstance(value, date):
-        return np.datetime64(value, "s")
-    return value.astype("datetime64[s]") if isinstance(value, np.datetime64) else None
+        value = value.replace(tzinfo=None)
+    elif isinstance(value, np.datetime64):
+        value = value.astype("datetime64[s]")
+    return str(value) if isinstance(value, (date, np.datetime64)) else ""
 
 
-def _by_pandas(texts: list[str], values: Array, name: str) -> Array:
+def _read_texts(texts: list[str], name: str) -> Array:
+    """Return the times in texts, each different one read once; NaT for what is none."""
+    known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
+    others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
+    if others:
+        known.update(zip(others, _read_by_pandas(others, texts, name), strict=True))
+    return np.array([known[text] for text in texts], dtype="datetime64[s]")
+
+
+def _read_iso(text: str) -> Any:
+    """Return the time of YYYY, YYYYMMDD or an ISO text, without its zone; None for others."""
+    digits, iso = _DIGITS.fullmatch(text), _ISO.fullmatch(text)
+    try:
+        if digits:
+            return np.datetime64("-".join(filter(None, digits.groups())), "s")
+        return np.datetime64(iso[1], "s") if iso else None
+    except ValueError:  # such as a 13th month
+        return None
+
+
+def _read_by_pandas(others: list[str], texts: list[str], name: str) -> Array:
     """Read dates in other forms, all in one form: that of the first."""
     try:
         import pandas
     except ImportError as error:
-        entry = next(i for i, value in enumerate(values.tolist()) if value == texts[0])
         raise MissingPackageError(
-            f"{name}[{entry}] is {texts[0]!r}, which is no ISO date such as 2004-12-26, and "
-            f"pandas, which reads other forms, is missing: {TABLES_HINT}"
+            f"{name}[{texts.index(others[0])}] is {others[0]!r}, which is no ISO date such as "
+            f"2004-12-26, and pandas, which reads other forms, is missing: {TABLES_HINT}"
         ) from error
-    # Said in advance, since pandas warns where it finds out: a first number that is no month.
-    options = {"dayfirst": bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", texts[0]))}
-    form = _guess_of_pandas()(texts[0], **options) or "mixed"
-    dates = pandas.Series(texts)
-    read = pandas.to_datetime(dates, format=form, errors="coerce", utc=True, **options)
-    return np.asarray(read.dt.tz_localize(None).to_numpy(dtype="datetime64[s]"))
-
-
-def _guess_of_pandas() -> Any:
-    """Return its function that finds the form of a date."""
     try:
         from pandas.tseries.api import guess_datetime_format
     except ImportError:  # before it became public
         from pandas.core.tools.datetimes import guess_datetime_format
-    return guess_datetime_format
-
-
-def _unreadable(values: Array, entry: int, name: str) -> ValueError:
-    value = values[entry]
-    value = value.item() if isinstance(value, np.generic) and values.dtype.kind != "M" else value
-    if is_missing(value) or not str(value).strip():
-        return ValueError(f"{name}[{entry}] is missing; leave out documents without a time.")
-    return ValueError(f"{name}[{entry}] is {value!r}, which is no date; expected {_DATES}.")
+    # Given in advance, since pandas warns where it finds out: a first number that is no month.
+    dayfirst = bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", others[0]))
+    read = pandas.to_datetime(
+        pandas.Series(others),
+        format=guess_datetime_format(others[0], dayfirst=dayfirst) or "mixed",
+        errors="coerce",
+        utc=True,
+        dayfirst=dayfirst,
+    )
+    return np.asarray(read.dt.tz_localize(None).to_numpy(dtype="datetime64[s]"))
