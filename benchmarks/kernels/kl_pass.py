@@ -17,8 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import best, blas_threads, load_average, markdown, zipf_text
 
-from ssnmf_fast._backend import layout
-from ssnmf_fast._backend.dispatch import available_levels
+from ssnmf_fast._backend.dispatch import aligned_zeros, available_levels
 
 RANKS = (13, 32, 64, 128)
 DTYPES = ("float32", "float64")
@@ -47,7 +46,7 @@ def kl_pass(X: Any, level: str, rank: int, n_threads: int, budget: float = 0.3) 
     kernels: Any = importlib.import_module(f"ssnmf_fast._kernels_{level}")
     rng = np.random.default_rng(0)
     columns = kernels.padded_rank(rank, X.dtype.itemsize)
-    F, G, out = (layout.aligned_zeros((p, columns), X.dtype) for p in (*X.shape, X.shape[0]))
+    F, G, out = (aligned_zeros((p, columns), X.dtype) for p in (*X.shape, X.shape[0]))
     F[:, :rank] = rng.random((X.shape[0], rank)) + 0.1
     G[:, :rank] = rng.random((X.shape[1], rank)) + 0.1
     arguments = (X.indptr, X.indices, X.data, F, G, out, 1.0, False, n_threads)

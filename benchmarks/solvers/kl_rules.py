@@ -27,7 +27,7 @@ import kl_steps as steps
 from common import DATA_SETS, append_records, load_average, markdown, read_records, say, start
 
 import ssnmf_fast as sf
-from ssnmf_fast._backend.layout import padded
+from ssnmf_fast._backend.dispatch import padded
 
 WITHIN = (1e-2, 1e-3, 1e-4)
 AFTER = (100, 300)  # passes

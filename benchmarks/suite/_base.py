@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import one_hot, start, zipf_text
 
 from ssnmf_fast._backend import dispatch as _dispatch
-from ssnmf_fast._backend import layout as _arrays
 
 __all__ = ["FactorSuite", "SparseSuite", "kernels", "one_hot", "start"]
 
@@ -29,10 +28,10 @@ class FactorSuite:
 
     def make_factors(self, n: int, rank: int, dtype: str) -> None:
         rng = np.random.default_rng(0)
-        self.F = _arrays.padded(rng.random((n, rank)) + 0.1, dtype)
-        self.G = _arrays.padded(rng.random((self.m, rank)) + 0.1, dtype)
-        self.out_F = _arrays.padded_zeros(n, rank, dtype)
-        self.out_G = _arrays.padded_zeros(self.m, rank, dtype)
+        self.F = _dispatch.padded(rng.random((n, rank)) + 0.1, dtype)
+        self.G = _dispatch.padded(rng.random((self.m, rank)) + 0.1, dtype)
+        self.out_F = _dispatch.padded_zeros(n, rank, dtype)
+        self.out_G = _dispatch.padded_zeros(self.m, rank, dtype)
 
 
 class SparseSuite(FactorSuite):

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._backend.layout import padded
+from ._backend.dispatch import padded
 from ._common.arrays import Array
-from ._common.random import generator
-from ._data.checks import check_factor, check_integer, check_real
+from ._data.checks import check_factor, check_integer, check_random_state, check_real
 from ._data.csr_file import check_data
 from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
@@ -109,7 +108,7 @@ def fit(
             "relations must be a sequence of at least one extend.relation(...); got "
             f"{relations!r:.100}."
         )
-    rng = generator(random_state)
+    rng = check_random_state(random_state)
     sizes: dict[str, tuple[int, float]] = {}
     for r in relations:
         level = (r.term.mean() / rank) ** (1 / len(r.names))

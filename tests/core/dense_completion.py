@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ssnmf_fast._backend.reference_completion import shrunk
+from ssnmf_fast._backend.reference_parts import shrunk
 from ssnmf_fast._common.arrays import Array
 from ssnmf_fast.completion._schedule import Schedule
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
-from ssnmf_fast._backend.layout import padded
+from ssnmf_fast._backend.dispatch import padded
 from ssnmf_fast.linalg import LowRankPlusSparse, randomized_svd
 
 

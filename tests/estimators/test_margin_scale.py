@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
-from ssnmf_fast._common.quiet import IDLE, UNINFORMED, is_quiet, quietly
+from ssnmf_fast._common.warn import IDLE, UNINFORMED, is_quiet, quietly
 
 EXTREMES = """
 import numpy as np

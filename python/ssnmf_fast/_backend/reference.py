@@ -31,18 +31,17 @@ import numpy as np
 import scipy.optimize
 
 from .._common.arrays import Array
-from .reference_bayes import gamma_bound as gamma_bound
-from .reference_bayes import gamma_update as gamma_update
-from .reference_bayes import group_sums as group_sums
-from .reference_completion import _rows
-from .reference_completion import mapped_product as mapped_product
-from .reference_completion import mapped_residuals as mapped_residuals
-from .reference_completion import residual_step as residual_step
-from .reference_completion import ridge_rows as ridge_rows
-from .reference_completion import structured_rows as structured_rows
-from .reference_completion import tall_qr as tall_qr
-from .reference_losses import beta_terms, power
-from .reference_losses import tiny as tiny
+from .reference_parts import _rows, beta_terms, power
+from .reference_parts import gamma_bound as gamma_bound
+from .reference_parts import gamma_update as gamma_update
+from .reference_parts import group_sums as group_sums
+from .reference_parts import mapped_product as mapped_product
+from .reference_parts import mapped_residuals as mapped_residuals
+from .reference_parts import residual_step as residual_step
+from .reference_parts import ridge_rows as ridge_rows
+from .reference_parts import structured_rows as structured_rows
+from .reference_parts import tall_qr as tall_qr
+from .reference_parts import tiny as tiny
 
 Rule = Literal["mu", "mm"]
 

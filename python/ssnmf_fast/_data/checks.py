@@ -40,6 +40,19 @@ def check_integer(value: Any, name: str, minimum: int, maximum: int | None = Non
     return int(value)
 
 
+def check_random_state(random_state: Any) -> np.random.Generator:
+    """Return a generator from None, a seed, a Generator or a RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "random_state must be None, a nonnegative integer, a numpy Generator or a RandomState; "
+            f"got {random_state!r}."
+        ) from error
+
+
 def check_observers(callback: Any, verbose: Any) -> None:
     """Raise TypeError unless a callback can be called and `verbose` is a number."""
     if callback is not None and not callable(callback):

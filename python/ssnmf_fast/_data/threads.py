@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,20 +61,13 @@ if hasattr(os, "register_at_fork"):
 
 def _cgroup_quota() -> float | None:
     """Return the number of cores that the control group grants, or None."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-    except (OSError, ValueError):
-        try:
-            folder = Path("/sys/fs/cgroup/cpu")
-            quota = (folder / "cpu.cfs_quota_us").read_text()
-            period = (folder / "cpu.cfs_period_us").read_text()
-        except OSError:
-            return None
-    try:
-        cores = float(quota) / float(period)
-    except ValueError:  # "max"
-        return None
-    return cores if cores > 0 else None
+    group = Path("/sys/fs/cgroup")
+    old = (group / "cpu/cpu.cfs_quota_us", group / "cpu/cpu.cfs_period_us")
+    for files in ((group / "cpu.max",), old):
+        with suppress(OSError, ValueError):  # a quota of "max", or -1, is none
+            quota, period = map(float, " ".join(file.read_text() for file in files).split())
+            return quota / period if quota > 0 else None
+    return None
 
 
 def resolve_threads(n_threads: Any = None) -> int:

@@ -1,7 +1,7 @@
 """Linear operators, used only through products with tall-skinny matrices: for randomized SVDs.
 
 Thin matrices are stored as the kernels want them, with padded columns; see
-:mod:`ssnmf_fast._backend.layout`.
+:mod:`ssnmf_fast._backend.dispatch`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.dispatch import kernels
-from .._backend.layout import aligned_zeros, is_padded, padded
+from .._backend.dispatch import aligned_zeros, is_padded, kernels, padded
 from .._common.arrays import Array
 from .._data.csr import column_ranges
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target

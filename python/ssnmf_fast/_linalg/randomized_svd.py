@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded
+from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._common.random import generator
 from .._data.border import check_matrix
-from .._data.checks import check_integer
+from .._data.checks import check_integer, check_random_state
 from .._data.threads import resolve_threads
 from .operators import MatrixOperator, Operator, SparsePlusLowRank
 from .tall import svd, times
@@ -131,7 +129,7 @@ def randomized_svd(
         raise ValueError(f"rank must be at most min(n, m) = {least} of X; got {rank}.")
     n_oversamples = check_integer(n_oversamples, "n_oversamples", 0)
     n_power = check_integer(n_power, "n_power", 0)
-    return truncated_svd(operator, rank, n_oversamples, n_power, generator(random_state))
+    return truncated_svd(operator, rank, n_oversamples, n_power, check_random_state(random_state))
 
 
 def truncated_svd(

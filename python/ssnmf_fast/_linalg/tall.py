@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from .._backend.dispatch import kernels
-from .._backend.layout import aligned_zeros
+from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
 
 

@@ -7,10 +7,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._backend.layout import padded
-from .._common.random import generator
+from .._backend.dispatch import padded
 from .._data.border import check_matrix, require_finite
-from .._data.checks import check_factor, check_integer, check_real, check_support, warn_of_rank
+from .._data.checks import (
+    check_factor,
+    check_integer,
+    check_random_state,
+    check_real,
+    check_support,
+    warn_of_rank,
+)
 from .._data.threads import resolve_threads
 from .._solver.blocks import problem_of
 from .._solver.build import check_weight, relations, stored, terms
@@ -130,7 +136,7 @@ def factorize(
     rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
-    rng = generator(random_state)
+    rng = check_random_state(random_state)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
     if labels is None and S_support is None and isinstance(init, str):

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.layout import padded
-from .._common.random import generator
+from .._backend.dispatch import padded
 from .._data.border import check_matrix
-from .._data.checks import check_integer, check_real, require_memory
+from .._data.checks import check_integer, check_random_state, check_real, require_memory
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor
 from .._data.threads import resolve_threads
@@ -137,7 +136,7 @@ def factorize_tensor(
     of_Y = loss_named(supervision_loss, "supervision_loss")
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
-    rng = generator(random_state)
+    rng = check_random_state(random_state)
     X, exponent = in_units(check_tensor(X, "X"))
     term = tensor_term(X, X_weights, divergence, threads)
     names = mode_names(len(X.shape))

@@ -6,9 +6,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from .._common.random import generator
 from .._data.border import check_matrix
-from .._data.checks import check_integer, check_option, warn_of_rank
+from .._data.checks import check_integer, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
 from .._solver.build import balance_weight, check_weight, stored, terms
 from .._solver.linear_map import LinearMap
@@ -46,7 +45,7 @@ def factorize_preserving(
     rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
-    rng = generator(random_state)
+    rng = check_random_state(random_state)
     automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
     weight = None if automatic else _weight(supervision_weight)
     X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)

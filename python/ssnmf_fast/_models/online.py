@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded
+from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._common.random import generator
-from .._data.checks import check_integer, check_real, warn_of_rank
+from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
@@ -227,7 +225,7 @@ def learn_batch(
         settings["supervision_loss"] = supervision_loss
         settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
-        rng = generator(random_state)
+        rng = check_random_state(random_state)
         if Y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.layout import padded, padded_zeros
+from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import check_matrix, require_finite

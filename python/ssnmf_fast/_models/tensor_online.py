@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.layout import padded, padded_zeros
+from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts

@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.special import psi
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded, padded_zeros
+from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._common.random import generator
 from .._data.border import check_matrix, require_finite
-from .._data.checks import check_integer
+from .._data.checks import check_integer, check_random_state
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import resolve_threads
@@ -131,7 +129,7 @@ def fit_variational(
     scale = find_count_scale(X) if checked.count_scale is None else checked.count_scale
     counts = counts_of(X, scale)
     data = build_term(counts, None, KULLBACK_LEIBLER, "X", threads)
-    S, A, _ = start(init, counts, data, None, rank, generator(random_state))
+    S, A, _ = start(init, counts, data, None, rank, check_random_state(random_state))
     if not isinstance(init, str):
         A = scaled(A, scale)
     n_groups, codes = (1, None) if groups is None else (len(groups.counts), groups.codes)

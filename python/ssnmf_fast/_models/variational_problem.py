@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from .._backend.layout import aligned_zeros
+from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import DenseEntries, SparseEntries, Target
 from .._solver.terms import Term

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded
+from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.entries import block_slices
 from .._data.tensor_entries import whole

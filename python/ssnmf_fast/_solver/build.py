@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_option, check_real

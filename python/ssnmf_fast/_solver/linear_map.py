@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.layout import aligned_zeros
+from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .._data.tensor_entries import RowProducts

@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from .._backend.dispatch import kernels
-from .._backend.layout import aligned_zeros
+from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
 from .._data.entries import Target
 from .descent import Part, descend

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.checks import check_factor, check_option, require_memory
 from .._data.csr import with_values

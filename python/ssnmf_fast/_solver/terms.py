@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.block_entries import StreamedEntries, WeightedEntries
 from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
@@ -23,9 +24,7 @@ from .._data.entries import (
     Target,
     block_slices,
 )
-from .._data.streamed import StreamedEntries
 from .._data.weight_forms import Complement, Listed, Separable, WeightForm
-from .._data.weighted_entries import WeightedEntries
 from .losses import Loss
 
 _FEW_MISSING = 0.5

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.quiet import UNINFORMED, quietly
+from .._common.warn import UNINFORMED, quietly
 from .._data.csr import entry_rows, without
 from .._solver.progress import ProgressBar
 from ._errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._common.quiet import UNINFORMED, quietly
+from .._common.warn import UNINFORMED, quietly
 from ..completion import Completion
 from ..completion._uninformed import counts
 from ._errors import UsageError

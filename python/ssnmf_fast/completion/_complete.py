@@ -9,10 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.random import generator
 from .._data.arrays import as_array
 from .._data.border import LARGEST, check_matrix, require_finite
-from .._data.checks import check_integer, check_observers, check_option, check_real
+from .._data.checks import (
+    check_integer,
+    check_observers,
+    check_option,
+    check_random_state,
+    check_real,
+)
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
 from ._irls import Check
@@ -208,7 +213,7 @@ def complete(
         fill_value=check_real(fill_value, "fill_value", allow_negative=True),
         max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
         tol=None if tol is None else check_real(tol, "tol"),
-        rng=generator(random_state),
+        rng=check_random_state(random_state),
         n_threads=resolve_threads(n_threads),
     )
     options.check()

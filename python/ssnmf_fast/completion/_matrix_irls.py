@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._linalg.operators import SparseOperator, SparsePlusLowRank
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch

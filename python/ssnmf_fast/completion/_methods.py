@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import LARGEST
 from .._data.csr import entry_rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.csr import entry_rows
 from .._linalg.tall import svd

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded, padded_zeros
+from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.threads import resolve_threads
 from ._biases import BIAS_RIDGE

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.dispatch import kernels
-from .._backend.layout import aligned_zeros, padded, padded_zeros
+from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.csr import kernel_parts, transposed
 from .._linalg.operators import Pattern, SparseOperator

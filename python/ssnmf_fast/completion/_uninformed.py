@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.quiet import UNINFORMED, is_quiet
-from .._common.warn import warn_user
+from .._common.warn import UNINFORMED, is_quiet, warn_user
 
 
 def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:

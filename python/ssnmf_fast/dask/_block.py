@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._backend.dispatch import kernels
-from .._backend.layout import padded, padded_zeros
+from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.blocks import problem_of
 from .._solver.problem import Ahead, Problem, Solver

@@ -9,7 +9,7 @@ import numpy as np
 from distributed import Client
 
 from .. import estimators
-from .._common.random import generator
+from .._data.checks import check_random_state
 from .._labels import Indicators, labels_of
 from .._topics import topic_shares
 from ..estimators._base import require
@@ -118,7 +118,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         init, state = self.init, self.random_state
         if isinstance(init, str) and init == "auto":
             init = "labels" if choice.n_components >= labels.members.shape[1] else "random"
-        seed = int(generator(state).integers(2**31))
+        seed = int(check_random_state(state).integers(2**31))
         fit = topics.fit(init, seed, int(state) if isinstance(state, (int, np.integer)) else None)
         weight = fit.supervision_weight
         self._keep(

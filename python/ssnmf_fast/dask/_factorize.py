@@ -11,8 +11,13 @@ import numpy as np
 from distributed import Client
 
 from .._common.arrays import Array
-from .._common.random import generator
-from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
+from .._data.checks import (
+    check_factor,
+    check_integer,
+    check_random_state,
+    require_memory,
+    warn_of_rank,
+)
 from .._models.factorize import Factorization
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
@@ -135,7 +140,7 @@ def factorize(
     rank = check_integer(n_components, "n_components", 1)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
     check_integer(memory, "memory", 1)
-    rng = seeded(generator(random_state))
+    rng = seeded(check_random_state(random_state))
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     given = _given(init, Y is not None)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.layout import aligned_zeros
+from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._solver.problem import Workspaces
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.checks import check_option
 from .._solver.loop import steps_of

@@ -10,10 +10,9 @@ import dask.array as da
 import numpy as np
 from distributed import Client
 
-from .._backend.layout import padded
+from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._common.random import generator
-from .._data.checks import check_factor, check_integer
+from .._data.checks import check_factor, check_integer, check_random_state
 from .._data.count_scale import scale_of, scaled
 from .._models.variational import Parameters, VariationalFit, variational_fit
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
@@ -111,7 +110,7 @@ def fit_variational(
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
     checked = Parameters.checked(**parameters)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
-    rng = seeded(generator(random_state))
+    rng = seeded(check_random_state(random_state))
     given = None if isinstance(init, str) else _given(init)
     S = None if given is None else given[0]
     raw = load(client, X, None, None, None, None, S, threads, _MEMORY)

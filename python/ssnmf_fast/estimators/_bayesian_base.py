@@ -10,9 +10,8 @@ from scipy.special import gammainccinv, gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.quiet import IDLE, is_quiet
 from .._common.saved import NUMBER, POSITIVE, Saved
-from .._common.warn import warn_user
+from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels

@@ -9,9 +9,14 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
-from .._common.random import generator
 from .._common.warn import warn_user
-from .._data.checks import check_integer, check_option, check_real, require_memory
+from .._data.checks import (
+    check_integer,
+    check_option,
+    check_random_state,
+    check_real,
+    require_memory,
+)
 from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose
@@ -207,7 +212,7 @@ def learn(
     random_state: Any,
 ) -> Learned:
     """Choose, fit topics and readout; `labels` count where their weight is above 0."""
-    seed = int(generator(random_state).integers(2**31))
+    seed = int(check_random_state(random_state).integers(2**31))
     directions, context = None, Context()
     if wishes.readout == "logistic":
         directions = directions_of(X, X_weights, seed, options.n_threads)

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._common.random import generator
 from .._data.border import check_matrix
+from .._data.checks import check_random_state
 from .._data.times import Slices
 from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor
@@ -38,7 +38,7 @@ class Fit:
 
 def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
     """Fit the tensor of the documents of every slice."""
-    rng = generator(model.random_state)
+    rng = check_random_state(model.random_state)
     per_slice, largest = model.documents_per_slice, int(slices.sizes.max())
     if per_slice is None:
         per_slice = int(np.median(slices.sizes[slices.sizes > 0]))

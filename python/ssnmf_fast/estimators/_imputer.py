@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.quiet import UNINFORMED, quietly
 from .._common.saved import COUNT, PLAIN, Saved
-from .._common.warn import warn_user
+from .._common.warn import UNINFORMED, quietly, warn_user
 from .._data.border import check_entries, readable, require_finite
 from .._data.csr import listed
 from ..completion import complete

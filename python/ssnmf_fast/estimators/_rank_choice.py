@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._common.quiet import IDLE, quietly
-from .._common.random import generator
-from .._data.checks import check_integer
+from .._common.warn import IDLE, quietly
+from .._data.checks import check_integer, check_random_state
 from ._bayesian_base import BayesianBase
 
 
@@ -97,7 +96,7 @@ def choose_rank(
     if not tried:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
     n_starts = check_integer(n_starts, "n_starts", 1)
-    seeds = generator(model.random_state).integers(2**31 - 1, size=n_starts)
+    seeds = check_random_state(model.random_state).integers(2**31 - 1, size=n_starts)
     bounds = np.empty((len(tried), n_starts))
     best: Any = None
     for i, rank in enumerate(tried):

@@ -1,10 +1,121 @@
-"""The kernels of matrix completion in plain NumPy, with the arguments of the compiled ones."""
+"""Parts of :mod:`ssnmf_fast._backend.reference`: powers, variational Bayes, matrix completion.
+
+Of variational Bayes every entry of a factor has a gamma posterior with shape alpha and a rate b
+that is one number for each component and group of rows.  E = alpha / b is its expectation; that of
+its logarithm is Lg = psi(alpha) - log(b), held as F = exp(Lg).  Its arguments are
+
+prior_shape
+    Shape a0 of the prior.
+rates, groups
+    Posterior rates, float64, groups x R, positive in the first `rank` columns; the group of every
+    row, int32, or None for one group.
+rank
+    Number of columns that are no padding; padding of F and E becomes 0.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy.special import gammaln, psi
 
 from .._common.arrays import Array
+
+
+def tiny(dtype: Any) -> float:
+    """Return the floor of divisors and of positive factor entries: 1e-292 or 1e-31."""
+    info = np.finfo(dtype)
+    return float(info.tiny / info.eps)
+
+
+def power(z: Array, exponent: float) -> Array:
+    """z^exponent, and 0 where z vanishes: such an entry pulls at no positive factor entry.
+
+    Kept below the largest number of the dtype divided by 2^20, so that sums stay finite.
+    """
+    largest = float(np.finfo(z.dtype).max) / 2**20
+    logs = exponent * np.log(np.maximum(z.astype(np.float64), tiny(z.dtype)))
+    powers = np.exp(np.minimum(logs, np.log(largest)))
+    return np.where(z > tiny(z.dtype), powers, 0.0).astype(z.dtype)
+
+
+def beta_terms(x: Array, z: Array, w: Array | None, beta: float, rest: bool) -> float:
+    """Sum of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`, in float64.
+
+    With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and
+    (z^beta + x z^(beta - 1) (expm1((beta - 1) L) / (beta - 1) - 1)) / beta: the first has no
+    cancellation near beta = 0, the second none near 1.  Entries with x > 0 that no component
+    reaches, z = 0, are left out for beta < 1: their loss is infinite.
+    """
+    floor = tiny(z.dtype)
+    reached = z > floor
+    x, z = x.astype(np.float64), np.maximum(z.astype(np.float64), floor)
+    counts = (x > 0) & (reached | (beta > 1))
+    of_z = np.where(reached, z**beta, 0.0) / beta if beta > 0 else np.zeros_like(z)
+    ratio = np.where(counts, x, z) / z
+    with np.errstate(over="ignore"):
+        logs = np.log(np.minimum(ratio, np.finfo(np.float64).max))
+        if beta <= 0.5:
+            first = logs if beta == 0 else np.expm1(beta * logs) / beta
+            loss = z**beta * (first - np.expm1(logs)) / (beta - 1)
+            loss = np.where(counts, loss - of_z, 0.0)
+        else:
+            second = np.expm1((beta - 1) * logs) / (beta - 1) if beta != 1 else logs
+            loss = np.where(counts, x * z ** (beta - 1) * (second - 1) / beta, 0.0)
+    if not rest:
+        loss = loss + of_z
+    return float(np.sum(loss if w is None else w * loss))
+
+
+def _by_row(values: Array, groups: Array | None, n_rows: int) -> Array:
+    """Return the row of its group for every row."""
+    return values[np.zeros(n_rows, dtype=np.int32) if groups is None else groups]
+
+
+def gamma_update(
+    F: Array,
+    P: Array,
+    prior_shape: float,
+    rates: Array,
+    groups: Array | None,
+    E: Array,
+    rank: int,
+    logs: bool,
+    n_threads: int,
+) -> float:
+    """alpha = prior_shape + F .* P; E <- alpha / rate; F <- exp(psi(alpha)) / rate, in place.
+
+    F stays at or above :func:`tiny`.  Returns the sum of all Lg if `logs` is true, else 0.
+    """
+    info = np.finfo(F.dtype)
+    rate = _by_row(rates[:, :rank], groups, len(F))
+    shape = prior_shape + F[:, :rank].astype(float) * P[:, :rank].astype(float)
+    digamma = psi(shape)
+    E[...] = F[...] = 0
+    E[:, :rank] = shape / rate
+    F[:, :rank] = np.maximum(np.exp(digamma) / rate, info.tiny / info.eps)
+    return float(np.sum(digamma - np.log(rate))) if logs else 0.0
+
+
+def gamma_bound(
+    E: Array, prior_shape: float, rates: Array, groups: Array | None, rank: int, n_threads: int
+) -> float:
+    """Sum of (prior_shape - alpha) Lg - alpha log(rate) + alpha + log Gamma(alpha), alpha = E rate.
+
+    It is what the entries add to the variational bound, but for the terms with the prior's rate.
+    """
+    rate = _by_row(rates[:, :rank], groups, len(E))
+    shape = E[:, :rank].astype(float) * rate
+    logs = psi(shape) - np.log(rate)
+    terms = (prior_shape - shape) * logs - shape * np.log(rate) + shape + gammaln(shape)
+    return float(np.sum(terms))
+
+
+def group_sums(E: Array, groups: Array | None, out: Array, n_threads: int) -> None:
+    """Sum the rows of every group into `out` (float64, groups x R)."""
+    out[...] = 0
+    np.add.at(out, np.zeros(len(E), dtype=np.int32) if groups is None else groups, E.astype(float))
 
 
 def _rows(indptr: Array) -> Array:

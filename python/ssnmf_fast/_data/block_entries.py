@@ -1,4 +1,4 @@
-"""Passes over a matrix on disk, a block of rows at a time."""
+"""Data that the passes run over in blocks of rows: of a file, or with weights put in on the way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .csr_file import CsrFile
-from .entries import Csr, Entries, SparseEntries, Target
+from .entries import Csr, DenseEntries, Entries, SparseEntries, Target, block_slices
 
 
 @dataclass(frozen=True)
@@ -105,3 +105,56 @@ class ScatteredEntries(Entries):
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self.by_rows.sum(name, G, F, *parameters)
+
+
+@dataclass(frozen=True)
+class WeightedEntries(Entries):
+    """``rows columns^T .* Z`` for a dense Z, without an array of its size; None stands for ones."""
+
+    entries: DenseEntries
+    rows: Array | None
+    columns: Array | None
+
+    @property
+    def threads(self) -> int:  # type: ignore[override]
+        return self.entries.threads
+
+    def transposed(self) -> WeightedEntries:
+        return WeightedEntries(self.entries.transposed(), self.columns, self.rows)
+
+    def part(self, rows: slice) -> WeightedEntries:
+        weights = None if self.rows is None else self.rows[rows]
+        return WeightedEntries(self.entries.part(rows), weights, self.columns)
+
+    def block(self, rows: slice) -> DenseEntries:
+        """Return some rows, weighted."""
+        array = self.entries.array[rows]
+        if self.entries.mask:
+            array = np.where(np.isnan(array), array.dtype.type(0), array.dtype.type(1))
+        if self.columns is not None:
+            array = array * self.columns
+        if self.rows is not None:
+            array = array * self.rows[rows, None]
+        return DenseEntries(array, self.threads)
+
+    def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
+        for rows in block_slices(self.entries.array.shape):
+            yield rows, self.block(rows)
+
+    def total(self) -> float:
+        return sum(block.total() for _, block in self._blocks())
+
+    def csr_rows(self, rows: slice) -> Csr:
+        return self.block(rows).csr_rows(slice(0, rows.stop - rows.start))
+
+    def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
+        if exponent and self.columns is not None and F is not None:
+            for rows, block in self._blocks():
+                block.power(exponent, F[rows], G, to.rows(rows))
+            return
+        if self.columns is not None:
+            G = self.columns[:, None] * G
+        to.weighted(self.rows, lambda part: self.entries.power(exponent, F, G, part))
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
+        return sum(block.sum(name, F[rows], G, *parameters) for rows, block in self._blocks())
