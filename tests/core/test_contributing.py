@@ -73,6 +73,54 @@ def test_a_new_loss_fits_in_every_storage_and_with_all_weights(storage, form, so
     assert values[-1] < 0.7 * values[0]
 
 
+def on_cluster(X, **options):
+    """Fit three blocks of rows on a cluster within this process."""
+    distributed = pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
+    import dask
+
+    import ssnmf_fast.dask as sfd
+
+    blocks = [dask.delayed(X[begin : begin + 10]) for begin in (0, 10, 20)]
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=":0"):
+        fit = sfd.factorize(blocks, **options)
+        return np.asarray(fit.S) @ fit.A, fit.objective
+
+
+def from_file(X, folder, **options):
+    """Fit a file, of which a few rows are in memory at a time."""
+    sp.save_npz(folder / "X.npz", X, compressed=False)
+    fit = sf.factorize(sf.open_csr(folder / "X.npz", memory=1000), **options)
+    return fit.S @ fit.A, fit.objective
+
+
+def as_tensor(X, **options):
+    """Fit a tensor of two slices that are alike."""
+    coo = X.tocoo()
+    both = [np.tile(index, 2) for index in coo.coords], np.tile(coo.data, 2)
+    places = np.vstack([*both[0], np.repeat([0, 1], X.nnz)])
+    fit = sf.factorize_tensor((places, both[1], (*X.shape, 2)), **options)
+    return fit.to_dense()[..., 0], [(step, value / 2) for step, value in fit.objective]
+
+
+@pytest.mark.parametrize("kind", ["matrix", "file", "tensor", "cluster"])
+def test_one_class_is_a_loss_for_every_kind_of_data(kind, tmp_path):
+    X = data(np.random.default_rng(0), (30, 20), np.float64)
+    options = {"n_components": 4, "loss": "elastic", "init": "random", "random_state": 0}
+    options |= {"max_iter": 100, "tol": 0}
+    if kind == "matrix":
+        fit = sf.factorize(X, **options)
+        found, objective = fit.S @ fit.A, fit.objective
+    elif kind == "file":
+        found, objective = from_file(X, tmp_path, **options)
+    else:
+        found, objective = {"tensor": as_tensor, "cluster": on_cluster}[kind](X, **options)
+    values = [value for _, value in objective]
+    expected = elastic_value(X.toarray(), 1, found, np.eye(20))
+    assert values[-1] == pytest.approx(expected, rel=1e-9)
+    assert max(np.diff(values)) <= 1e-9 * values[0]
+    assert values[-1] < 0.7 * values[0]
+
+
 def test_a_new_loss_serves_new_samples_batches_and_estimators():
     rng = np.random.default_rng(1)
     A, S = rng.random((3, 25)) + 0.1, rng.random((40, 3)) + 0.1

@@ -100,6 +100,7 @@ class KullbackLeibler(Loss):
     degree = 1
     descends = True
     model_free = True
+    constant_of_weights = True
     start = "least-squares"
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
@@ -167,6 +168,8 @@ class BetaDivergence(Loss):
     With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
     as well.
     """
+
+    constant_of_weights = True
 
     def __init__(self, beta: float, name: str | None = None) -> None:
         self.beta = self.degree = beta

@@ -47,6 +47,8 @@ class Loss:
         Whether `descend` is there.
     model_free : bool
         Whether N does not depend on the model.  One row is asked for if all rows of V are equal.
+    constant_of_weights : bool
+        Whether `constant` is 0 without weights: a file is not read for it then.
     start : str
         The start that ``init="auto"`` stands for.
     """
@@ -58,6 +60,7 @@ class Loss:
     quadratic = False
     descends = False
     model_free = False
+    constant_of_weights = False
     start = "random"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -128,6 +128,8 @@ def row_lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
 def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
     """Return the term of a file, without weights."""
     constant = Z.squares if loss.quadratic else 0.0
+    if not loss.quadratic and not loss.constant_of_weights:
+        constant = sum(loss.constant(block.data, None) for _, block in Z.blocks())
     entries, lengths = StreamedEntries(Z, threads), tuple(Z.nnz // n for n in Z.shape)
     form = Separable(threads=threads)
     return Term(loss, entries, form, Z.shape, constant, row_lengths=lengths)
