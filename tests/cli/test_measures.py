@@ -24,6 +24,11 @@ class TestLabels:
         assert labels.names == ["3", "a", "b", "c"]
         assert not _sample_labels.read_labels(["a; b"], None).several
 
+    def test_what_is_missing(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        values = [None, float("nan"), pandas.NA, " ", " a ", -1]
+        assert _sample_labels.read_labels(values, None).lists() == [[], [], [], [], ["a"], ["-1"]]
+
     def test_every_label_stays_seen(self) -> None:
         rng = np.random.default_rng(0)
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]

@@ -7,10 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ssnmf_fast._labels import ClassLabels, unlabeled_samples
-from ssnmf_fast.cli._sample_labels import read_labels as of_files
-from ssnmf_fast.metrics._memberships import read_labels as of_metrics
-from ssnmf_fast.plotting._checks import check_labels as of_pictures
+import ssnmf_fast as sf
 
 NAN = float("nan")
 
@@ -30,37 +27,72 @@ CASES = [
 ]
 
 
+def fitted(labels, marker):
+    """Fit a model that takes every form of labels."""
+    X = np.random.default_rng(0).random((len(labels), 4))
+    model = sf.TopicSupervisedNMF(unlabeled=marker, readout=None, max_iter=1, tol=0)
+    return model.fit(X, labels)
+
+
+def scored(labels, marker):
+    """Return a measure of some representation."""
+    S = np.random.default_rng(1).random((len(labels), 3))
+    return sf.metrics.jaccard_similarity(S, labels, unlabeled=marker)
+
+
+def drawn(labels, marker):
+    """Return the numbers of samples that a picture shows for each class, and for none."""
+    plotting = pytest.importorskip("ssnmf_fast.plotting")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    picture = plotting.representation_map(np.ones((len(labels), 2)), labels, unlabeled=marker)
+    names = [label.get_text() for label in picture.axes[0].get_yticklabels()]
+    pyplot.close(picture)
+    return names
+
+
 @pytest.mark.parametrize(("labels", "marker", "absent"), CASES)
 def test_all_readers_agree(labels, marker, absent):
-    labeled = ~np.array(absent, dtype=bool)
-    assert np.array_equal(ClassLabels(labels, marker).labeled, labeled)
-    assert np.array_equal(of_metrics(labels, "y", None, marker).labeled, labeled)
-    indicators = of_pictures(labels, marker)[0]
-    assert np.array_equal(indicators.sum(axis=1) > 0, labeled)
+    unlabeled = np.array(absent, dtype=bool)
+    assert fitted(labels, marker).n_labeled_ == (~unlabeled).sum()
+    known = [label for label, out in zip(labels, absent, strict=True) if not out]
+    S = np.random.default_rng(1).random((len(labels), 3))[~unlabeled]
+    expected = sf.metrics.jaccard_similarity(S, known, unlabeled=None)
+    np.testing.assert_allclose(scored(labels, marker), expected)
+    names = drawn(labels, marker)
+    assert len(names) == len(set(known)) + unlabeled.any()
+    assert not unlabeled.any() or names[-1] == f"(no label) ({unlabeled.sum()})"
 
 
 @pytest.mark.parametrize("labels", [[1, -1, 1], [1.0, -1.0, NAN], [-1, None, 1]])
 def test_minus_one_and_one_are_classes_with_a_warning(labels):
     array = np.array(labels, dtype=float)
+    for read in (fitted, scored, drawn):
+        with pytest.warns(UserWarning, match="only labels in .* are -1 and 1"):
+            read(array, "auto")
     with pytest.warns(UserWarning, match="only labels in y are -1 and 1"):
-        assert np.array_equal(unlabeled_samples(array, "y", "auto"), np.isnan(array))
+        assert fitted(array, "auto").n_labeled_ == (~np.isnan(array)).sum()
+
+
+def test_the_classes_of_a_fitted_model_tell_what_minus_one_is():
+    rng = np.random.default_rng(0)
+    X, options = (
+        rng.random((12, 4)),
+        {"n_components": 2, "max_iter": 1, "tol": 0, "random_state": 0},
+    )
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for classes, is_class in (([-1, 1], True), ([0, 1], False)):
-            absent = unlabeled_samples(array, "y", "auto", np.array(classes))
-            assert np.array_equal(absent, np.isnan(array) | (not is_class) * (array == -1))
-
-
-def test_of_a_file():
-    pandas = pytest.importorskip("pandas")
-    found = of_files([None, NAN, pandas.NA, " ", " a ", -1], None)
-    assert found.each == ((), (), (), (), ("a",), ("-1",))
+        warnings.simplefilter("ignore", UserWarning)
+        for classes, count in ((np.array([-1, 1]), 12), (np.array([0, 1]), 6)):
+            model = sf.ConstrainedNMF(**options).fit(X, np.tile(classes, 6))
+            truth = np.tile([-1, 1], 6)
+            guess = model.predict(X)
+            counted = truth == 1 if count == 6 else np.ones(12, bool)
+            assert model.score(X, truth) == pytest.approx((guess == truth)[counted].mean())
 
 
 @pytest.mark.parametrize("marker", [[1], np.array([1, 2]), {}])
 def test_bad_markers(marker):
     with pytest.raises(TypeError, match='unlabeled must be "auto", None or a label'):
-        unlabeled_samples(np.arange(3), "y", marker)
+        scored(np.arange(3), marker)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +105,6 @@ def test_bad_markers(marker):
     ],
 )
 def test_all_readers_refuse_alike(labels, error, message):
-    for read in (
-        lambda: ClassLabels(labels, None),
-        lambda: of_metrics(labels, "y", None, None),
-        lambda: of_pictures(labels, None),
-    ):
+    for read in (fitted, scored, drawn):
         with pytest.raises(error, match=message):
-            read()
+            read(labels, None)

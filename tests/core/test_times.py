@@ -8,64 +8,71 @@ from datetime import date, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from ssnmf_fast._common.optional import MissingPackageError
-from ssnmf_fast._data.times import cut, read_times
+import ssnmf_fast as sf
 
-DAY = np.datetime64("2004-12-26", "s")
 EAST = timezone(timedelta(hours=9))
+DAYS = (date(2004, 12, 26), date(2004, 12, 28))
+FORMS = {
+    "ISO": date.isoformat,
+    "digits": lambda day: f" {day:%Y%m%d} ",
+    "UTC": lambda day: f"{day}T00:00:00Z",
+    "zone": lambda day: f"{day} 00:00+09:00",
+    "fraction": lambda day: f"{day}T23:59:59.75",
+    "integer": lambda day: int(f"{day:%Y%m%d}"),
+    "real": lambda day: float(f"{day:%Y%m%d}"),
+    "integer of NumPy": lambda day: np.int32(f"{day:%Y%m%d}"),
+    "date": lambda day: day,
+    "datetime": lambda day: datetime(day.year, day.month, day.day, tzinfo=EAST),
+    "datetime64": np.datetime64,
+}
+ARRAYS = {"integer": np.int32, "ISO": str, "datetime64": "datetime64[ns]"}
 
 
-@pytest.mark.parametrize(
-    "times",
-    [
-        ["2004-12-26"],
-        [" 20041226 "],
-        ["2004-12-26T00:00:00Z"],
-        ["2004-12-26 00:00+09:00"],
-        [20041226],
-        [20041226.0],
-        np.array([20041226], dtype=np.int32),
-        np.array(["2004-12-26"]),
-        np.array(["2004-12-26"], dtype="datetime64[ns]"),
-        [date(2004, 12, 26)],
-        [datetime(2004, 12, 26, tzinfo=EAST)],
-        (np.datetime64("2004-12-26"),),
-    ],
-    ids=str,
-)
-def test_forms(times):
-    read = read_times(times)
-    assert read.dtype == np.dtype("datetime64[s]")
-    assert read.tolist() == [DAY.item()]
+def slices(times, freq="day"):
+    """Return the beginnings of the slices into which times are cut, and the numbers in them."""
+    options = {"freq": freq, "method": "nmf", "max_iter": 1, "tol": 0, "random_state": 0}
+    count = len(times) if hasattr(times, "__len__") else 2
+    model = sf.DynamicTopics(1, **options).fit(np.ones((max(count, 1), 2)), times)
+    return model.slices_.astype(str).tolist(), model.slice_sizes_.tolist()
+
+
+THREE_DAYS = ["2004-12-26", "2004-12-27", "2004-12-28"], [1, 0, 1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(form):
+    assert slices(tuple(map(FORMS[form], DAYS))) == THREE_DAYS
+
+
+@pytest.mark.parametrize("form", ["integer", "ISO", "datetime64"])
+def test_forms_in_arrays(form):
+    assert slices(np.array(list(map(FORMS[form], DAYS)), dtype=ARRAYS[form])) == THREE_DAYS
 
 
 def test_forms_may_be_mixed():
-    read = read_times(["2004", 2005, "2006-02", date(2007, 1, 1), "20080229"])
-    assert read.astype("datetime64[D]").astype(str).tolist() == [
-        "2004-01-01",
-        "2005-01-01",
-        "2006-02-01",
-        "2007-01-01",
-        "2008-02-29",
-    ]
+    starts, sizes = slices(["2004", 2005, "2006-02", date(2007, 1, 1), "20080229"], "month")
+    found = [start for start, size in zip(starts, sizes, strict=True) if size]
+    assert found == ["2004-01", "2005-01", "2006-02", "2007-01", "2008-02"]
 
 
 def test_forms_of_pandas():
     pd = pytest.importorskip("pandas")
-    stamps = pd.to_datetime(["2004-12-26 00:00"])
+    stamps = pd.to_datetime(["2004-12-26 00:00", "2004-12-28 00:00"])
     for times in (
         stamps,
+        list(stamps),
         pd.Series(stamps),
-        pd.Series(stamps, index=[7]),
+        pd.Series(stamps, index=[7, 9]),
         stamps.tz_localize("Asia/Tokyo"),
         pd.Series(stamps.tz_localize("Asia/Tokyo")),
-        pd.period_range("2004-12-26", periods=1, freq="D"),
-        pd.Series(["2004-12-26"], dtype="category"),
-        pd.Series(["26 Dec 2004"]),
-        ["26-DEC-2004 00:00:00.10"],
-        ["12/26/2004"],
+        pd.period_range("2004-12-26", periods=2, freq="2D"),
+        pd.Series(["2004-12-26", "2004-12-28"], dtype="category"),
+        pd.Series(["26 Dec 2004", "28 Dec 2004"]),
+        ["26-DEC-2004 00:00:00.10", "28-DEC-2004 00:00:00.10"],
+        ["12/26/2004", "12/28/2004"],
+        ["26/12/2004", "28/12/2004"],
     ):
-        assert read_times(times).tolist() == [DAY.item()]
+        assert slices(times) == THREE_DAYS
 
 
 @pytest.mark.parametrize(
@@ -86,68 +93,62 @@ def test_forms_of_pandas():
 )
 def test_what_is_no_date_is_named(times, message):
     with pytest.raises(ValueError, match=message):
-        read_times(times)
+        slices(times)
 
 
 @pytest.mark.parametrize("times", ["2004-01-01", 5, None, np.array([True]), {"2004"}, {"2004": 1}])
 def test_what_is_no_sequence_of_dates(times):
     with pytest.raises(TypeError, match="times"):
-        read_times(times)
+        slices(times)
 
 
 def test_missing_times_of_pandas():
     pd = pytest.importorskip("pandas")
     for times in (["2004-01-01", pd.NA], pd.Series(["2004-01-01", pd.NA], dtype="string")):
         with pytest.raises(ValueError, match=r"times\[1\] is missing; leave out documents"):
-            read_times(times)
+            slices(times)
 
 
 def test_parts_of_a_time_beyond_int64():
     ends = np.array([-(2**62), 0, 2**62 - 1]).astype("datetime64[s]")
-    slices = cut(ends, 4)
-    assert slices.of.tolist() == [0, 2, 3]
-    assert slices.starts.astype(int).tolist() == [-(2**62), -(2**61), 0, 2**61]
+    starts = np.array([-(2**62), -(2**61), 0, 2**61]).astype("datetime64[s]")
+    assert slices(ends, 4) == (starts.astype(str).tolist(), [1, 0, 1, 1])
 
 
 def test_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert read_times(["2004-12-26"]).tolist() == [DAY.item()]
-    with pytest.raises(MissingPackageError, match=r"times\[1\] is '26 Dec.*ssnmf-fast\[all\]"):
-        read_times(["2004-12-26", "26 Dec 2004"])
+    assert slices(["2004-12-26", "2004-12-28"]) == THREE_DAYS
+    with pytest.raises(sf.MissingPackageError, match=r"times\[1\] is '26 Dec.*ssnmf-fast\[all\]"):
+        slices(["2004-12-26", "26 Dec 2004"])
 
 
 @pytest.mark.parametrize(
-    ("freq", "starts", "of"),
+    ("freq", "starts", "sizes"),
     [
-        ("week", ["2004-02-23", "2004-03-01"], [0, 0, 1]),
-        ("month", ["2004-02", "2004-03"], [0, 0, 1]),
-        ("quarter", None, None),
-        (2, ["2004-02-23T00:00:00", "2004-02-26T12:00:00"], [0, 1, 1]),
+        ("week", ["2004-02-23", "2004-03-01"], [2, 1]),
+        ("month", ["2004-02", "2004-03"], [2, 1]),
+        (2, ["2004-02-23T00:00:00", "2004-02-26T12:00:00"], [1, 2]),
     ],
 )
-def test_slices(freq, starts, of):
-    times = read_times(["2004-02-23", "2004-02-29", "2004-03-01"])
-    if starts is None:
-        with pytest.raises(ValueError, match="which begins at 2004-01; topics over time need two"):
-            cut(times, freq)
-        return
-    slices = cut(times, freq)
-    assert slices.starts.astype(str).tolist() == starts
-    assert slices.of.tolist() == of
-    assert slices.sizes.sum() == 3
+def test_slices(freq, starts, sizes):
+    assert slices(["2004-02-23", "2004-02-29", "2004-03-01"], freq) == (starts, sizes)
+
+
+def test_one_slice_is_refused():
+    with pytest.raises(ValueError, match="which begins at 2004-01; topics over time need two"):
+        slices(["2004-02-23", "2004-02-29", "2004-03-01"], "quarter")
 
 
 def test_slices_before_1970_and_with_gaps():
-    slices = cut(read_times(["1969-12-28", "1970-01-05"]), "week")
-    assert slices.starts.astype(str).tolist() == ["1969-12-22", "1969-12-29", "1970-01-05"]
-    assert slices.sizes.tolist() == [1, 0, 1]
-    slices = cut(read_times(["1969-02-01", "1970-05-05"]), "quarter")
-    assert slices.starts.astype(str).tolist()[:2] == ["1969-01", "1969-04"]
-    assert slices.of.tolist() == [0, 5]
+    weeks = ["1969-12-22", "1969-12-29", "1970-01-05"]
+    assert slices(["1969-12-28", "1970-01-05"], "week") == (weeks, [1, 0, 1])
+    starts, sizes = slices(["1969-02-01", "1970-05-05"], "quarter")
+    assert starts[:2] == ["1969-01", "1969-04"]
+    assert sizes == [1, 0, 0, 0, 0, 1]
 
 
 def test_a_wrong_year_is_named():
     with pytest.raises(ValueError, match=r"times\[1\] is 0203-01-01.*Is a year wrong"):
-        cut(read_times(["2004-01-01", "0203-01-01"]), "day")
+        slices(["2004-01-01", "0203-01-01"], "day")
     with pytest.raises(ValueError, match="lie within 2 seconds"):
-        cut(read_times(["2004-01-01T00:00:00", "2004-01-01T00:00:01"]), 3)
+        slices(["2004-01-01T00:00:00", "2004-01-01T00:00:01"], 3)
