@@ -67,7 +67,7 @@ def test_what_are_no_ids(holes):
         fit.predict([1], np.array(["film 1", None], object))
     with pytest.raises(ValueError, match="rows and columns must have one shape"):
         fit.predict([0, 1], [0, 1, 2])
-    with pytest.raises(ValueError, match="rows is no array"):
+    with pytest.raises(ValueError, match="rows has rows of different lengths"):
         fit.predict([[0], [1, 2]], [0])
     with pytest.raises(IndexError, match="rows must be from 0 to 29; got -1"):
         fit.predict([-1], [0])

@@ -198,7 +198,7 @@ def test_bad_parameters_are_refused(settings, error, message, small):
     [
         (np.ones(5), r"sample_weight has shape \(5,\)"),
         (np.ones((120, 10)), r"sample_weight has shape \(120, 10\)"),
-        (-np.ones(120), r"sample_weight\[0\] = -1 is negative"),
+        (-np.ones(120), r"the first is sample_weight\[0\] = -1"),
         (np.full(120, np.nan), "sample_weight contains NaN"),
         (np.zeros(120), "weights of all labels are zero"),
         (np.where(np.arange(120) < 3, 1.0, 0.0), "one class"),

@@ -104,14 +104,9 @@ def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bo
     require_real(vector.dtype, name)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; expected ({length},).")
-    vector = vector.astype(dtype)
-    if not np.all(np.isfinite(vector)):
-        raise ValueError(f"{name} contains NaN or infinity; weights must be finite and >= 0.")
-    if np.any(vector < 0):
-        k = int(np.flatnonzero(vector < 0)[0])
-        raise ValueError(f"{name}[{k}] = {vector[k]:g} is negative; weights must be >= 0.")
-    if limited:
-        check_entries(vector[None], name)  # what is too large
+    with np.errstate(over="ignore"):  # infinity is refused
+        vector = vector.astype(dtype)
+    check_entries(vector, name, limited=limited)
     return vector
 
 

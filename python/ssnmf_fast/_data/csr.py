@@ -61,26 +61,12 @@ def scaled_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
 
 
 def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
-    """The values of Z at the stored entries of a pattern, in its order."""
-    if sp.issparse(Z):
-        # No row repeats an index: shared entries are found by one search of sorted keys.
-        if not Z.has_sorted_indices:
-            Z = Z.sorted_indices()
-        stored, wanted = keys(Z), keys(pattern)
-        place = np.searchsorted(stored, wanted)
-        place[place == len(stored)] = 0
-        found = stored[place] == wanted if len(stored) else np.zeros(len(wanted), dtype=bool)
-        values = np.zeros(len(wanted), dtype=Z.dtype)
-        values[found] = Z.data[place[found]]
-    else:
-        values = Z[entry_rows(pattern.indptr), pattern.indices]
-    return with_values(pattern, values)
-
-
-def keys(matrix: sp.csr_array) -> Array:
-    """Place of every stored entry, counted through the rows."""
-    place: Array = entry_rows(matrix.indptr) * matrix.shape[1] + matrix.indices
-    return place
+    """The values of Z, sparse or dense, at the stored entries of a pattern, in its order."""
+    if sp.issparse(Z) and not Z.has_sorted_indices:
+        Z = Z.sorted_indices()  # SciPy would search through the rows
+    found = Z[entry_rows(pattern.indptr), pattern.indices]
+    values = found.toarray() if sp.issparse(found) else np.asarray(found)  # sparse where empty
+    return with_values(pattern, values.ravel())
 
 
 def entry_rows(indptr: Array) -> Array:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.border import check_matrix, read_pattern
 from .._data.checks import check_shape
-from .._data.csr import entry_rows, keys, sample, scaled_rows, with_values
+from .._data.csr import entry_rows, sample, scaled_rows, with_values, without
 from .._data.entries import SparseEntries
 from .._data.weight_forms import Listed
 from . import terms
@@ -99,10 +99,9 @@ class Missing(Weights):
             Z = Z.copy()
             Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
             return terms.plain(Z, loss, threads)
-        stored = keys(Z)
-        keep = ~np.isin(stored, keys(pattern), assume_unique=True)
-        entries = Z.data[keep], (stored[keep] // Z.shape[1], Z.indices[keep])
-        return terms.without(sp.csr_array(entries, shape=Z.shape), pattern, loss, threads)
+        present = without(Z, sample(pattern, Z).data != 0)
+        present.sort_indices()
+        return terms.without(present, pattern, loss, threads)
 
     def dense(self, shape: tuple[int, int]) -> Array:
         return np.asarray(1.0 - (read_pattern(self.pattern, "weights").toarray() != 0))
