@@ -60,9 +60,19 @@ class RowProducts:
         return np.asarray(reduce(np.multiply, rows))
 
 
+def factors_of(G: Any) -> tuple[Array, ...]:
+    """Return the factors whose rows are multiplied, or the only one."""
+    return G.factors if isinstance(G, RowProducts) else (G,)
+
+
+def some_rows(G: Any, first: int, last: int) -> Array:
+    """Return some rows of G as an array."""
+    return G.rows(first, last) if isinstance(G, RowProducts) else G[first:last]
+
+
 def whole(G: Any) -> Array:
     """Return G as an array."""
-    return G.rows(0, G.n_rows) if isinstance(G, RowProducts) else G
+    return some_rows(G, 0, G.shape[0])
 
 
 def used_columns(G: Any) -> Array:

@@ -1,26 +1,27 @@
-"""What the weights of a data matrix become: a form for N.
+"""What the weights of data become: a form for N.
 
-Data Z (p x q) is approximated by F G^T.  Each form has a transpose, so that one class serves the
-factor of the rows and that of the columns.
+Data Z are approximated by F G^T, where G is a factor, or the products of the rows of several for a
+tensor that is unfolded by the mode of F.  Each form gives its view for every factor.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .csr import entry_rows
 from .entries import DenseEntries, Entries, PanelEntries, SparseEntries, Target
+from .tensor_entries import RowProducts, factors_of, some_rows
 
-_CANCELS = 1e-2  # a difference below this share of the minuend is not trusted
-_PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
+_MOST_PLACES = 1 << 40
+_AT_ONCE = 1 << 15  # weights of a row that are written out
 
 
 @dataclass(frozen=True)
@@ -46,36 +47,33 @@ class WeightForm(ABC):
     threads: int
 
     @abstractmethod
-    def transposed(self) -> WeightForm: ...
-
     def view(self, position: int) -> WeightForm:
         """Return the weights by the rows of the factor at a position; the first is that of F."""
-        return self.transposed() if position else self
 
     @abstractmethod
     def part(self, rows: slice) -> WeightForm:
         """Return the weights of some rows."""
 
     @abstractmethod
-    def quadratic(self, G: Array) -> Quadratic: ...
+    def quadratic(self, G: Any) -> Quadratic: ...
     @abstractmethod
     def total(self, shape: tuple[int, ...]) -> float:
         """Sum of all weights."""
 
     @abstractmethod
-    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
         """(V .* (F G^T)^exponent) G."""
 
+    @abstractmethod
     def dense(self, rows: slice, G: Any) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
-        raise NotImplementedError
 
     def mapped(self, weights: Array) -> WeightForm | None:
         """Return M^T V for an M with these sums of columns, if all rows of V are equal."""
         del weights
         return None
 
-    def squares(self, F: Array, G: Array) -> float:
+    def squares(self, F: Array, G: Any) -> float:
         """Return sum V .* (F G^T)^2."""
         N = np.empty_like(F)
         self.power(1, F, G, Target(N))
@@ -84,73 +82,107 @@ class WeightForm(ABC):
 
 @dataclass(frozen=True)
 class Separable(WeightForm):
-    """V = rows columns^T; None stands for ones, so that without both there are no weights."""
+    """The product of one vector for each mode, that of the rows first; None stands for ones."""
 
-    rows: Array | None = None
-    columns: Array | None = None
+    vectors: tuple[Array | None, ...]
     threads: int = 1
     separable = True
+
+    @property
+    def rows(self) -> Array | None:
+        return self.vectors[0]
 
     @property
     def equal_rows(self) -> bool:  # type: ignore[override]
         return self.rows is None
 
-    def transposed(self) -> Separable:
-        return Separable(self.columns, self.rows, self.threads)
+    def view(self, position: int) -> Separable:
+        rest = self.vectors[:position] + self.vectors[position + 1 :]
+        return replace(self, vectors=(self.vectors[position], *rest))
 
     def part(self, rows: slice) -> Separable:
-        return self if self.rows is None else replace(self, rows=self.rows[rows])
+        return self if self.rows is None else self._with_rows(self.rows[rows])
 
     def mapped(self, weights: Array) -> Separable | None:
-        return Separable(weights, self.columns, self.threads) if self.rows is None else None
+        return self._with_rows(weights) if self.rows is None else None
 
-    def gram(self, G: Array) -> Array:
-        """G^T diag(columns) G."""
-        K = np.empty((G.shape[1], G.shape[1]), dtype=G.dtype)
-        kernels.gram(G, self.columns, K, self.threads)
+    def _with_rows(self, weights: Array) -> Separable:
+        return replace(self, vectors=(weights, *self.vectors[1:]))
+
+    def gram(self, G: Any) -> Array:
+        """Return the Gram matrix of G, weighted: the product of those of its factors."""
+        pairs = zip(factors_of(G), self.vectors[1:], strict=True)
+        return np.asarray(reduce(np.multiply, (self._gram(F, w) for F, w in pairs)))
+
+    def _gram(self, F: Array, weights: Array | None) -> Array:
+        K = np.empty((F.shape[1], F.shape[1]), dtype=F.dtype)
+        kernels.gram(F, weights, K, self.threads)
         return K
 
-    def quadratic(self, G: Array) -> Quadratic:
+    def _sums(self, F: Array, weights: Array | None) -> Array:
+        sums = np.empty(F.shape[1], dtype=F.dtype)
+        kernels.column_sums(F, weights, sums, self.threads)
+        return sums
+
+    def quadratic(self, G: Any) -> Quadratic:
         return Quadratic(self.gram(G), self.rows)
 
     def total(self, shape: tuple[int, ...]) -> float:
-        sides = zip((self.rows, self.columns), shape, strict=True)
-        a, b = (n if side is None else side.sum(dtype=np.float64) for side, n in sides)
-        return float(a * b)
+        sides = zip(self.vectors, shape, strict=True)
+        return prod(float(n) if w is None else float(w.sum(dtype=np.float64)) for w, n in sides)
 
-    def squares(self, F: Array, G: Array) -> float:
+    def squares(self, F: Array, G: Any) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
-        return float(kernels.inner(self.gram(G), self.transposed().gram(F), 1))
+        return float(kernels.inner(self.gram(G), self._gram(F, self.rows), 1))
 
-    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
         if exponent == 1:
             kernels.multiply(F, self.gram(G), self.rows, *to, self.threads)
         elif exponent == 0:
-            sums = np.empty(G.shape[1], dtype=G.dtype)
-            kernels.column_sums(G, self.columns, sums, self.threads)
+            pairs = zip(factors_of(G), self.vectors[1:], strict=True)
+            sums = reduce(np.multiply, (self._sums(F, w) for F, w in pairs))
             kernels.add_row(sums, self.rows, *to, self.threads)
         else:
-            b = np.ones(1, dtype=G.dtype) if self.columns is None else self.columns
-            V = DenseEntries(np.broadcast_to(b, (len(F), len(G))), self.threads)
-            to.weighted(self.rows, lambda part: V.power(exponent, F, G, part))
+            to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
 
-    def at(self, pattern: sp.csr_array) -> Array:
-        """Return the weights of the stored entries of a matrix."""
-        values = np.ones(pattern.nnz, dtype=pattern.dtype)
-        if self.rows is not None:
-            values *= np.repeat(self.rows, np.diff(pattern.indptr))
-        if self.columns is not None:
-            values *= self.columns[pattern.indices]
+    def _by_places(self, exponent: float, F: Array, G: Any, to: Target) -> None:
+        """Sum over all places, those of some columns at a time."""
+        n_columns = G.shape[0]
+        if len(F) * n_columns > _MOST_PLACES:
+            raise ValueError(
+                f"the loss passes over all {len(F) * n_columns:.2g} places of X, which would take "
+                'hours; use "kullback-leibler" or "frobenius", or give weights.observed(...).'
+            )
+        columns = self._columns(tuple(map(len, factors_of(G))), G.dtype)
+        for first in range(0, n_columns, _AT_ONCE):
+            last = min(first + _AT_ONCE, n_columns)
+            V = np.broadcast_to(columns.rows(first, last)[:, 0], (len(F), last - first))
+            part = to._replace(accumulate=to.accumulate or first > 0)
+            DenseEntries(V, self.threads).power(exponent, F, some_rows(G, first, last), part)
+
+    def _columns(self, lengths: Sequence[int], dtype: Any) -> RowProducts:
+        """Return the weights of the columns, as products."""
+        pairs = zip(self.vectors[1:], lengths, strict=True)
+        return RowProducts(
+            tuple((np.ones(n, dtype=dtype) if w is None else w)[:, None] for w, n in pairs)
+        )
+
+    def at(self, places: Sequence[Array], dtype: Any) -> Array:
+        """Return the weights of single entries, from their indices in each mode."""
+        values = np.ones(len(places[0]), dtype=dtype)
+        for vector, indices in zip(self.vectors, places, strict=True):
+            if vector is not None:
+                values *= vector[indices]
         return values
 
     def dense(self, rows: slice, G: Any) -> Array:
-        return self.present(rows, (rows.stop, len(G)), np.float64)
+        return self.present(rows, (rows.stop, *map(len, factors_of(G))), np.float64)
 
-    def present(self, rows: Any, shape: tuple[int, int], dtype: Any) -> Array:
-        """Return the weights of some rows of a matrix, one by one."""
+    def present(self, rows: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Return the weights of some rows, one by one."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
-        every = np.ones(shape[1], dtype=dtype) if self.columns is None else self.columns
-        return np.outer(some, every)
+        columns = self._columns(shape[1:], dtype)
+        return np.outer(some, columns.rows(0, columns.n_rows)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -160,6 +192,10 @@ class Listed(WeightForm):
     entries: Entries
 
     @property
+    def curved(self) -> bool:  # type: ignore[override]
+        return not self.entries.by_factors
+
+    @property
     def threads(self) -> int:  # type: ignore[override]
         return self.entries.threads
 
@@ -167,16 +203,16 @@ class Listed(WeightForm):
     def lists_few(self) -> bool:  # type: ignore[override]
         return isinstance(self.entries, (SparseEntries, PanelEntries))
 
-    def transposed(self) -> Listed:
-        return Listed(self.entries.transposed())
-
-    def dense(self, rows: slice, G: Any) -> Array:
-        return self.entries.dense(rows, G.shape[0])
+    def view(self, position: int) -> Listed:
+        return Listed(self.entries.view(position))
 
     def part(self, rows: slice) -> Listed:
         return Listed(self.entries.part(rows))
 
-    def quadratic(self, G: Array) -> Quadratic:
+    def dense(self, rows: slice, G: Any) -> Array:
+        return self.entries.dense(rows, G.shape[0])
+
+    def quadratic(self, G: Any) -> Quadratic:
         del G
         return Quadratic(entries=self.entries)
 
@@ -184,89 +220,5 @@ class Listed(WeightForm):
         del shape
         return self.entries.total()
 
-    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
+    def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
         self.entries.power(exponent, F, G, to)
-
-
-@dataclass(frozen=True)
-class Complement(WeightForm):
-    """V = rows columns^T but on a sparse pattern of missing entries, which holds these weights."""
-
-    missing: SparseEntries
-    whole: Separable
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.missing.threads
-
-    def transposed(self) -> Complement:
-        return Complement(self.missing.turned(), self.whole.transposed())
-
-    def dense(self, rows: slice, G: Any) -> Array:
-        return self._present(np.arange(rows.start, rows.stop)).array
-
-    def part(self, rows: slice) -> Complement:
-        return Complement(self.missing.part(rows), self.whole.part(rows))
-
-    def total(self, shape: tuple[int, ...]) -> float:
-        return self.whole.total(shape) - self.missing.total()
-
-    def quadratic(self, G: Array) -> Quadratic:
-        part = self.whole.quadratic(G)
-        squares = np.square(G)
-        there = np.empty((self.missing.matrix.shape[0], G.shape[1]), dtype=G.dtype)
-        self.whole.power(0, there, squares, Target(there))
-        least = _CANCELS * there
-        self.missing.power(0, None, squares, Target(there, -1.0, accumulate=True))
-        doubtful = np.flatnonzero((there < least).any(axis=1))
-        if len(doubtful) == 0:
-            return Quadratic(part.gram, part.rows, self._negative)
-        # Rows whose difference would cancel list what is present instead.
-        scale = np.ones(len(there), dtype=G.dtype) if part.rows is None else part.rows.copy()
-        scale[doubtful] = 0
-        sure = np.delete(np.arange(len(there)), doubtful)
-        present = [sp.csr_array(self._present(rows).array) for rows in self._portions(doubtful)]
-        entries = sp.vstack([self._negative.matrix[sure], *present], format="csr")
-        place = np.argsort(np.concatenate([sure, doubtful]))
-        return Quadratic(part.gram, scale, SparseEntries(sp.csr_array(entries[place])))
-
-    @cached_property
-    def _negative(self) -> SparseEntries:
-        missing = self.missing.matrix
-        return SparseEntries(
-            sp.csr_array((-missing.data, missing.indices, missing.indptr), missing.shape)
-        )
-
-    def power(self, exponent: float, F: Array, G: Array, to: Target) -> None:
-        """Whole - missing, and the present entries one by one where that would cancel.
-
-        A component may have next to all of its weight where a row is missing.  The difference would
-        be rounding noise there, and a step divided by it would leave all bounds.
-        """
-        rest = np.empty_like(to.out)
-        self.whole.power(exponent, F, G, Target(rest))
-        least = _CANCELS * rest
-        self.missing.power(exponent, F, G, Target(rest, -1.0, accumulate=True))
-        empty = np.diff(self.missing.matrix.indptr) == self.missing.matrix.shape[1]
-        rest[empty] = 0
-        for rows in self._portions(np.flatnonzero((rest < least).any(axis=1) & ~empty)):
-            block = np.empty((len(rows), rest.shape[1]), dtype=rest.dtype)
-            self._present(rows).power(exponent, F[rows], G, Target(block))
-            rest[rows] = block
-        rest *= rest.dtype.type(to.scale)
-        if to.accumulate:
-            to.out[...] += rest
-        else:
-            to.out[...] = rest
-
-    def _portions(self, rows: Array) -> list[Array]:
-        """Cut a list of rows so that their weights, written out, fit in memory."""
-        at_once = max(1, _PRESENT_ENTRIES // self.missing.matrix.shape[1])
-        return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
-
-    def _present(self, rows: Array) -> DenseEntries:
-        """The weights of some rows, one by one."""
-        missing = self.missing.matrix[rows]
-        present = self.whole.present(rows, self.missing.matrix.shape, missing.dtype)
-        present[entry_rows(missing.indptr), missing.indices] = 0
-        return DenseEntries(present, self.threads)

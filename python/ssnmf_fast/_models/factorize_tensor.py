@@ -22,9 +22,9 @@ from .._solver.starts import start_B, zeros_that_stay
 from .._solver.state import FitState
 from .._solver.tensor_result import TensorFactorization, normalized
 from .._solver.tensor_starts import mode_names, start_tensor
-from .._solver.tensor_terms import Tensor, tensor_term
+from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of
-from .._solver.weights import build_term
+from .._solver.weights import build_tensor_term, build_term
 
 
 def factorize_tensor(
@@ -138,7 +138,7 @@ def factorize_tensor(
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
     X, exponent = in_units(check_tensor(X, "X"))
-    term = tensor_term(X, X_weights, divergence, threads)
+    term = build_tensor_term(X, X_weights, divergence, threads)
     names = mode_names(len(X.shape))
     dtype = X.dtype
     require_memory(rank, X.shape, dtype)

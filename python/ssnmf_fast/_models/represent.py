@@ -14,6 +14,7 @@ from .._data.checks import check_factor, check_real
 from .._data.csr_file import check_data
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
+from .._solver.terms import Term
 from .._solver.units import exponent_of, scaled
 from .._solver.weights import build_term
 
@@ -22,8 +23,8 @@ _HINT = (
     "components, or divide the data, by a constant, or use float64 data."
 )
 _LARGEST_START = 1e15  # in units in which data and components are about 1
-MAX_SWEEPS = 1000
-FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+_MAX_SWEEPS = 1000
+_FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 def represent(
@@ -101,21 +102,24 @@ def represent(
     F = _start(init, (X.shape[0], rank), X.dtype)
     with np.errstate(over="ignore"):
         F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents), _LARGEST_START)
-    tol = max(tol, FINEST_TOL[X.dtype])
-    unsolved = divergence.solve_rows(term, F, G, tol, MAX_SWEEPS)
+    return solve_rows(term, F, G, tol, rank, -exponents)
+
+
+def solve_rows(term: Term, F: Array, G: Any, tol: float, rank: int, exponents: Array) -> Array:
+    """Solve for rows from a start, and return them times powers of two.
+
+    Warn of rows that are left unsolved; raise ValueError if the result is not finite.
+    """
+    tol = max(tol, _FINEST_TOL[F.dtype])
+    unsolved = term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS)
     if unsolved:
         warn_user(
-            f"{unsolved} of {len(F)} samples do not meet the optimality conditions to "
-            f"{tol:g}; their representation is approximate.",
+            f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}; they "
+            "are approximate.",
             RuntimeWarning,
         )
-    return represented(F[:, :rank], -exponents)
-
-
-def represented(F: Array, exponents: Array) -> Array:
-    """Return rows that were solved for, times powers of two; ValueError if that is not finite."""
     with np.errstate(over="ignore"):
-        S = np.ascontiguousarray(np.ldexp(F, exponents))
+        S = np.ascontiguousarray(np.ldexp(F[:, :rank], exponents))
     require_finite({"the representation": S}, _HINT)
     return S
 

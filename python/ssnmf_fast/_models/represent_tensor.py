@@ -9,14 +9,14 @@ import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
-from .._common.warn import warn_user
 from .._data.checks import check_real
 from .._data.tensor_entries import RowProducts
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
-from .._solver.tensor_terms import Tensor, tensor_term
+from .._solver.tensor_terms import Tensor
+from .._solver.weights import build_tensor_term
 from .factorize_tensor import in_units
-from .represent import FINEST_TOL, MAX_SWEEPS, represented
+from .represent import solve_rows
 
 
 def represent_tensor(
@@ -56,7 +56,7 @@ def represent_tensor(
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     X, size = in_units(X)
-    term = tensor_term(X, X_weights, divergence, resolve_threads(n_threads)).view(mode)
+    term = build_tensor_term(X, X_weights, divergence, resolve_threads(n_threads)).view(mode)
     dtype = others[0].dtype
     # Components of one size: one residual of the optimality conditions stands for all of them.
     exponents = [np.frexp(factor.max(axis=0))[1] for factor in others]
@@ -64,12 +64,4 @@ def represent_tensor(
     G: Any = RowProducts(tuple(padded(F, dtype) for F in scaled))
     rank = others[0].shape[1]
     F = padded_zeros(X.shape[mode], rank, dtype)
-    tol = max(tol, FINEST_TOL[dtype])
-    unsolved = divergence.solve_rows(term, F, G, tol, MAX_SWEEPS)
-    if unsolved:
-        warn_user(
-            f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}; they "
-            "are approximate.",
-            RuntimeWarning,
-        )
-    return represented(F[:, :rank], size - np.sum(exponents, axis=0))
+    return solve_rows(term, F, G, tol, rank, size - np.sum(exponents, axis=0))

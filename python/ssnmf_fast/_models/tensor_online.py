@@ -16,16 +16,17 @@ from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
-from .._data.tensor_weights import ModeWeights
 from .._data.tensors import SparseTensor
+from .._data.weight_forms import Separable
 from .._solver.beta_divergences import loss_named
 from .._solver.losses import Loss
 from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics
 from .._solver.tensor_result import sizes_of
 from .._solver.tensor_starts import mode_names
-from .._solver.tensor_terms import Tensor, tensor_term
+from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of
+from .._solver.weights import build_tensor_term
 from .online import Evidence, evidence_of, follow
 
 _ROUNDS = 5
@@ -81,7 +82,7 @@ class Stream:
         evidence = []
         for k, F in enumerate(stored[:-1]):
             G: Any = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
-            form = ModeWeights((*[None] * len(factors), weights), threads)
+            form = Separable((*[None] * len(factors), weights), threads)
             N = np.empty_like(F)
             divergence.N(form, F, G, Target(N))
             N = np.ascontiguousarray(N[:, :rank])
@@ -127,7 +128,7 @@ class Stream:
         leaves them 1 - 1/n at most: the first ones spoke of factors far from good ones.
         """
         _check_size(X)
-        term = tensor_term(X, None, loss_named(loss, "loss"), threads)
+        term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
         rows = padded_zeros(X.shape[0], rank, dtype)

@@ -15,8 +15,9 @@ from .._data.checks import check_shape
 from .._data.csr import entry_rows, sample, scaled_rows, with_values, without
 from .._data.entries import SparseEntries
 from .._data.weight_forms import Listed
-from . import terms
+from . import tensor_terms, terms
 from .losses import Loss
+from .tensor_terms import Tensor
 from .terms import Term
 from .weights import Weights, check_rows, ratio, rest
 
@@ -48,6 +49,9 @@ class Observed(Weights):
             )
         form = Listed(SparseEntries(pattern, threads))
         return terms.weighted(known, pattern.data, loss, threads, form, listed=True)
+
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        return tensor_terms.observed(X, self.pattern, loss, threads)
 
     def dense(self, shape: tuple[int, int]) -> Array:
         return np.asarray(read_pattern(self.pattern, "weights").toarray(), dtype=np.float64)
@@ -102,6 +106,9 @@ class Missing(Weights):
         present = without(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
         return terms.without(present, pattern, loss, threads)
+
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        return tensor_terms.missing(X, self.pattern, loss, threads)
 
     def dense(self, shape: tuple[int, int]) -> Array:
         return np.asarray(1.0 - (read_pattern(self.pattern, "weights").toarray() != 0))

@@ -23,8 +23,7 @@ from .weights import build_term
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
-_OVERSAMPLING = 10
-_POWER_STEPS = 4
+SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
 LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
@@ -127,19 +126,31 @@ def _least_squares(
     S = _within(S, support)
     if not data.entries.total() > 0:
         return S**2, A**2  # there is nothing to fit
-    factors = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
+    stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
-    # Sparse and dense data have the same start.
-    problem = Problem(factors, [Relation(("S", "A"), data)], kept, most_face_steps=0)
+    found = squares_of_fit(data, stored, rank, kept)
+    if found is None:
+        return S**2, A**2
+    S, A = found
+    return (S if support is None else S * support), A.T
+
+
+def squares_of_fit(
+    roots: Term, stored: dict[str, Array], rank: int, support: dict[str, Array]
+) -> list[Array] | None:
+    """Return the squares of factors after a short fit to roots, float64; None if one is zero.
+
+    Sparse and dense data have the same start.
+    """
+    problem = Problem(stored, [Relation(tuple(stored), roots)], support, most_face_steps=0)
     steps = steps_of(problem, "auto")
     for iteration in range(LEAST_SQUARES_STEPS):
         steps.iterate(iteration + 1)
     steps.objective()  # brings the scales of components together
-    squares = [factors[name][:, :rank].astype(np.float64) ** 2 for name in ("S", "A")]
+    squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
     if not all(F.mean() > 0 for F in squares):
-        return S**2, A**2  # nothing was left of the fit
-    S, A = (np.maximum(F, FILLER * F.mean()) for F in squares)
-    return (S if support is None else S * support), A.T
+        return None
+    return [np.maximum(F, FILLER * F.mean()) for F in squares]
 
 
 def roots(X: Any) -> Any:
@@ -205,7 +216,7 @@ def _nndsvda(
     """Nonnegative double SVD with zeros set to the mean (Boutsidis and Gallopoulos 2008)."""
     kept = min(rank, *X.shape)
     operator = MatrixOperator(X, threads)
-    U, singular, Vt = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)
+    U, singular, Vt = truncated_svd(operator, kept, *SKETCH, rng)
     S = np.zeros((X.shape[0], rank))
     A = np.zeros((rank, X.shape[1]))
     for j in range(len(singular)):

@@ -16,21 +16,16 @@ from .._data.tensors import SparseTensor
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
-from .loop import steps_of
-from .problem import Problem
-from .relations import Relation
+from .starts import SKETCH, squares_of_fit
 from .tensor_result import sizes_of
-from .tensor_terms import Tensor, tensor_term
+from .tensor_terms import Tensor
 from .terms import Term
+from .weights import build_tensor_term
 
 TENSOR_INITS = ("auto", "random", "least-squares", "svd")
 
-_OVERSAMPLING = 10
-_POWER_STEPS = 4
-_LEAST_SQUARES_STEPS = 10  # as of matrices, see `starts`
 # Binary orders of magnitude between a given start and the data.
 _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
-_FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
 def mode_names(n_modes: int) -> tuple[str, ...]:
@@ -164,20 +159,11 @@ def _least_squares(
     if not term.entries.total() > 0:
         return [F**2 for F in factors]
     roots = X.with_values(np.sqrt(X.values)) if isinstance(X, SparseTensor) else np.sqrt(X)
-    of_roots = tensor_term(roots, weights, FROBENIUS, term.threads)
+    of_roots = build_tensor_term(roots, weights, FROBENIUS, term.threads)
     level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
     names = mode_names(len(factors))
     stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}
-    # Sparse and dense tensors have the same start.
-    problem = Problem(stored, [Relation(names, of_roots)], most_face_steps=0)
-    steps = steps_of(problem, "auto")
-    for iteration in range(_LEAST_SQUARES_STEPS):
-        steps.iterate(iteration + 1)
-    steps.objective()  # brings the scales of components together
-    squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
-    if not all(F.mean() > 0 for F in squares):
-        return [F**2 for F in factors]  # nothing was left of the fit
-    return [np.maximum(F, _FILLER * F.mean()) for F in squares]
+    return squares_of_fit(of_roots, stored, rank, {}) or [F**2 for F in factors]
 
 
 def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
@@ -196,7 +182,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
             matrix = unfolded[:, unfolded.any(axis=0)] if unfolded.any() else unfolded[:, :1]
         kept = min(rank, *matrix.shape)
         operator = MatrixOperator(matrix, threads)
-        U, singular, _ = truncated_svd(operator, kept, _OVERSAMPLING, _POWER_STEPS, rng)
+        U, singular, _ = truncated_svd(operator, kept, *SKETCH, rng)
         F = rng.random((length, rank))
         for j in range(len(singular)):
             parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)

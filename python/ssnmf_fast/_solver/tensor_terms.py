@@ -10,38 +10,15 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.border import check_entries
 from .._data.checks import check_vector
-from .._data.tensor_checks import check_tensor, coordinate_parts
+from .._data.missing_weights import MissingPlaces
+from .._data.tensor_checks import check_tensor
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries, TensorEntries
-from .._data.tensor_weights import ListedTensor, MissingPlaces, ModeWeights
 from .._data.tensors import Coordinates, SparseTensor
-from .._data.weight_forms import WeightForm
+from .._data.weight_forms import Listed, Separable, WeightForm
 from .losses import Loss
-from .pattern_weights import Missing, Observed
 from .terms import Term, row_lengths
-from .weights import Outer
 
 Tensor = Array | SparseTensor
-
-
-def tensor_term(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
-    """Check the weights of a tensor (of :func:`check_tensor`) and return its term."""
-    term = _built(X, weights, loss, threads)
-    loss.check(term, "X")
-    return term
-
-
-def _built(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
-    if isinstance(weights, Observed):
-        return _observed(X, _pattern(weights.pattern, X), loss, threads)
-    if isinstance(weights, Missing):
-        return _missing(X, _pattern(weights.pattern, X), loss, threads)
-    if isinstance(weights, Outer):
-        weights = [weights.rows, weights.columns]
-    if weights is None:
-        weights = [None] * len(X.shape)
-    if isinstance(weights, (list, tuple)) and coordinate_parts(weights, "X_weights") is None:
-        return _by_mode(X, weights, loss, threads)
-    return _entrywise(X, weights, loss, threads)
 
 
 def _term(
@@ -67,7 +44,7 @@ def _times(X: Tensor, w: Array) -> Tensor:
     return X.with_values(w * X.values) if isinstance(X, SparseTensor) else w * X
 
 
-def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
+def by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
     """A term with one vector of weights for each mode."""
     if len(vectors) != len(X.shape):
         raise ValueError(
@@ -80,28 +57,20 @@ def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Ter
         for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
     )
     plain = all(vector is None for vector in checked)
+    form: WeightForm = Separable(checked, threads)
+    w = None if plain else _products(checked, X)
     if not isinstance(X, SparseTensor) and np.isnan(X).any():
-        if not plain:
-            return _weighted(X, _products(checked, X), loss, threads)
-        mask = DenseTensorEntries(X, threads, mask=True)
-        return _term(X, _entries(X, threads), ListedTensor(mask), loss, None, listed=True)
-    form = ModeWeights(checked, threads)
-    if plain:
-        listed = not isinstance(X, SparseTensor)
-        return _term(X, _entries(X, threads), form, loss, None, listed)
-    w = _products(checked, X)
-    listed = not isinstance(X, SparseTensor)
-    return _term(X, _entries(_times(X, w), threads), form, loss, w, listed)
+        if w is not None:
+            return _weighted(X, w, loss, threads)
+        form = Listed(DenseTensorEntries(X, threads, mask=True))
+    data = X if w is None else _times(X, w)
+    return _term(X, _entries(data, threads), form, loss, w, not isinstance(X, SparseTensor))
 
 
-def _products(vectors: Sequence[Array | None], X: Tensor) -> Array:
+def _products(vectors: tuple[Array | None, ...], X: Tensor) -> Array:
     """Return the products of vectors at the entries of X, or at all places of a dense one."""
     if isinstance(X, SparseTensor):
-        w = np.ones_like(X.values)
-        for vector, indices in zip(vectors, X.at.places, strict=True):
-            if vector is not None:
-                w *= vector[indices]
-        return w
+        return Separable(vectors).at(tuple(X.at.places), X.dtype)
     w = np.ones_like(X)
     for mode, vector in enumerate(vectors):
         if vector is not None:
@@ -114,11 +83,11 @@ def _weighted(X: Array, w: Array, loss: Loss, threads: int) -> Term:
     absent = np.isnan(X)
     if absent.any():
         X, w = np.where(absent, 0, X), np.where(absent, 0, w)
-    form = ListedTensor(DenseTensorEntries(w, threads))
+    form = Listed(DenseTensorEntries(w, threads))
     return _term(X, DenseTensorEntries(w * X, threads), form, loss, w, listed=True)
 
 
-def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
+def entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     """A term with a dense tensor of weights."""
     dtype = X.dtype
     W = check_tensor(weights, "X_weights", dtype)
@@ -134,7 +103,7 @@ def _entrywise(X: Tensor, weights: Any, loss: Loss, threads: int) -> Term:
     if not isinstance(X, SparseTensor):
         return _weighted(X, W, loss, threads)
     w = W[tuple(X.at.places)]
-    form = ListedTensor(DenseTensorEntries(W, threads))
+    form = Listed(DenseTensorEntries(W, threads))
     return _term(X, _entries(_times(X, w), threads), form, loss, w, listed=False)
 
 
@@ -152,26 +121,28 @@ def _pattern(pattern: Any, X: Tensor) -> SparseTensor:
     return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])
 
 
-def _observed(X: Tensor, pattern: SparseTensor, loss: Loss, threads: int) -> Term:
+def observed(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
     """A term of the observed entries, zeros among them."""
+    pattern = _pattern(given, X)
     if isinstance(X, SparseTensor):
         known = X.sampled(pattern.at)
     else:
         known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
         check_entries(known.values[None], "the observed entries of X")
-    form = ListedTensor(SparseTensorEntries(pattern, threads))
+    form = Listed(SparseTensorEntries(pattern, threads))
     weighted = known.with_values(pattern.values * known.values)
     entries = SparseTensorEntries(weighted, threads)
     return _term(known, entries, form, loss, pattern.values, listed=True)
 
 
-def _missing(X: Tensor, pattern: SparseTensor, loss: Loss, threads: int) -> Term:
+def missing(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
     """A term without the entries of a pattern."""
+    pattern, none = _pattern(given, X), [None] * len(X.shape)
     if not isinstance(X, SparseTensor):
         known = X.copy()
         known[tuple(pattern.at.places)] = np.nan
-        return _built(known, None, loss, threads)
+        return by_mode(known, none, loss, threads)
     X = X.without(pattern.at)
     ones = pattern.with_values(np.ones_like(pattern.values))
-    form = MissingPlaces(SparseTensorEntries(ones, threads))
+    form = MissingPlaces(SparseTensorEntries(ones, threads), Separable(tuple(none), threads))
     return _term(X, SparseTensorEntries(X, threads), form, loss, None, listed=False)

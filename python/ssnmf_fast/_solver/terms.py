@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.block_entries import StreamedEntries, WeightedEntries
-from .._data.csr import with_values
+from .._data.csr import entry_rows, with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
     DenseEntries,
@@ -24,7 +24,8 @@ from .._data.entries import (
     Target,
     block_slices,
 )
-from .._data.weight_forms import Complement, Listed, Separable, WeightForm
+from .._data.missing_weights import MissingEntries
+from .._data.weight_forms import Listed, Separable, WeightForm
 from .losses import Loss
 
 _FEW_MISSING = 0.5
@@ -131,7 +132,7 @@ def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
     if not loss.quadratic and not loss.constant_of_weights:
         constant = sum(loss.constant(block.data, None) for _, block in Z.blocks())
     entries, lengths = StreamedEntries(Z, threads), tuple(Z.nnz // n for n in Z.shape)
-    form = Separable(threads=threads)
+    form = ones(threads)
     return Term(loss, entries, form, Z.shape, constant, row_lengths=lengths)
 
 
@@ -140,8 +141,13 @@ def plain(Z: Any, loss: Loss, threads: int, form: WeightForm | None = None) -> T
     if sp.issparse(Z):
         return _term(Z, None, SparseEntries(Z, threads), form, loss, listed=False)
     if form is None and np.isnan(Z).any():
-        form = _without_nan(Z, Separable(threads=threads))
+        form = _without_nan(Z, ones(threads))
     return _term(Z, None, DenseEntries(Z, threads), form, loss)
+
+
+def ones(threads: int) -> Separable:
+    """Return the weights of a matrix whose entries all have the weight 1."""
+    return Separable((None, None), threads)
 
 
 def with_gaps(term: Term, dtype: Any) -> Term:
@@ -149,10 +155,10 @@ def with_gaps(term: Term, dtype: Any) -> Term:
 
     Which updates a fit makes depends on the form of the weights: it must be that of all data.
     """
-    if not isinstance(term.form, Separable):
+    if not term.form.separable:
         return term
     none = SparseEntries(sp.csr_array(term.shape, dtype=dtype), term.threads)
-    return replace(term, form=Complement(none, term.form))
+    return replace(term, form=MissingEntries(none, cast(Separable, term.form)))
 
 
 def _without_nan(Z: Array, whole: Separable) -> WeightForm:
@@ -163,19 +169,19 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
     missing = np.isnan(Z)
     if np.count_nonzero(missing) > _FEW_MISSING * missing.size:
         mask = DenseEntries(Z, whole.threads, mask=True)
-        if whole.rows is None and whole.columns is None:
+        if all(vector is None for vector in whole.vectors):
             return Listed(mask)
-        return Listed(WeightedEntries(mask, whole.rows, whole.columns))
+        return Listed(WeightedEntries(mask, *whole.vectors))
     pattern = sp.csr_array(missing.astype(Z.dtype))
-    pattern.data = whole.at(pattern)
-    return Complement(SparseEntries(pattern, whole.threads), whole)
+    pattern.data = whole.at(_places(pattern), pattern.dtype)
+    return MissingEntries(SparseEntries(pattern, whole.threads), whole)
 
 
 def separable(Z: Any, a: Array | None, b: Array | None, loss: Loss, threads: int) -> Term:
     """A term with the weights a b^T; None stands for ones."""
-    whole = Separable(a, b, threads)
+    whole = Separable((a, b), threads)
     if sp.issparse(Z):
-        return weighted(Z, whole.at(Z), loss, threads, whole)
+        return weighted(Z, whole.at(_places(Z), Z.dtype), loss, threads, whole)
     form = _without_nan(Z, whole) if np.isnan(Z).any() else whole
     entries = WeightedEntries(DenseEntries(Z, threads), a, b)
     term = _term(Z, whole, entries, form, loss)
@@ -216,7 +222,7 @@ def _term(
         data = (entries if w is None else _entries(Z, entries.threads)), w
     values = Z.data if sparse else Z
     constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
-    form = form or Separable(threads=entries.threads)
+    form = form or ones(entries.threads)
     lengths = row_lengths(values, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed, data, lengths)
 
@@ -232,5 +238,10 @@ def every(W: Array, threads: int) -> WeightForm:
 
 def without(Z: Any, missing: sp.csr_array, loss: Loss, threads: int) -> Term:
     """A term without the entries of a 0/1 pattern, which Z no longer has."""
-    whole = Separable(threads=threads)
-    return plain(Z, loss, threads, Complement(SparseEntries(missing, threads), whole))
+    form = MissingEntries(SparseEntries(missing, threads), ones(threads))
+    return plain(Z, loss, threads, form)
+
+
+def _places(Z: Any) -> tuple[Array, Array]:
+    """Return the row and the column of every stored entry."""
+    return entry_rows(Z.indptr), Z.indices

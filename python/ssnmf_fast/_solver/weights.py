@@ -16,8 +16,10 @@ from .._data.border import check_matrix
 from .._data.checks import check_shape, check_vector
 from .._data.csr import entry_rows, with_values
 from .._data.csr_file import CsrFile
-from . import terms
+from .._data.tensor_checks import coordinate_parts
+from . import tensor_terms, terms
 from .losses import Loss
+from .tensor_terms import Tensor
 from .terms import Term
 
 Self = TypeVar("Self", bound="Weights")
@@ -50,6 +52,10 @@ class Weights(ABC):
     @abstractmethod
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """Check the weights of a clean matrix in memory, and return its term."""
+
+    @abstractmethod
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        """Check the weights of a tensor (of :func:`check_tensor`), and return its term."""
 
     @abstractmethod
     def with_rows(self, rows: Array, name: str) -> Weights:
@@ -86,6 +92,9 @@ class Outer(Weights):
         if a is None and b is None:
             return terms.plain(Z, loss, threads)
         return terms.separable(Z, a, b, loss, threads)
+
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        return tensor_terms.by_mode(X, [self.rows, self.columns], loss, threads)
 
     def _checked(self, Z: Any, name: str) -> list[Array | None]:
         sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
@@ -146,6 +155,9 @@ class Entrywise(Weights):
         stored = W[entry_rows(Z.indptr), Z.indices]
         return terms.weighted(Z, stored, loss, threads, terms.every(W, threads))
 
+    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
+        return tensor_terms.entrywise(X, self.array, loss, threads)
+
     def _checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
             as_weights(self.array, name)
@@ -204,6 +216,22 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
         )
     term = terms.on_disk(Z, loss, threads)
     loss.check(term, name)
+    return term
+
+
+def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
+    """Check the weights of a tensor (of :func:`check_tensor`) and return its term.
+
+    They may be those of a matrix, or a sequence of one vector, or None, for each mode.
+    """
+    vectors = given if given is not None else [None] * len(X.shape)
+    if isinstance(given, Weights):
+        term = given.tensor_term(X, loss, threads)
+    elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
+        term = tensor_terms.by_mode(X, vectors, loss, threads)
+    else:
+        term = tensor_terms.entrywise(X, given, loss, threads)
+    loss.check(term, "X")
     return term
 
 
