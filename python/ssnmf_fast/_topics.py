@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from ._common.arrays import Array
-from ._common.optional import TABLES_HINT, MissingPackageError
+from ._common.optional import TABLES_HINT, require_package
 from ._data.checks import check_integer
-
-__all__ = [
-    "Topic",
-    "Topics",
-    "amounts",
-    "class_means",
-    "make_topics",
-    "numbered_names",
-    "real_terms",
-    "topic_shares",
-]
 
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)
+_TABLES_HINT = f"{TABLES_HINT}, or use to_rows"
 _NEGLIGIBLE = 1e-6  # relative to the largest weight of a topic
 
 
@@ -92,32 +82,19 @@ def numbered_names(topics: Iterable[Topic]) -> list[str]:
     return [f"{number}: {listed or '(no terms)'}" for number, listed in terms]
 
 
-class Topics(Sequence[Topic]):
+class Topics(tuple[Topic, ...]):
     """Topics of a model, in the order of its components."""
 
-    def __init__(self, topics: Sequence[Topic]) -> None:
-        self._topics = tuple(topics)
-
-    def __len__(self) -> int:
-        return len(self._topics)
-
     @overload
-    def __getitem__(self, index: int) -> Topic: ...
+    def __getitem__(self, index: SupportsIndex) -> Topic: ...
     @overload
     def __getitem__(self, index: slice) -> Topics: ...
-    def __getitem__(self, index: int | slice) -> Topic | Topics:
-        if isinstance(index, slice):
-            return Topics(self._topics[index])
-        return self._topics[index]
-
-    def __iter__(self) -> Iterator[Topic]:
-        return iter(self._topics)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._topics))
+    def __getitem__(self, index: SupportsIndex | slice) -> Topic | Topics:
+        found = super().__getitem__(index)
+        return found if isinstance(found, Topic) else Topics(found)
 
     def __repr__(self) -> str:
-        return str(self)
+        return "\n".join(map(str, self))
 
     def named(self, names: Sequence[str]) -> Topics:
         """Return the topics with a name each."""
@@ -125,7 +102,7 @@ class Topics(Sequence[Topic]):
 
     def _each(self, attribute: str, values: Sequence[Any]) -> Topics:
         """Return the topics with a value each for an attribute."""
-        pairs = zip(self._topics, values, strict=True)
+        pairs = zip(self, values, strict=True)
         return Topics([replace(topic, **{attribute: value}) for topic, value in pairs])
 
     def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
@@ -141,29 +118,21 @@ class Topics(Sequence[Topic]):
         """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""
         return [
             {"topic": t.topic, "rank": rank, "term": term, "weight": weight}
-            for t in self._topics
+            for t in self
             for rank, (term, weight) in enumerate(zip(t.terms, t.weights, strict=True), start=1)
         ]
 
     def to_frame(self) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
-        return _pandas().DataFrame(self.to_rows(), columns=["topic", "rank", "term", "weight"])
+        with require_package("pandas", _TABLES_HINT):
+            import pandas
+        return pandas.DataFrame(self.to_rows(), columns=["topic", "rank", "term", "weight"])
 
     def shares_to_frame(self) -> Any:
         """Return the shares of the classes as a DataFrame, topics by classes (needs pandas)."""
-        return _pandas().DataFrame(
-            [dict(t.shares) for t in self._topics], index=[t.topic for t in self._topics]
-        )
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingPackageError(
-            f"to_frame needs pandas: {TABLES_HINT}, or use to_rows"
-        ) from error
-    return pandas
+        with require_package("pandas", _TABLES_HINT):
+            import pandas
+        return pandas.DataFrame([dict(t.shares) for t in self], index=[t.topic for t in self])
 
 
 def make_topics(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, MissingPackageError
+from .._common.optional import TABLES_HINT, require_package
 from .._labels import is_missing
 from .checks import check_integer, check_option
 
@@ -180,22 +180,19 @@ def _read_iso(text: str) -> Any:
 
 def _read_by_pandas(others: list[str], texts: list[str], name: str) -> Array:
     """Read dates in other forms, all in one form: that of the first."""
-    try:
+    first = others[0]
+    why = f"{name}[{texts.index(first)}] is {first!r}, which is no ISO date such as 2004-12-26, and"
+    with require_package(f"{why} pandas, which reads other forms,", TABLES_HINT):
         import pandas
-    except ImportError as error:
-        raise MissingPackageError(
-            f"{name}[{texts.index(others[0])}] is {others[0]!r}, which is no ISO date such as "
-            f"2004-12-26, and pandas, which reads other forms, is missing: {TABLES_HINT}"
-        ) from error
     try:
         from pandas.tseries.api import guess_datetime_format
     except ImportError:  # before it became public
         from pandas.core.tools.datetimes import guess_datetime_format
     # Given in advance, since pandas warns where it finds out: a first number that is no month.
-    dayfirst = bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", others[0]))
+    dayfirst = bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", first))
     read = pandas.to_datetime(
         pandas.Series(others),
-        format=guess_datetime_format(others[0], dayfirst=dayfirst) or "mixed",
+        format=guess_datetime_format(first, dayfirst=dayfirst) or "mixed",
         errors="coerce",
         utc=True,
         dayfirst=dayfirst,

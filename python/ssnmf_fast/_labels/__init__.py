@@ -11,38 +11,17 @@ A plain import of these needs no scikit-learn.
 
 from __future__ import annotations
 
-from ._classes import (
-    ClassLabels,
-    Targets,
-    is_missing,
-    label_vector,
-    missing_words,
-    plain_labels,
-    unlabeled_samples,
-    unmasked_labels,
-)
-from ._several import (
-    Indicators,
-    LabelLists,
-    RealTargets,
-    indicator_matrix,
-    is_indicator,
-    labels_of,
-)
-
-__all__ = [
-    "ClassLabels",
-    "Indicators",
-    "LabelLists",
-    "RealTargets",
-    "Targets",
-    "indicator_matrix",
-    "is_indicator",
-    "is_missing",
-    "label_vector",
-    "labels_of",
-    "missing_words",
-    "plain_labels",
-    "unlabeled_samples",
-    "unmasked_labels",
-]
+from ._classes import ClassLabels as ClassLabels
+from ._classes import Targets as Targets
+from ._classes import is_missing as is_missing
+from ._classes import label_vector as label_vector
+from ._classes import missing_words as missing_words
+from ._classes import plain_labels as plain_labels
+from ._classes import unlabeled_samples as unlabeled_samples
+from ._classes import unmasked_labels as unmasked_labels
+from ._several import Indicators as Indicators
+from ._several import LabelLists as LabelLists
+from ._several import RealTargets as RealTargets
+from ._several import indicator_matrix as indicator_matrix
+from ._several import is_indicator as is_indicator
+from ._several import labels_of as labels_of
