@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import sound
+from ssnmf_fast._data import arrays
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
@@ -229,13 +229,13 @@ def test_a_csr_matrix_is_inspected_once(kind, digits, monkeypatch):
     model = _fitted(
         kind, X, y, **({} if kind in (sf.NMF, sf.SSNMFRegressor) else {"readout": None})
     )
-    inspect, seen = sound.kernels.inspect_csr, []
+    inspect, seen = arrays.kernels.inspect_csr, []
 
     def counted(indptr, indices, *more):
         seen.append(np.shares_memory(indices, X.indices))
         return inspect(indptr, indices, *more)
 
-    monkeypatch.setattr(sound.kernels, "inspect_csr", counted)
+    monkeypatch.setattr(arrays.kernels, "inspect_csr", counted)
     model.transform(X)
     assert sum(seen) == 1
     seen.clear()
