@@ -55,10 +55,10 @@ def changed(value: float) -> np.ndarray:
     ("S", "labels", "error", "message"),
     [
         (changed(-1), LABELS, ValueError, r"S\[2, 1\] = -1"),
-        (changed(np.nan), LABELS, ValueError, "S contains NaN; .* Fill the missing"),
-        (sp.csr_array(changed(np.nan)), LABELS, ValueError, "S contains NaN; .* Fill the missing"),
+        (changed(np.nan), LABELS, ValueError, "S contains NaN at .*; here fill it"),
+        (sp.csr_array(changed(np.nan)), LABELS, ValueError, "S contains NaN at .*; here fill it"),
         (changed(np.inf), LABELS, ValueError, r"S contains infinity at \[2, 1\]"),
-        ([[1.0], [1.0, 2.0]], LABELS, TypeError, "S has dtype object"),
+        ([[1.0], [1.0, 2.0]], LABELS, ValueError, "S has rows of different lengths"),
         (GOOD[0], LABELS, ValueError, "S must have two dimensions"),
         (GOOD[:, :0], LABELS, ValueError, "S has shape .* at least one row"),
         (GOOD.astype(str), LABELS, TypeError, "S has dtype <U"),

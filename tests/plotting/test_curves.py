@@ -78,7 +78,7 @@ class TestObjectiveCurve:
                 plotting.objective_curve(empty)
         with pytest.raises(TypeError, match="fits must be a Factorization"):
             plotting.objective_curve(3)
-        with pytest.raises(ValueError, match=r"objective\[1, 1\] is nan"):
+        with pytest.raises(ValueError, match=r"objective contains NaN at \[1, 1\]"):
             plotting.objective_curve([(0, 1.0), (1, np.nan)])
         with pytest.raises(ValueError, match=r"expected \(k, 2\)"):
             plotting.objective_curve([1.0, 2.0])
@@ -137,7 +137,7 @@ class TestScoreCurves:
         [
             ([2, 1], {"a": [1, 2]}, {}, ValueError, "x must be an ascending vector"),
             ([0, 1], {"a": [1, 2]}, {"log_x": True}, ValueError, "x must be above 0"),
-            ([1, 2], {"a": [1, np.nan]}, {}, ValueError, r"scores\['a'\]\[1\] is nan"),
+            ([1, 2], {"a": [1, np.nan]}, {}, ValueError, r"scores\['a'\] contains NaN at \[1\]"),
             ([1, 2], {"a": [1]}, {}, ValueError, r"scores\['a'\] has shape \(1,\)"),
             ([1, 2], {}, {}, ValueError, "scores is empty"),
             ([1, 2], [1, 2], {}, TypeError, "scores must be a dict"),

@@ -110,9 +110,9 @@ def check_entries(
     if np.isnan(low):
         if not allow_nan:
             raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}. Only a dense X or Y may "
-                "hold NaN (missing entries); for sparse data give "
-                "weights.observed or weights.missing, and weights themselves must be numbers."
+                f"{name} contains NaN at {_position(matrix, np.isnan)}. NaN means missing in the "
+                "dense X or Y of a model only (for sparse data give weights.observed or "
+                "weights.missing); here fill it, or leave it out."
             )
         with np.errstate(invalid="ignore"):
             low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
@@ -126,8 +126,8 @@ def check_entries(
     if low < 0 and not allow_negative:
         where = _position(matrix, lambda entries: entries < 0)
         raise ValueError(
-            f"Negative values in data passed to {name}: the first is {name}{where}. "
-            "Nonnegative factorization needs entries >= 0; shift or clip the data."
+            f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
+            "be at least 0; shift or clip them."
         )
     if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low

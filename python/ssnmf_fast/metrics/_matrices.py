@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import read_sparse, unmasked
 from .._data.border import check_matrix
 from .._data.csr import entry_rows, with_values
 from .._labels import unmasked_labels
@@ -23,25 +22,11 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
 
     It may share memory with `Z` and must not be written to.
     """
-    matrix = check_matrix(_numbers(Z, name), name, dtype=np.float64, allow_negative=allow_negative)
+    matrix = check_matrix(Z, name, dtype=np.float64, allow_nan=False, allow_negative=allow_negative)
     if 0 in matrix.shape:
         raise ValueError(
             f"{name} has shape {matrix.shape}; expected at least one row ({rows}) and one column "
             f"({columns})."
-        )
-    return matrix
-
-
-def _numbers(Z: Any, name: str) -> Any:
-    """Refuse NaN: unlike in a fit it has no meaning as a missing entry."""
-    matrix: Any = (
-        read_sparse(Z, name) if sp.issparse(Z) else as_array(unmasked(Z, name, allow_nan=False))
-    )
-    values: Any = matrix.data if sp.issparse(matrix) else matrix
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(
-            f"{name} contains NaN; a metric needs finite numbers. Fill the missing entries, or "
-            "leave out their rows."
         )
     return matrix
 

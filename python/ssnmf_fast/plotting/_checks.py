@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import unmasked
+from .._data.arrays import as_array, require_real
+from .._data.border import check_entries
 from .._labels import labels_of
 from .._topics import Topics
 
@@ -20,31 +21,27 @@ def check_table(values: Any, name: str, wanted: str) -> Array:
     """Return a matrix of finite numbers >= 0, float64, that is not empty."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
-    table = _floats(values, name)
+    table = check_finite(values, name, allow_negative=False)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
-    _check_numbers(table, name)
     return table
 
 
 def check_row(values: Any, name: str, length: int, wanted: str) -> Array:
     """Return a vector of finite numbers >= 0, float64, of the given length."""
-    row = _floats(values, name)
+    row = check_finite(values, name, allow_negative=False)
     if row.shape != (length,):
         raise ValueError(f"{name} has shape {row.shape}; expected ({length},), {wanted}.")
-    _check_numbers(row, name)
     return row
 
 
-def check_finite(values: Any, name: str) -> Array:
-    """Return finite numbers of any sign, float64."""
-    numbers = _floats(values, name)
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        raise ValueError(
-            f"{name}{_place(bad)} is {numbers[bad][0]}; expected finite numbers. "
-            "Leave out what is missing."
-        )
+def check_finite(values: Any, name: str, *, allow_negative: bool = True) -> Array:
+    """Return finite numbers, float64, of any sign unless it is not allowed."""
+    array = as_array(values, name)
+    require_real(array.dtype, name)
+    with np.errstate(over="ignore"):  # infinity is refused
+        numbers = array.astype(np.float64)
+    check_entries(numbers, name, allow_negative=allow_negative, limited=False)
     return numbers
 
 
@@ -118,26 +115,3 @@ def check_labels(y: Any, unlabeled: Any) -> tuple[sp.csr_array, list[str]]:
     matrix = labels.matrix(np.float64)
     indicators = sp.csr_array(matrix if sp.issparse(matrix) else np.nan_to_num(matrix))
     return indicators, [str(label) for label in labels.classes.tolist()]
-
-
-def _floats(values: Any, name: str) -> Array:
-    try:
-        array = np.asarray(unmasked(values, name, allow_nan=False))
-        if array.dtype.kind in "cmM":
-            raise TypeError(array.dtype)
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of real numbers; got {values!r:.80}.") from error
-
-
-def _check_numbers(values: Array, name: str) -> None:
-    bad = ~(np.isfinite(values) & (values >= 0))
-    if bad.any():
-        raise ValueError(
-            f"{name}{_place(bad)} is {values[bad][0]:g}; expected finite numbers >= 0."
-        )
-
-
-def _place(bad: Array) -> str:
-    first = np.argwhere(bad)[0]
-    return f"[{', '.join(str(index) for index in first)}]" if len(first) else ""
