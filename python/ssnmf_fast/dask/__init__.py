@@ -6,8 +6,7 @@ with require_package("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
 from ._bayesian import BayesianNMF
-from ._classifier import SSNMFClassifier
-from ._estimators import NMF, TopicSupervisedNMF
+from ._estimators import NMF, SSNMFClassifier, TopicSupervisedNMF
 from ._factorize import factorize
 from ._waiting import SchedulerLostError
 

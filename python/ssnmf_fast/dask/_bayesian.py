@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import estimators
 from .._common.arrays import Array
 from ..estimators._bayesian_base import interval_ends
-from ._cluster import check_client
-from ._on_cluster import OnCluster, on_cluster
-from ._samples import samples_of
+from ._on_cluster import OnCluster, lazy
+from ._samples import MEMORY
 from ._variational import fit_variational
 
 Self = TypeVar("Self", bound="BayesianNMF")
@@ -90,45 +89,12 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         ConvergenceWarning, UserWarning
             As in memory.
         """
-        self._learn(self._checked(samples_of(check_client(client), X), reset=True), y)
-        return self
+        return self._fitted(X, y, client, None, MEMORY)
 
     def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
         return fit_variational(X.client, X.futures, groups, **arguments)
 
-    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
-        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
-
-        Parameters
-        ----------
-        X : dask.array.Array, shape (n, m)
-        y, **given
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        dask.array.Array, shape (n, r)
-            It is computed when it is asked for.
-        """
-        return self.fit(X, y, **given).transform(X)
-
-    def transform(self, X: Any) -> Any:  # type: ignore[override]
-        """Represent samples over the learned dictionary, whose posterior does not change.
-
-        Parameters
-        ----------
-        X : array_like, scipy.sparse, dask.array.Array or list of blocks, shape (n, m)
-            Nonnegative samples, without NaN.
-
-        Returns
-        -------
-        S : ndarray or dask.array.Array, shape (n, r)
-            Posterior expectations as in memory; of a dask array they are computed when they are
-            asked for.
-        """
-        if on_cluster(X):
-            return self._lazily("transform", X)
-        return estimators.BayesianNMF.transform(self, X)
+    transform = lazy(estimators.BayesianNMF.transform)
 
     def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
         """Return credible intervals of the entries of `representation_`.

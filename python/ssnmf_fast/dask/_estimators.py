@@ -1,20 +1,30 @@
-"""Estimators :class:`NMF` and :class:`TopicSupervisedNMF` for data on a cluster."""
+"""Estimators of data on a cluster, but for :class:`BayesianNMF`."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import dask.array as da
 import numpy as np
+from distributed import Client
 
 from .. import estimators
 from .._common.arrays import Array
-from .._labels import LabelLists
+from .._data.checks import check_random_state
+from .._labels import Indicators, LabelLists, labels_of
 from .._solver.weights import as_weights
-from ._on_cluster import OnCluster
-from ._predicting import PredictsOnCluster
-from ._samples import Samples, gathered
+from .._topics import topic_shares
+from ..estimators._base import require
+from ..estimators._class_topics import FitOptions
+from ..estimators._classifier_training import Wishes
+from ..estimators._label_guided import SUPPORTS
+from ..estimators._predicting import shares_of_classes
+from ..estimators._training_labels import check_classes, labels_for_training
+from ._class_starts import ClassTopics
+from ._on_cluster import OnCluster, PredictsOnCluster
+from ._samples import MEMORY, Samples, gather
 
 
 class NMF(OnCluster, estimators.NMF):
@@ -80,7 +90,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
             return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
         weights = as_weights(X_weights, "X_weights")
         if weights.by_vector and isinstance(weights.by_rows, da.Array):
-            weights = weights.with_part(gathered(None, weights.by_rows))
+            weights = weights.with_part(gather(None, weights.by_rows))
         elif isinstance(weights.by_rows, (da.Array, list, tuple)):
             kind = type(X_weights).__name__.lower()
             raise ValueError(
@@ -108,3 +118,130 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
 
 def _support_of(lists: LabelLists, rank: int, free_in_labeled: bool) -> Array:
     return lists.support(rank, free_in_labeled)
+
+
+class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
+
+    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
+    `n_components` and `supervision_weight` must be given.  Predictions for a dask array are lazy
+    dask arrays.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1; "auto" is refused.
+    supervision_weight : float or "balanced"
+        Weight of the loss of Y, at least 0; infinity for supports.  "auto" is refused.
+    readout : {"auto", "refit", "joint"}
+        How predictions are made; as in :class:`ssnmf_fast.SSNMFClassifier`, where "logistic" needs
+        X in memory.  "auto" is "refit".
+    **parameters
+        Others are those of :class:`ssnmf_fast.SSNMFClassifier`; `self_training` and `class_weight`
+        belong to the logistic readout, and stay at "auto".  What `solver` and `init` may be is
+        said by :func:`ssnmf_fast.dask.factorize`, but that `init` may also be "labels".
+
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Factor S of the fit, cut as X is.
+    classes_, class_prior_, n_labeled_, multilabel_, components_, label_components_
+        As in memory.
+    class_shares_, supervision_weight_, objective_, n_iter_, n_features_in_
+        As in memory.
+
+    Notes
+    -----
+    The labels of all samples come to the caller.  So do the representations of the labeled ones,
+    an array (labeled samples, r), and their indicators, (labeled samples, k): B is fitted to
+    them, and `class_shares_` are their means.
+
+    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.SSNMFClassifier`, without
+    `representation_`, and :func:`ssnmf_fast.load` gives that estimator.
+    """
+
+    _kind: ClassVar = estimators.SSNMFClassifier
+    _readouts = ("auto", "refit", "joint")
+    _auto_readout = "refit"
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        client: Client | None = None,
+        checkpoint: str | Path | None = None,
+        memory: int = MEMORY,
+    ) -> SSNMFClassifier:
+        """Learn dictionary and classifier from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        X, X_weights, client, checkpoint, memory
+            As in :func:`ssnmf_fast.dask.factorize`.
+        y : array_like or dask.array.Array, shape (n,) or (n, k)
+            Labels of all samples, as :class:`ssnmf_fast.SSNMFClassifier` describes them; unlabeled
+            samples are allowed.
+        sample_weight
+            As in memory; may be a dask array.
+
+        Returns
+        -------
+        self
+        """
+        weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
+        return self._fitted(X, y, client, checkpoint, memory, **weights)
+
+    def _learn(
+        self,
+        X: Samples,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+    ) -> None:
+        require(self, X, y)
+        wishes = self._wishes()
+        targets = labels_of(y, self.unlabeled)
+        targets.check_fit()
+        several = isinstance(targets, Indicators)
+        chosen = np.flatnonzero(targets.labeled)
+        labels = labels_for_training(targets, sample_weight, chosen)
+        check_classes(labels)
+        choice = wishes.named(targets.classes, several).choices(labels)[0]
+        topics = ClassTopics(X, X_weights, chosen, labels, choice, FitOptions.of(self))
+        init, state = self.init, self.random_state
+        if isinstance(init, str) and init == "auto":
+            init = "labels" if choice.n_components >= labels.members.shape[1] else "random"
+        seed = int(check_random_state(state).integers(2**31))
+        fit = topics.fit(init, seed, int(state) if isinstance(state, (int, np.integer)) else None)
+        weight = fit.supervision_weight
+        self._keep(
+            fit,
+            supervision_weight_=SUPPORTS if weight is None else weight,
+            self_training_=0,
+            multilabel_=several,
+            classes_=targets.classes,
+            class_prior_=labels.prior(),
+            n_labeled_=int(labels.known.sum()),
+        )
+        self._drop_readout()
+        S = self._represent(X.only(targets.labeled), X_weights)
+        if wishes.readout == "refit":
+            self._refit_components(S, labels)
+        shares = topic_shares(S[labels.known], self.components_)
+        self.class_shares_ = shares_of_classes(shares, labels)
+
+    def _wishes(self) -> Wishes:
+        """Check the parameters; raise ValueError for those that ask for a validation."""
+        wishes = Wishes.checked(self)
+        for name in ("n_components", "supervision_weight"):
+            if getattr(wishes, name) is None:
+                raise ValueError(
+                    f"{name}='auto' is chosen by validation, which needs the data in memory. Give "
+                    f"a number for data on a cluster, for example what ssnmf_fast.SSNMFClassifier "
+                    "chooses on a part of the samples."
+                )
+        return wishes

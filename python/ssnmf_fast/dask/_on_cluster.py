@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -14,20 +17,40 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._common.arrays import Array
 from .._models.factorize import Factorization
 from ..estimators._base import FactorizationBase
+from ..estimators._predicting import ReadoutPredictions, with_readout
 from . import _build
 from ._cluster import check_client
 from ._factorize import factorize
-from ._samples import MEMORY, Samples, floating, gathered, samples_of
+from ._samples import MEMORY, Samples, floating, gather, samples_of
 from ._sources import blocks_of, cut_weights, whole_rows
 
 Self = TypeVar("Self", bound="OnCluster")
 
 
+def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of an estimator in memory for samples on the cluster too."""
+    name, accepted = method.__name__, signature(method)
+
+    @wraps(method)
+    def either(self: Any, X: Any, **weights: Any) -> Any:
+        accepted.bind(self, X, **weights)
+        if on_cluster(X):
+            return self._lazily(name, X, **weights)
+        return getattr(super(OnCluster, self), name)(X, **weights)
+
+    summary, _, rest = (method.__doc__ or "").partition("\n")
+    either.__doc__ = f"""{summary}
+
+        For a dask array, or a list of blocks as `fit` takes, the result is a dask array, which is
+        computed when it is asked for.  X_weights may then be cut into blocks as well.
+{rest}"""
+    return either
+
+
 class OnCluster(FactorizationBase):
     """An estimator in memory whose data may be on a cluster.
 
-    A subclass says in `_kind` what it is in memory: that is what is saved, and what the workers
-    predict with.
+    `_kind` is the estimator in memory, which is saved, and with which the workers predict.
     """
 
     _kind: ClassVar[Any]
@@ -70,7 +93,7 @@ class OnCluster(FactorizationBase):
     ) -> Self:
         client = check_client(client)
         samples = samples_of(client, X, memory, checkpoint)
-        self._learn(self._checked(samples, reset=True), gathered(client, y), **weights)
+        self._learn(self._checked(samples, reset=True), gather(client, y), **weights)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
@@ -86,7 +109,8 @@ class OnCluster(FactorizationBase):
         dask.array.Array, shape (n, r)
             It is computed when it is asked for.
         """
-        return self.fit(X, y, **given).transform(X, X_weights=given.get("X_weights"))
+        weights = {name: given[name] for name in given if name == "X_weights"}
+        return self.fit(X, y, **given).transform(X, **weights)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, Samples):
@@ -131,7 +155,7 @@ class OnCluster(FactorizationBase):
         model = self._kind(**parameters)
         for name, value in vars(self).items():
             if name in self._left_out and rows:
-                setattr(model, name, gathered(None, value))
+                setattr(model, name, gather(None, value))
             elif name.endswith("_") and name not in self._left_out:
                 setattr(model, name, value)
         return model
@@ -157,57 +181,37 @@ class OnCluster(FactorizationBase):
         )
         return found if example.ndim == 2 else found[:, 0]
 
-    def transform(self, X: Any, *, X_weights: Any = None) -> Any:
-        """Represent samples over the learned dictionary.
+    transform = lazy(FactorizationBase.transform)
+    shares = lazy(FactorizationBase.shares)
+    inverse_transform = lazy(FactorizationBase.inverse_transform)
 
-        Parameters
-        ----------
-        X : array_like, scipy.sparse, dask.array.Array or list of blocks, shape (n, m)
-            Samples in memory, or as in :meth:`fit`.
-        X_weights : optional
-            As in :meth:`fit`.
 
-        Returns
-        -------
-        ndarray or dask.array.Array, shape (n, r)
-            For samples on the cluster a dask array, computed when it is asked for.
-        """
-        if on_cluster(X):
-            return self._lazily("transform", X, X_weights)
-        return super().transform(X, X_weights=X_weights)
+class PredictsOnCluster(OnCluster):
+    """The same for an estimator that predicts classes."""
 
-    def shares(self, X: Any, *, X_weights: Any = None) -> Any:
-        """Return the share of each sample that every component explains, as in memory.
+    decision_function = with_readout(lazy(ReadoutPredictions.decision_function))
+    predict_proba = with_readout(lazy(ReadoutPredictions.predict_proba))
+    predict_log_proba = with_readout(lazy(ReadoutPredictions.predict_log_proba))
+    predict = with_readout(lazy(ReadoutPredictions.predict))
+
+    @with_readout
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+        """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
         Parameters
         ----------
         X, X_weights
-            As in :meth:`transform`.
+            As in :meth:`decision_function`; its predictions are computed, and come to the caller.
+        y, sample_weight : array_like or dask.array.Array
+            As in memory.
 
         Returns
         -------
-        ndarray or dask.array.Array, shape (n, r)
-            Rows sum to 1 or are zero.
+        float
         """
-        if on_cluster(X):
-            return self._lazily("shares", X, X_weights)
-        return super().shares(X, X_weights=X_weights)
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Return the data that a representation approximates, ``S @ components_``.
-
-        Parameters
-        ----------
-        X : array_like or dask.array.Array, shape (n, r)
-            A representation S, as from :meth:`transform`.
-
-        Returns
-        -------
-        ndarray or dask.array.Array, shape (n, m)
-        """
-        if on_cluster(X):
-            return self._lazily("inverse_transform", X)
-        return super().inverse_transform(X)
+        given = gather(None, y), gather(None, sample_weight)
+        score: float = super().score(X, *given, X_weights=X_weights)
+        return score
 
 
 def on_cluster(X: Any) -> bool:

@@ -131,7 +131,7 @@ def summed(client: Client, futures: Sequence[Any]) -> Any:
     return result_of(client, added(client, list(futures), operator.add)[0])
 
 
-def gathered(client: Client | None, y: Any) -> Any:
+def gather(client: Client | None, y: Any) -> Any:
     """Return labels in memory."""
     if not isinstance(y, da.Array):
         return y
