@@ -179,7 +179,7 @@ def test_paths_that_are_no_matrix(matrix, tmp_path):
     with pytest.raises(ValueError, match="neither a directory"):
         sf.open_csr(tmp_path / "text.npz")
     (tmp_path / "data.npy").write_text("text")
-    with pytest.raises(ValueError, match=r"no array in .npy format"):
+    with pytest.raises(ValueError, match=r"not hold an array in .npy"):
         sf.open_csr(tmp_path, n_features=M)
 
 

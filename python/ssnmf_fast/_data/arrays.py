@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .csr import UNSORTED, UNSOUND, structure
+from .csr import UNSORTED, UNSOUND, inspect_structure
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
@@ -34,7 +34,7 @@ def as_array(values: Any, name: str, *, allow_nan: bool = False) -> Array:
         If rows have different lengths, if entries are masked, or if NumPy finds no array in it.
     """
     refuse_annotated(values, name)
-    values = unmasked(values, name, allow_nan=allow_nan)
+    values = unmask(values, name, allow_nan=allow_nan)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -62,7 +62,7 @@ def refuse_annotated(X: Any, name: str) -> None:
     raise TypeError(f"{name} is an object of anndata ({kind}), not a matrix. {way}")
 
 
-def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
+def unmask(X: Any, name: str, *, allow_nan: bool) -> Any:
     """Return a masked array without its mask, with NaN where that stands for a missing entry."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
@@ -73,7 +73,7 @@ def unmasked(X: Any, name: str, *, allow_nan: bool) -> Any:
             f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
             "them first, with numpy.ma.filled, or leave them out."
         )
-    return np.ma.filled(X.astype(floating(X.dtype, name)), np.nan)
+    return np.ma.filled(X.astype(float_dtype(X.dtype, name)), np.nan)
 
 
 def require_real(dtype: Any, name: str) -> None:
@@ -85,14 +85,14 @@ def require_real(dtype: Any, name: str) -> None:
         )
 
 
-def floating(dtype: Any, name: str) -> np.dtype[Any]:
+def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     """Return the floating dtype to work in: float32 for itself, float64 for all else."""
     require_real(dtype, name)
     single = dtype.newbyteorder("=") == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
 
-def native(array: Array) -> Array:
+def to_native(array: Array) -> Array:
     """Return an array in the byte order of this machine, aligned; float16 becomes float64."""
     dtype = array.dtype.newbyteorder("=")
     if dtype == np.float16:
@@ -124,12 +124,12 @@ def read_csr(X: Any, name: str) -> sp.csr_array:
 
 
 def inspect_csr(X: Any, name: str, n_threads: int = 1) -> tuple[sp.csr_array, int]:
-    """Return a sparse matrix as :func:`read_csr` does, and its :func:`structure`."""
+    """Return a sparse matrix as :func:`read_csr` does, and its :func:`inspect_structure`."""
     matrix, state = _inspect(X, name, n_threads)
     if matrix.format == "csr":
         return matrix, state
     csr = matrix.tocsr()
-    return csr, structure(csr, n_threads)
+    return csr, inspect_structure(csr, n_threads)
 
 
 def _inspect(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
@@ -251,7 +251,7 @@ def _numbers(values: Any, name: str, dimensions: int) -> Array:
     require_real(array.dtype, name)
     if array.ndim != dimensions:
         _refuse(name, f"data has {array.ndim} dimensions; expected {dimensions}")
-    return np.ascontiguousarray(native(array))
+    return np.ascontiguousarray(to_native(array))
 
 
 def _integers(values: Any, name: str, part: str) -> Array:
@@ -262,7 +262,7 @@ def _integers(values: Any, name: str, part: str) -> Array:
     if array.ndim != 1:
         _refuse(name, f"{part} has {array.ndim} dimensions; expected 1")
     small = np.can_cast(array.dtype, np.int32) or not array.size
-    return np.ascontiguousarray(native(array), dtype=np.int32 if small else np.int64)
+    return np.ascontiguousarray(to_native(array), dtype=np.int32 if small else np.int64)
 
 
 def _refuse(name: str, why: str) -> NoReturn:

@@ -17,13 +17,13 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .arrays import (
     as_array,
-    floating,
+    float_dtype,
     inspect_csr,
-    native,
     read_csr,
     refuse_annotated,
     require_real,
-    unmasked,
+    to_native,
+    unmask,
 )
 from .csr import DUPLICATES, with_values
 
@@ -71,7 +71,7 @@ def check_matrix(
 
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
     csr, state = inspect_csr(X, name, n_threads)
-    target = np.dtype(dtype) if dtype is not None else floating(csr.dtype, name)
+    target = np.dtype(dtype) if dtype is not None else float_dtype(csr.dtype, name)
     result = with_values(csr, csr.data.astype(target, copy=False))
     if state == DUPLICATES:
         result = result.copy()
@@ -80,7 +80,7 @@ def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array
 
 
 def _check_dense(array: Array, name: str, dtype: Any) -> Array:
-    target = floating(array.dtype, name)
+    target = float_dtype(array.dtype, name)
     if array.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions (samples x features); got shape {array.shape}. "
@@ -88,7 +88,7 @@ def _check_dense(array: Array, name: str, dtype: Any) -> Array:
             f"{name}.reshape(-1, 1)."
         )
     with np.errstate(over="ignore"):  # infinity is refused
-        array = native(array).astype(target if dtype is None else dtype, copy=False)
+        array = to_native(array).astype(target if dtype is None else dtype, copy=False)
     if any(stride % array.itemsize for stride in array.strides):
         array = np.ascontiguousarray(array)
     return array
@@ -152,10 +152,10 @@ def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
     if sp.issparse(X):
         return read_csr(X, name)
     refuse_annotated(X, name)
-    X = unmasked(X, name, allow_nan=allow_nan)
+    X = unmask(X, name, allow_nan=allow_nan)
     if isinstance(X, (list, tuple)):
         X = as_array(X, name)
-    return native(X) if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" else X
+    return to_native(X) if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" else X
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
@@ -166,7 +166,7 @@ def read_pattern(pattern: Any, name: str) -> sp.csr_array:
     require_real(dense.dtype, name)
     if dense.ndim != 2:
         raise ValueError(f"{name} must have two dimensions; got shape {dense.shape}.")
-    return sp.csr_array(native(dense))
+    return sp.csr_array(to_native(dense))
 
 
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:

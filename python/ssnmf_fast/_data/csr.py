@@ -13,7 +13,7 @@ from .._common.arrays import Array
 SORTED, UNSORTED, DUPLICATES, UNSOUND = range(4)
 
 
-def structure(matrix: sp.csr_array, n_threads: int) -> int:
+def inspect_structure(matrix: sp.csr_array, n_threads: int) -> int:
     """Return SORTED, UNSORTED (no duplicates), DUPLICATES, or UNSOUND (indices out of range)."""
     indptr, indices = matrix.indptr, matrix.indices
     return kernels.inspect_csr(indptr, indices, matrix.shape[1], n_threads)
@@ -29,7 +29,7 @@ def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
 
 
-def transposed(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
+def transpose(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
     """Return the transpose, a copy with sorted rows."""
     n_rows, n_columns = matrix.shape
     indptr = np.empty(n_columns + 1, dtype=np.int64)
@@ -39,7 +39,7 @@ def transposed(matrix: sp.csr_array, n_threads: int) -> sp.csr_array:
     return sp.csr_array((values, indices, indptr), shape=(n_columns, n_rows), copy=False)
 
 
-def transposed_panels(
+def transpose_panels(
     csr: tuple[Array, Array, Array], n_columns: int, panel_rows: int, n_threads: int
 ) -> tuple[Array, Array, Array]:
     """Return the transpose cut into panels of rows: a line for each panel and column."""
@@ -55,7 +55,7 @@ def with_values(Z: sp.csr_array, values: Array) -> sp.csr_array:
     return sp.csr_array((values, Z.indices, Z.indptr), shape=Z.shape, copy=False)
 
 
-def scaled_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
+def scale_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
     """Return the matrix with each row multiplied by its factor, in the same structure."""
     return with_values(matrix, matrix.data * np.repeat(factors, np.diff(matrix.indptr)))
 
@@ -82,14 +82,14 @@ def column_ranges(counts: Array, n_ranges: int) -> Array:
     return bounds.astype(np.int64)
 
 
-def listed(array: Array, present: Array) -> sp.csr_array:
+def list_entries(array: Array, present: Array) -> sp.csr_array:
     """The entries of a dense array where `present` is true; zeros among them are stored."""
     columns = np.nonzero(present)[1].astype(np.int64)  # NumPy gives a view with gaps
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
     return sp.csr_array((array[present], columns, indptr), shape=array.shape)
 
 
-def without(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
+def drop_entries(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
     """Return the matrix without the stored entries that a mask names."""
     kept = ~left_out
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)

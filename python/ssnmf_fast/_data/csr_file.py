@@ -177,7 +177,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     arrays = _directory(path) if path.is_dir() else _archive(path)
     missing = [name for name in ("indptr", "indices", "data") if name not in arrays]
     if missing:
-        raise ValueError(f"{path} is no CSR matrix: it has no array {missing[0]!r}.")
+        raise ValueError(f"{path} is not a CSR matrix: it has no array {missing[0]!r}.")
     indptr = arrays["indptr"].read(0, arrays["indptr"].length)
     if "shape" in arrays:
         shape = arrays["shape"].read(0, arrays["shape"].length)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .csr import column_ranges, entry_rows, kernel_parts, transposed, transposed_panels
+from .csr import column_ranges, entry_rows, kernel_parts, transpose, transpose_panels
 
 Csr = tuple[Array, Array, Array]
 
@@ -154,7 +154,7 @@ class SparseEntries(Entries):
 
     def turned(self) -> SparseEntries:
         """Return a transposed copy."""
-        return SparseEntries(transposed(self.matrix, self.threads), self.threads)
+        return SparseEntries(transpose(self.matrix, self.threads), self.threads)
 
     def part(self, rows: slice) -> SparseEntries:
         indptr, indices, data = self.csr_rows(rows)
@@ -201,7 +201,7 @@ class PanelEntries(Entries):
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
         self._bounds = column_ranges(counts, _PANEL_RANGES)
-        self._csr = transposed_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+        self._csr = transpose_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
 
     def transposed(self) -> SparseEntries:
         return self._untransposed

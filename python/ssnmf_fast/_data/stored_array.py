@@ -79,7 +79,7 @@ def stored_array(path: Path, offset: int) -> StoredArray:
         try:
             shape, _, dtype = _HEADERS[np.lib.format.read_magic(file)](file)
         except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} holds no array in .npy format.") from error
+            raise ValueError(f"{path} does not hold an array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
         return StoredArray(path, file.tell(), dtype, shape[0], _state(file))

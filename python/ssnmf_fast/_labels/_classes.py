@@ -120,7 +120,7 @@ def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
     refuse_lists(labels, name)
-    array = as_array(unmasked_labels(labels), name)
+    array = as_array(unmask_labels(labels), name)
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         objects = np.asarray(labels, dtype=object)
         array = array if is_text(objects.ravel()) else objects
@@ -154,7 +154,7 @@ def refuse_lists(labels: Any, name: str) -> None:
         )
 
 
-def unmasked_labels(labels: Any) -> Any:
+def unmask_labels(labels: Any) -> Any:
     """Return a masked array as one of objects, with None where it is masked; all else as it is."""
     if not isinstance(labels, np.ma.MaskedArray):
         return labels

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import as_array, read_csr
-from ._classes import ClassLabels, Targets, is_missing, refuse_lists, unmasked_labels
+from ._classes import ClassLabels, Targets, is_missing, refuse_lists, unmask_labels
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -109,7 +109,7 @@ class LabelLists:
     """
 
     def __init__(self, y: Any, names: Any = None, marker: Any = "auto") -> None:
-        y = unmasked_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
+        y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
         given = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
         self.multilabel = True
@@ -223,7 +223,7 @@ def is_indicator(y: Any) -> bool:
     if sp.issparse(y):
         return True
     refuse_lists(y, "y")
-    shape = as_array(unmasked_labels(y), "y").shape
+    shape = as_array(unmask_labels(y), "y").shape
     return len(shape) == 2 and shape[1] > 1
 
 

@@ -72,15 +72,17 @@ def factorize(
     X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
     solver : {"auto", "mm", "mu", "hals"}
-        "mm" (majorize-minimize) never raises the objective; "mu" is the papers' rule, the same
-        unless the two losses differ; "hals" is coordinate descent for factors that meet Frobenius
-        losses only, and for the Kullback-Leibler loss of sparse data in memory without labels, "mm"
-        for the others, and never raises the objective either.  "auto" does not either and is the
-        fastest: "hals" where all losses are Frobenius losses without weights or with separable ones
-        (with momentum if there are no labels), and with ``weights.observed`` if there are no
-        labels; over-relaxed "mm" elsewhere.  With the Kullback-Leibler loss of sparse data, without
-        labels, "hals" with momentum takes over where "mm" falls by less than 1e-4 of the first
-        objective per iteration: for fits with a smaller `tol`.
+        Rule of the updates; see docs/solvers.md.
+
+        - "auto", the fastest: "hals" where all losses are Frobenius losses without weights or with
+          separable ones (with momentum if there are no labels), and with ``weights.observed`` if
+          there are no labels; over-relaxed "mm" elsewhere.  With the Kullback-Leibler loss of
+          sparse data, without labels, "hals" with momentum takes over where "mm" falls by less than
+          1e-4 of the first objective per iteration: for fits with a smaller `tol`.
+        - "hals": coordinate descent for factors that meet Frobenius losses only, and for the
+          Kullback-Leibler loss of sparse data in memory without labels; "mm" for the others.
+        - "mm": majorize-minimize.  None of these three ever raises the objective.
+        - "mu": the rule of the papers, the same as "mm" unless the two losses differ.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
         a given start stay zero.  "least-squares" has the squares of factors that 10

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.border import check_matrix, read_pattern
 from .._data.checks import check_shape
-from .._data.csr import entry_rows, sample, scaled_rows, with_values, without
+from .._data.csr import drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.entries import SparseEntries
 from .._data.weight_forms import Listed
 from . import tensor_terms, terms
@@ -59,7 +59,7 @@ class Observed(Weights):
     def with_rows(self, rows: Array, name: str) -> Observed:
         pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")
-        return Observed(scaled_rows(pattern, rows))
+        return Observed(scale_rows(pattern, rows))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
         pattern = _checked_pattern(self.pattern, X, name)
@@ -103,7 +103,7 @@ class Missing(Weights):
             Z = Z.copy()
             Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
             return terms.plain(Z, loss, threads)
-        present = without(Z, sample(pattern, Z).data != 0)
+        present = drop_entries(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
         return terms.without(present, pattern, loss, threads)
 
@@ -124,7 +124,7 @@ class Missing(Weights):
         pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")
         whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
-        return Missing(scaled_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
+        return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
         """Refuse: the sums over groups are not sparse."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.warn import UNINFORMED, quietly
-from .._data.csr import entry_rows, without
+from .._data.csr import drop_entries, entry_rows
 from .._solver.progress import ProgressBar
 from ._errors import UsageError
 
@@ -110,7 +110,7 @@ def evaluate(task: Task) -> Trial | None:
     matrix = task.matrix
     rows = entry_rows(matrix.indptr)[held]
     columns, truth = matrix.indices[held], matrix.data[held]
-    kept = without(matrix, held)
+    kept = drop_entries(matrix, held)
     begin = time.perf_counter()
     completion = task.fit(kept, task.options.rank, None)
     seconds = {"evaluation": time.perf_counter() - begin}

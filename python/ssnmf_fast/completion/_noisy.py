@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.csr import entry_rows, without
+from .._data.csr import drop_entries, entry_rows
 from .._linalg.tall import square
 from ._biases import Biases
 from ._irls import Check, Iteration, Outcome, distance_squared
@@ -176,7 +176,7 @@ def validated(
     held[options.rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
     if held.all():
         return options.rank or 1, gamma_min or FIRST_GAMMA
-    part, places = without(matrix, held), (rows[held], matrix.indices[held])
+    part, places = drop_entries(matrix, held), (rows[held], matrix.indices[held])
     candidates = ranks(options.rank, matrix.shape)
     best, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
     last: _Best | None = None

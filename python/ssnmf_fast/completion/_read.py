@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from .._data.arrays import as_array, inspect_csr, read_csr, read_sparse, unmasked
+from .._data.arrays import as_array, inspect_csr, read_csr, read_sparse
 from .._data.border import check_matrix
 from .._data.checks import check_integer
-from .._data.csr import DUPLICATES, listed, sample
+from .._data.csr import DUPLICATES, list_entries, sample
 
 _IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
@@ -117,7 +117,7 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
             raise ValueError(
                 f"M[{row}, {column}] is NaN, but `observed` counts it among the observed entries."
             )
-    return listed(array, pattern)
+    return list_entries(array, pattern)
 
 
 def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
@@ -140,7 +140,7 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
 
 def _numbers(M: Any) -> Any:
     """Return an array of objects, such as numbers beside None or pandas.NA, as one of floats."""
-    array = as_array(unmasked(M, "M", allow_nan=True), "M")
+    array = as_array(M, "M", allow_nan=True)
     if array.dtype.kind in "SU":
         _refuse(array.flat[0].item() if array.size else array, "M")
     if array.dtype.kind != "O":

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._data.csr import kernel_parts, transposed
+from .._data.csr import kernel_parts, transpose
 from .._linalg.operators import Pattern, SparseOperator
 from .._linalg.tall import add_times, cross, inner, times
 
@@ -48,7 +48,7 @@ class Weighted:
         self.rows = (pattern.indptr, pattern.indices, weights)
         values = np.ones(len(pattern.indices), dtype) if weights is None else weights
         matrix = sp.csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-        indptr, indices, data = kernel_parts(transposed(matrix, n_threads))
+        indptr, indices, data = kernel_parts(transpose(matrix, n_threads))
         self.columns = (indptr, indices, None if weights is None else data)
 
 

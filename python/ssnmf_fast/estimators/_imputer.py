@@ -13,7 +13,7 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import UNINFORMED, quietly, warn_user
 from .._data.border import check_entries, readable, require_finite
-from .._data.csr import listed
+from .._data.csr import list_entries
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 from ..completion._uninformed import counts
@@ -178,7 +178,7 @@ class LowRankImputer(
         result = quietly(
             UNINFORMED,
             complete,
-            listed(standardized, present),
+            list_entries(standardized, present),
             method=self.method,
             rank=self.rank,
             p=self.p,
@@ -222,7 +222,7 @@ class LowRankImputer(
             centered = X[rows] / self.scales_ - self.centers_
         check_entries(centered, "standardized X", allow_nan=True, allow_negative=True)
         model = fitted_rows(
-            listed(centered, present),
+            list_entries(centered, present),
             self.components_.astype(X.dtype),
             self.ridge_,
             self.biases,

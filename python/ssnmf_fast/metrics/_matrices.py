@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.csr import entry_rows, with_values
-from .._labels import unmasked_labels
+from .._labels import unmask_labels
 
 # Numbers of a dense block of rows: 16 MB.
 _BLOCK_ENTRIES = 1 << 21
@@ -34,7 +34,7 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
 def as_array(values: Any) -> Array:
     """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
     try:
-        return np.asarray(unmasked_labels(values))
+        return np.asarray(unmask_labels(values))
     except ValueError:
         return np.asarray(values, dtype=object)
 

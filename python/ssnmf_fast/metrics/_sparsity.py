@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import unmasked
+from .._data.arrays import unmask
 from ._matrices import as_array, read_matrix
 from ._memberships import read_labels
 
@@ -75,7 +75,7 @@ def hoyer_sparsity(x: Any) -> float:
     >>> round(sf.metrics.hoyer_sparsity([[3.0, 4.0], [0.0, 0.0]]), 4)
     0.6
     """
-    x = unmasked(x, "x", allow_nan=False)
+    x = unmask(x, "x", allow_nan=False)
     values = _one_row(x) if sp.issparse(x) else np.atleast_2d(as_array(x))
     if values.ndim != 2 or math.prod(values.shape) < 2:
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.arrays import unmasked
+from .._data.arrays import unmask
 from ._checks import read_named
 from ._maps import draw_map, edges
 from ._style import (
@@ -97,7 +97,7 @@ def recovery_grid(
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, _KINDS))}; got {kind!r}.")
     zeros, nonzeros = _rates(zero_rates, "zero_rates"), _rates(nonzero_rates, "nonzero_rates")
-    grid = np.asarray(unmasked(values, "values", allow_nan=True), dtype=np.float64)
+    grid = np.asarray(unmask(values, "values", allow_nan=True), dtype=np.float64)
     if grid.shape != (len(nonzeros), len(zeros)):
         raise ValueError(
             f"values has shape {grid.shape}; expected {(len(nonzeros), len(zeros))}, a row for "
@@ -149,7 +149,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = np.asarray(unmasked(values, "values", allow_nan=False), dtype=np.float64)
+    sigma = np.asarray(unmask(values, "values", allow_nan=False), dtype=np.float64)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if not np.isfinite(sigma).all() or (sigma < 0).any():
