@@ -73,6 +73,7 @@ def assert_shown(printed: str, shown: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORIES)
 def test_python_blocks(
     name: str,
@@ -144,6 +145,7 @@ def modules_with_examples() -> list[str]:
     return [".".join(names) for names in parts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if ".dask." in name:

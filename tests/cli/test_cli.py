@@ -240,6 +240,7 @@ class TestMissingPackages:
         assert "python -m pip install 'ssnmf-fast[plot]'" in printed
         assert not (tmp_path / "out" / "report.html").exists()
 
+    @pytest.mark.slow
     @compiled
     def test_demo_without_matplotlib(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -372,6 +373,7 @@ class TestErrors:
         assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @compiled
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--out", str(tmp_path), "--threads", "1"]) == 0
@@ -384,6 +386,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sf.load(tmp_path / "model.npz").components_.shape == (50, 64)
 
 
+@pytest.mark.slow
 def test_subprocess(tmp_path: Path) -> None:
     """The module runs as a program, and a table on standard error stays free of progress bars."""
 

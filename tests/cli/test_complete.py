@@ -160,6 +160,7 @@ class TestRatings:
             truth = full[int(row["user"]), int(row["item"])]
             assert float(row["predicted rating"]) == pytest.approx(truth, rel=1e-4)
 
+    @pytest.mark.slow
     def test_clip(self, tmp_path: Path) -> None:
         """Recommendations, errors and the model keep to the range of the ratings."""
         low, high = 1.0, 5.0

@@ -198,6 +198,7 @@ def test_links_and_permissions_stay(matrix: Path, model: Path, tmp_path: Path) -
     assert len(rows_of(real)) == 12
 
 
+@pytest.mark.slow
 def test_a_pipe_is_written_to(matrix: Path, model: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)

@@ -93,6 +93,7 @@ def test_predict(tmp_path: Path) -> None:
     assert topics[0] != topics[-1]
 
 
+@pytest.mark.slow
 def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
     np.save(tmp_path / "X.npy", np.kron(np.eye(2), np.ones((6, 3))))
     dates = tmp_path / "dates.txt"

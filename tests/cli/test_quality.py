@@ -251,6 +251,7 @@ class TestSimpleGuesses:
 
 
 class TestLearningCurve:
+    @pytest.mark.slow
     def test_nested_sizes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*files(tmp_path, 25), "--learning-curve"]) == 0
         curve = metrics_of(tmp_path / "out")["learning_curve"]

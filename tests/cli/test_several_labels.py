@@ -91,6 +91,7 @@ class TestTopicSupervised:
 
 
 class TestSeveralLabels:
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", ["ssnmf", "ts-nmf", "nmf-alpha"])
     def test_lists_as_separated(
         self, model: str, several: tuple[Path, Path], tmp_path: Path
@@ -115,6 +116,7 @@ class TestSeveralLabels:
         assert "micro F on 6 held-out samples: " in printed
         assert "micro F of logistic regression (balanced), trained on the same labels: " in printed
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", ["ssnmf", "ts-nmf", "nmf-alpha"])
     def test_predicted_names(self, model: str, several: tuple[Path, Path], tmp_path: Path) -> None:
         out, new = tmp_path / "out", tmp_path / "new.csv"

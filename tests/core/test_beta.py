@@ -65,6 +65,7 @@ def test_objective_is_the_formula(beta, form, storage):
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400, in_numpy=60))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -100,6 +101,7 @@ def test_no_step_raises_the_objective(dtype, beta, other, form, storage, solver,
     assert max(np.diff(values)) <= slack
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("thousands of iterations take too long in NumPy")
 @pytest.mark.parametrize("beta", [0, 0.5, 1.5])
 def test_objective_at_convergence_is_that_of_scikit_learn(beta):

@@ -57,6 +57,7 @@ def test_recovery(easy, method, dtype):
     assert fit.history[-1].iteration == fit.n_iter
 
 
+@pytest.mark.slow
 @slow_in_numpy
 @pytest.mark.filterwarnings("ignore:M has no observed entry")
 @pytest.mark.parametrize("shape", [(60, 44), (44, 60)])

@@ -102,6 +102,7 @@ def as_tensor(X, **options):
     return fit.to_dense()[..., 0], [(step, value / 2) for step, value in fit.objective]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["matrix", "file", "tensor", "cluster"])
 def test_one_class_is_a_loss_for_every_kind_of_data(kind, tmp_path):
     X = data(np.random.default_rng(0), (30, 20), np.float64)

@@ -102,6 +102,7 @@ def assert_monotone(dtype, losses, form, storage, solver, seed, restarts=False):
     assert final <= values[0] + slack
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1000, in_numpy=40))
 @given(**RANDOM_PROBLEMS)
 @example(np.float32, ("kullback-leibler", "frobenius"), "missing", "sparse", 221)
@@ -109,24 +110,28 @@ def test_mm_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "mm", seed, restarts=seed % 10 == 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400, in_numpy=40))
 @given(**RANDOM_PROBLEMS)
 def test_hals_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "hals", seed, restarts=seed % 10 == 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(**RANDOM_PROBLEMS)
 def test_auto_never_raises_the_objective(dtype, losses, form, storage, seed):
     assert_monotone(dtype, losses, form, storage, "auto", seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(250))
 @given(loss=st.sampled_from(LOSSES), form=st.sampled_from(FORMS), seed=st.integers(0, 10_000))
 def test_mu_with_equal_losses_never_raises_the_objective(loss, form, seed):
     assert_monotone(np.float64, (loss, loss), form, "sparse", "mu", seed, seed % 10 == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", MODELS)
 def test_gradient_vanishes_at_convergence(losses):
     rng = np.random.default_rng(3)
@@ -320,6 +325,7 @@ def test_degenerate_input_gives_finite_factors(name, losses):
         assert np.isfinite([value for _, value in fit.objective]).all()
 
 
+@pytest.mark.slow
 def test_fuzz():
     """Random inputs: a clear error or finite factors."""
     rng = np.random.default_rng(0)

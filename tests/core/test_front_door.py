@@ -42,6 +42,7 @@ def test_an_argument_that_nobody_has_entered_is_found(monkeypatch):
     assert "NMF(tol=)" in found
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("some thousand fits")
 def test_every_form_of_every_argument():
     """Ends in a result that is finite, and the same for every layout, or in a clear error."""

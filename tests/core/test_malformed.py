@@ -31,6 +31,7 @@ def child(*arguments):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "formats"),
     [
@@ -47,6 +48,7 @@ def test_every_damage_to_every_argument_is_refused(group, formats, tmp_path):
         assert name in text or "inconsistent numbers of samples" in text, (case, name, outcome)
 
 
+@pytest.mark.slow
 def test_random_damage_never_ends_the_process(tmp_path):
     for case, _, outcome in child("random", tmp_path, 0, 0, examples(300)):
         allowed = ("ok", "ValueError: ", "TypeError: ", "MemoryError: ")

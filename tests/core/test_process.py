@@ -43,6 +43,7 @@ def run(code, *arguments, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("every level, the reference too, is forced here in any case")
 def test_forced_levels_agree(tmp_path):
     results = []
@@ -62,6 +63,7 @@ def test_unknown_level_is_refused():
     assert "Available here: base" in done.stderr
 
 
+@pytest.mark.slow
 def test_interrupt_stops_a_long_fit_at_once():
     code = """
 import signal, sys, time

@@ -139,6 +139,7 @@ def test_divergences_are_finite_and_not_negative():
         assert sf.objective(S @ A, S, A, loss="kullback-leibler") >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("the reference takes rows one by one")
 def test_float32_data_of_rank_one_and_many_rows():
     rng = np.random.default_rng(0)

@@ -175,6 +175,7 @@ def problems(draw):
     return (X if dense else coordinates(X)), weights, options
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500, in_numpy=50), deadline=None)
 @given(problems())
 def test_objectives_never_rise(problem):
@@ -310,6 +311,7 @@ def test_sparse_tensors_of_other_packages():
         np.testing.assert_allclose(fit.to_dense(), dense.to_dense(), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("the reference takes rows one by one")
 def test_huge_modes_need_no_memory_of_their_size():
     """Nothing has as many places as the tensor, whose places no integer can count."""

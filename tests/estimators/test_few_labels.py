@@ -81,6 +81,7 @@ def test_better_than_a_linear_machine_on_documents(per_class):
     assert min(gains) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [2, 5])
 def test_better_than_a_linear_machine_on_digits(per_class):
     X, y = load_digits(return_X_y=True)
@@ -259,6 +260,7 @@ def test_order_of_samples_features_and_classes(digits):
     np.testing.assert_allclose(again[:, ::-1], expected, **near)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [sp.csr_array, np.float32])
 def test_forms_of_the_data(digits, form):
     X, y = small(digits)

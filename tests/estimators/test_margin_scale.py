@@ -31,6 +31,7 @@ for kind in (np.asarray, sp.csr_array):
 """
 
 
+@pytest.mark.slow
 def test_data_of_any_size():
     subprocess.run([sys.executable, "-c", EXTREMES], check=True, timeout=300)
 

@@ -75,6 +75,7 @@ def several(y):
     return np.where((y < 0)[:, None], -1, np.column_stack([y < 5, y % 2 == 0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["many", "few", "several"])
 def test_classifier_that_chooses(given, data):
     X, y = data

@@ -29,6 +29,7 @@ def test_one_long_sparse_row(kernels, rank):
         np.testing.assert_allclose(out, length * 0.03 * z**exponent, rtol=CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [3, 160])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_long_rows_among_short_ones(kernels, rank, dtype):

@@ -13,6 +13,7 @@ DTYPES = [np.float32, np.float64]
 EXPONENTS = [0, -1, 1]  # product, ratio, sampled: the passes that have operations of their own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -38,6 +39,7 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -89,6 +91,7 @@ def test_long_matrices_are_scattered_in_stretches(kernels, exponent):
         np.testing.assert_allclose(out, expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, rank, dtype):

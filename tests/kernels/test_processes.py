@@ -59,6 +59,7 @@ time.sleep(0.2)
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", AVAILABLE)
 def test_threads_with_small_stacks(level):
     """128 KiB is what musl gives."""
@@ -88,6 +89,7 @@ assert ended
     )
 
 
+@pytest.mark.slow
 def test_a_handler_that_forks():
     """The child has lost the threads, and says so; its parent goes on.  One thread is enough."""
     check("""
@@ -129,6 +131,7 @@ assert seen and all(seen)
 """)
 
 
+@pytest.mark.slow
 def test_the_transpose_of_a_wide_matrix_takes_no_memory_for_each_thread():
     check("""
 rows, columns, entries = 10_000, 4_000_000, 1_000_000

@@ -105,6 +105,7 @@ def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (CALLS | WITHOUT_AXES)[name]()
 
 
+@pytest.mark.slow
 def test_needs_no_display_and_leaks_no_figure() -> None:
     code = (
         "import sys; from ssnmf_fast import plotting as p; p.class_map([[1.0]]); "
@@ -300,6 +301,7 @@ class TestTermBars:
         drawn = plotting.term_bars(topics(), common_scale=True)
         assert len({axes.get_xlim() for axes in drawn.axes}) == 1
 
+    @pytest.mark.slow
     def test_long_terms_stay_on_the_page(self) -> None:
         named = make_topics(np.ones((50, 2)), ["W" * 60, "i" * 60], 2)
         drawn = plotting.term_bars(named)
