@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
-from ssnmf_fast._data import arrays
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
@@ -221,27 +220,6 @@ def test_unknown_keywords_are_refused(kind, digits):
     for method in ("fit", "fit_transform"):
         with pytest.raises(TypeError, match="unexpected keyword argument 'X_weight'"):
             getattr(kind(), method)(*digits, X_weight=None)
-
-
-@pytest.mark.parametrize("kind", [sf.NMF, sf.SSNMFRegressor, *GUIDED[:1], GUIDED[2]])
-def test_a_csr_matrix_is_inspected_once(kind, digits, monkeypatch):
-    X, y = sp.csr_array(digits[0]), digits[1]
-    model = _fitted(
-        kind, X, y, **({} if kind in (sf.NMF, sf.SSNMFRegressor) else {"readout": None})
-    )
-    inspect, seen = arrays.kernels.inspect_csr, []
-
-    def counted(indptr, indices, *more):
-        seen.append(np.shares_memory(indices, X.indices))
-        return inspect(indptr, indices, *more)
-
-    monkeypatch.setattr(arrays.kernels, "inspect_csr", counted)
-    model.transform(X)
-    assert sum(seen) == 1
-    seen.clear()
-    model.fit(X, y)
-    # The regressor represents the samples of the fit for its readout.
-    assert sum(seen) == (2 if kind is sf.SSNMFRegressor else 1)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

@@ -127,7 +127,7 @@ def check_entries(
         where = _position(matrix, lambda entries: entries < 0)
         raise ValueError(
             f"Negative values in data passed to {name}: the first is {name}{where}. Entries must "
-            "be at least 0; shift or clip them."
+            "be nonnegative; shift or clip them."
         )
     if limited and max(high, -low) > LARGEST[values.dtype]:
         largest = high if high > -low else low

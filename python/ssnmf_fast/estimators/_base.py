@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
-from .._data.border import readable, require_finite
+from .._data.border import CleanMatrix, check_matrix, readable, require_finite
 from .._data.csr_file import CsrFile
+from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics, topic_shares
@@ -108,16 +109,15 @@ class FactorizationBase(
         return self.n_components_
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return data that scikit-learn has checked.
+        """Return clean data, which scikit-learn has checked too.
 
-        The parts of a CSR matrix are not inspected here, but once, by the function of this package
-        that takes it first (:func:`factorize`, :func:`represent`): nothing else may see it before.
+        The parts of a CSR matrix are inspected once, in the end: scikit-learn does not follow them.
         """
         if isinstance(X, CsrFile):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
         inspected_later = sp.issparse(X) and X.format == "csr" and X.dtype in _DTYPES
-        return validate_data(
+        X = validate_data(
             self,
             X if inspected_later else readable(X, "X", allow_nan=allow_nan),
             reset=reset,
@@ -125,6 +125,8 @@ class FactorizationBase(
             accept_sparse="csr",
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
+        threads = resolve_threads(self.n_threads)
+        return check_matrix(X, "X", allow_nan=allow_nan, n_threads=threads)
 
     def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
         """Learn a dictionary.
@@ -193,12 +195,12 @@ class FactorizationBase(
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
-        return factorize(X, Y, **arguments)
+        return factorize(CleanMatrix(X), Y, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         """Represent checked data."""
         return represent(
-            X,
+            CleanMatrix(X),
             self.components_,
             loss=self.loss,
             X_weights=X_weights,

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from ._missing import visible
@@ -140,7 +141,7 @@ def fit_class_topics(
     A = class_means(seen, members * known[:, None], owner, rng) if start is None else start
     S = even_start(seen, A, support)
     result = factorize(
-        X,
+        CleanMatrix(X),
         n_components=len(owner),
         X_weights=X_weights,
         init=(S.astype(X.dtype), A.astype(X.dtype)),

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import scipy.sparse as sp
-
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.arrays import read_csr
 from .._labels import Indicators, labels_of
 from ._base import require
 from ._class_batches import ClassBatches
@@ -237,7 +234,6 @@ class SSNMFClassifier(ClassBatches):
         X_weights: Any = None,
         sample_weight: Any = None,
     ) -> None:
-        X = read_csr(X, "X") if sp.issparse(X) else X  # its directions come before the fit
         require(self, X, y)
         wishes = Wishes.checked(self)
         targets = labels_of(y, self.unlabeled)

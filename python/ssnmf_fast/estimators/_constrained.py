@@ -10,7 +10,6 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.cnmf import collapse
@@ -127,7 +126,6 @@ class ConstrainedNMF(GuidedBase):
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         groups, n_groups = _groups(labels)
-        X = check_matrix(X, "X")
         collapsed = collapse(X, groups, n_groups, X_weights, loss)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         arguments["init"] = _averaged(self.init, groups, n_groups)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
 from .._common.warn import warn_user
+from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_option
 from .._data.csr_file import CsrFile
 from .._data.times import PER_YEAR, cut, read_times
@@ -277,7 +278,9 @@ class DynamicTopics(FactorizationBase):
     def _represent(self, X: Any, X_weights: Any) -> Array:
         if X_weights is not None:
             raise TypeError("DynamicTopics takes no X_weights, as its fit. Leave them out.")
-        return represent(X, self.components_, loss=self.loss_, n_threads=self.n_threads)
+        return represent(
+            CleanMatrix(X), self.components_, loss=self.loss_, n_threads=self.n_threads
+        )
 
     def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table.

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._common.arrays import Array
-from .._data.border import check_matrix
+from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
 from .._data.times import Slices
 from .._models.factorize import factorize
@@ -43,7 +43,7 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
     if per_slice is None:
         per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
     per_slice = min(int(per_slice), largest)
-    X = sp.csr_array(check_matrix(X, "X", allow_nan=False))
+    X = sp.csr_array(X)
     tensor = folded(X, slices, per_slice, rng)
     init = model.init
     if isinstance(init, str) and init in _FROM_SLICES:
@@ -69,7 +69,7 @@ def fit_matrix(model: Any, X: Any, rank: int) -> Fit:
     if not isinstance(model.method, str):
         return _fit_estimator(clone(model.method).set_params(n_components=rank), X)
     result = factorize(
-        X,
+        CleanMatrix(X),
         n_components=rank,
         loss=model.loss,
         **model._arguments((*_LOOP, "init", "random_state")),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -86,7 +87,7 @@ class Problem:
 
     def _represent(self, X: Any, X_weights: Any, A: Array) -> Array:
         return represent(
-            X,
+            CleanMatrix(X),
             A,
             loss=self.options.loss,
             X_weights=X_weights,
@@ -111,7 +112,7 @@ class Problem:
             init = guided_start(visible(self.X, self.X_weights), members, known, owner, rng)
         weight = choice.supervision_weight
         return factorize(
-            self.X,
+            CleanMatrix(self.X),
             np.where(labels.entry_weights > 0, members, 0).astype(self.X.dtype),
             n_components=choice.n_components,
             supervision_loss=options.supervision_loss,

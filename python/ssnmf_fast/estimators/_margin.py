@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.border import check_matrix
+from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import labels_of
@@ -144,8 +144,7 @@ class MarginNMF(GuidedBase):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, CsrFile):
             raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
-        X = super()._checked(X, reset=reset)
-        return check_matrix(X, "X")  # the machines see it before the fit
+        return super()._checked(X, reset=reset)
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.
@@ -178,7 +177,11 @@ class MarginNMF(GuidedBase):
         alpha = self._alpha(X, targets) if alpha is None else _nonnegative(alpha, X.dtype)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         result, weight = factorize_preserving(
-            X, alpha, X_weights, supervision_weight=self.supervision_weight, **arguments
+            CleanMatrix(X),
+            alpha,
+            X_weights,
+            supervision_weight=self.supervision_weight,
+            **arguments,
         )
         self._keep(
             result,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
-from .._data.border import require_finite
+from .._data.border import CleanMatrix, require_finite
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._base import require
@@ -156,7 +156,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets.check_fit()
         labels = labels_for_training(targets, sample_weight)
         result = factorize(
-            X,
+            CleanMatrix(X),
             targets.matrix(X.dtype),
             X_weights=X_weights,
             Y_weights=as_outer(label_weights(sample_weight, targets.labeled)),
