@@ -147,10 +147,8 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
     return f"{place} = {matrix[tuple(place)]:g}"
 
 
-def readable(X: Any, name: str, *, allow_nan: bool) -> Any:
-    """Return data that scikit-learn may check: sound if sparse, without a mask, native numbers."""
-    if sp.issparse(X):
-        return read_csr(X, name)
+def readable(X: Any, name: str, allow_nan: bool = False) -> Any:
+    """Return dense data that scikit-learn may check: without a mask, native numbers."""
     refuse_annotated(X, name)
     X = unmask(X, name, allow_nan=allow_nan)
     if isinstance(X, (list, tuple)):

@@ -109,24 +109,21 @@ class FactorizationBase(
         return self.n_components_
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Return clean data, which scikit-learn has checked too.
-
-        The parts of a CSR matrix are inspected once, in the end: scikit-learn does not follow them.
-        """
+        """Return clean data, which scikit-learn has checked too."""
         if isinstance(X, CsrFile):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        inspected_later = sp.issparse(X) and X.format == "csr" and X.dtype in _DTYPES
+        sparse, threads = sp.issparse(X), resolve_threads(self.n_threads)
         X = validate_data(
             self,
-            X if inspected_later else readable(X, "X", allow_nan=allow_nan),
+            # Nothing else may see the parts of a sparse matrix before they are inspected.
+            check_matrix(X, "X", n_threads=threads) if sparse else readable(X, "X", allow_nan),
             reset=reset,
             dtype=_DTYPES,
             accept_sparse="csr",
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
-        threads = resolve_threads(self.n_threads)
-        return check_matrix(X, "X", allow_nan=allow_nan, n_threads=threads)
+        return X if sparse else check_matrix(X, "X", allow_nan=allow_nan)
 
     def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
         """Learn a dictionary.
@@ -268,7 +265,7 @@ class FactorizationBase(
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        S: Array = check_array(readable(X, "X", allow_nan=False), dtype=_DTYPES)
+        S: Array = check_array(readable(X, "X"), dtype=_DTYPES)
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "
