@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _complete, _recommend, main
+from ssnmf_fast.cli import _complete, _predict, main
 
 FILES = {"recommendations.csv", "report.json", "model.npz", "users.csv", "items.csv"}
 USERS, ITEMS = 24, 15
@@ -100,7 +100,7 @@ class TestRatings:
     ) -> None:
         quick = ["--rank", "1", "--test-size", "0"]
         assert complete(table, tmp_path / "a", *quick) == 0
-        monkeypatch.setattr(_recommend, "_BLOCK_ENTRIES", 50)
+        monkeypatch.setattr(_predict, "_BLOCK_ENTRIES", 50)
         assert complete(table, tmp_path / "b", *quick) == 0
         first, second = (rows_of(tmp_path / f / "recommendations.csv") for f in "ab")
         assert [(r["user"], r["item"]) for r in first] == [(r["user"], r["item"]) for r in second]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _examples, _fitted, _measures, _sample_labels, _shares
+from ssnmf_fast.cli import _findings, _fitted, _quality, _sample_labels
 
 
 class TestLabels:
@@ -53,9 +53,9 @@ class TestMeasures:
         S = np.array([[1.0, 0], [2, 0], [0, 1], [0, 3]])
         hidden = np.array([False, False, False, True])
         fitted = fitted_like(S, ["a", "a", "b", "b"], hidden, lower_bound_=-12.5)
-        (bound,) = _measures.bound_measures(fitted)
-        (sparsity,) = _measures.sparsity_measures(fitted)
-        (between,) = _measures.label_sparsity_measures(fitted)
+        (bound,) = _quality.bound_measures(fitted)
+        (sparsity,) = _quality.sparsity_measures(fitted)
+        (between,) = _quality.label_sparsity_measures(fitted)
         assert (bound.value, bound.shown) == (-12.5, "-12.5")
         assert sparsity.value == sf.metrics.hoyer_sparsity(S)
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
@@ -68,10 +68,10 @@ class TestMeasures:
         fitted = _fitted.Fitted(
             model, X, None, np.zeros(4, dtype=bool), None, 0.0, [], is_text=True
         )
-        (coherence,) = _measures.coherence_measures(fitted)
+        (coherence,) = _quality.coherence_measures(fitted)
         assert coherence.value == sf.metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:]
-        assert _measures.coherence_measures(fitted) == []
+        assert _quality.coherence_measures(fitted) == []
 
 
 def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.Fitted:
@@ -95,7 +95,7 @@ class TestSharesOfData:
     def test_held_out_samples_and_not_the_matrix_of_the_model(self) -> None:
         held_out = np.arange(80) >= 40
         S = np.vstack([np.tile(np.eye(2), (20, 1)), np.tile(self.S, (20, 1))])
-        described = _shares.data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
+        described = _findings.data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
         shares = [[share for _, share in topic.shares] for topic in described.topics]
         np.testing.assert_allclose(shares, [[0.75, 0.25], [0.25, 0.75]])
         assert described.counts == (20, 20)
@@ -105,13 +105,13 @@ class TestSharesOfData:
     def test_all_labeled_samples_where_few_are_held_out(self) -> None:
         held_out = np.arange(40) >= 30
         S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
-        described = _shares.data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
+        described = _findings.data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
         assert described.counts == (20, 20)
         assert "all 40 samples with labels, hidden ones and others" in described.note
 
     def test_large_classes_do_not_dominate(self) -> None:
         labels = ["a"] * 90 + ["b"] * 10
-        described = _shares.data_topics(
+        described = _findings.data_topics(
             described_like(np.ones((100, 2)), labels, np.ones(100, dtype=bool)), 2
         )
         for topic in described.topics:
@@ -121,7 +121,7 @@ class TestSharesOfData:
 
     def test_classes_in_natural_order(self) -> None:
         labels = ["10", "9", "2"] * 10
-        described = _shares.data_topics(
+        described = _findings.data_topics(
             described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2
         )
         assert [label for label, _ in described.topics[0].shares] == ["2", "9", "10"]
@@ -129,7 +129,7 @@ class TestSharesOfData:
     def test_several_labels(self) -> None:
         labels = [["a"], ["a", "b"], []]
         S = np.array([[1.0, 0], [0, 1 / 2], [5, 5]])
-        described = _shares.data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
+        described = _findings.data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
         shares = [[share for _, share in topic.shares] for topic in described.topics]
         np.testing.assert_allclose(shares, [[1, 0], [0.25, 0.75]])
         assert described.note.endswith("A sample of several labels counts for each in equal parts.")
@@ -139,7 +139,7 @@ class TestSharesOfData:
             np.ones((4, 2)), ["a", "b", "a", ""], np.zeros(4, bool), guided=False
         )
         fitted.model.representation_ = np.vstack([self.S, self.S])
-        described = _shares.data_topics(fitted, 2)
+        described = _findings.data_topics(fitted, 2)
         assert "the 3 samples that have labels" in described.note
         shares = [share for _, share in described.topics[0].shares]
         np.testing.assert_allclose(shares, [0.75, 0.25])
@@ -149,7 +149,7 @@ class TestExamples:
     def test_most_alike_first_of_those_of_the_topic(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
         fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
-        first, second = _examples.examples(fitted)
+        first, second = _findings.examples(fitted)
         assert [one.sample for one in first] == [0, 1, 2]
         assert [one.label for one in first] == ["a", "", "b"]
         assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
@@ -163,14 +163,14 @@ class TestExamples:
         fitted = described_like(S, ["a", "b", "b"], np.zeros(3, bool), ids=("id", "pqr"))
         fitted.model.components_, fitted.model.transform = topic, lambda X: S
         for data in (X, sp.csr_array(X)):
-            first, _ = _examples.examples(replace(fitted, X=data))
+            first, _ = _findings.examples(replace(fitted, X=data))
             assert [one.id for one in first] == ["q", "p"]
 
     def test_texts_that_begin_alike_are_shown_once(self) -> None:
         words = ["word " * 60 + end for end in ("x", "y")]
         S = np.array([[9.0, 0], [8, 0], [7, 0]])
         fitted = described_like(S, ["a", "b", "a"], np.zeros(3, bool), texts=[*words, "other"])
-        first, second = _examples.examples(fitted)
+        first, second = _findings.examples(fitted)
         assert [one.sample for one in first] == [0, 2]
         assert len(first[0].text) <= 200
         assert first[0].text.endswith("word…")
@@ -178,11 +178,11 @@ class TestExamples:
 
     def test_images(self) -> None:
         fitted = described_like(np.eye(2), ["a", "b"], np.zeros(2, bool), image_shape=(1, 2))
-        first, second = _examples.examples(fitted)
+        first, second = _findings.examples(fitted)
         np.testing.assert_array_equal(first[0].image, [[1, 0]])
         np.testing.assert_array_equal(second[0].image, [[0, 1]])
 
     def test_excerpt(self) -> None:
-        assert _examples.excerpt(" a\n b\t c ") == "a b c"
-        assert _examples.excerpt("a" * 300) == "a" * 199 + "…"
-        assert _examples.excerpt("one two three", 9) == "one two…"
+        assert _findings.excerpt(" a\n b\t c ") == "a b c"
+        assert _findings.excerpt("a" * 300) == "a" * 199 + "…"
+        assert _findings.excerpt("one two three", 9) == "one two…"

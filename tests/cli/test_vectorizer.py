@@ -12,7 +12,7 @@ import pytest
 from outputs import error_line
 
 from ssnmf_fast.cli import main
-from ssnmf_fast.cli._markup import cleaned
+from ssnmf_fast.cli._text import cleaned
 
 TEXTS = [
     "Oil&#39;s price of oil &quot;falls&quot; &lt;b&gt;again&lt;/b&gt;",

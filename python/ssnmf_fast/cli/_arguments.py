@@ -5,14 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..completion._options import METHODS
 from ._option_types import (
     delimiter,
     encoding,
     fraction,
+    natural,
     ngram_range,
     positive,
     token_pattern,
 )
+from ._predictions import KINDS
+from ._ratings import DUPLICATES
 from ._source import TABLES
 from ._text import TOKENS
 
@@ -23,9 +27,13 @@ DATA = (
 )
 
 
-def run_by(parser: Any, module: str) -> None:
-    """Have `run` of a module run a subcommand; the module is imported only then."""
-    parser.set_defaults(run=lambda options: import_module(f".{module}", __package__).run(options))
+def run_by(parser: Any, module: str, name: str = "run") -> None:
+    """Have a function of a module run a subcommand; the module is imported only then."""
+
+    def run(options: Any) -> Any:
+        return getattr(import_module(f".{module}", __package__), name)(options)
+
+    parser.set_defaults(run=run)
 
 
 def add_reading(parser: Any) -> None:
@@ -131,4 +139,119 @@ def add_threads(parser: Any) -> None:
     """Add the number of threads."""
     parser.add_argument(
         "--threads", type=positive, help="number of threads (default: all available cores)"
+    )
+
+
+def add_predict(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "predict",
+        help="predict labels or topics of new data with a fitted model",
+        description="Models that were fitted with labels predict labels and their probabilities; "
+        "the others give the weights of the topics; those of `complete` predict ratings.",
+    )
+    parser.add_argument(
+        "model", metavar="MODEL", help="folder of `fit` or `complete`, or its model.npz"
+    )
+    parser.add_argument(
+        "data", metavar="DATA", help=f"{DATA}; of users and items for a model of `complete`"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="file for the result (.csv, .tsv, .json, .jsonl), or - for standard output",
+    )
+    parser.add_argument(
+        "--out-format",
+        choices=KINDS,
+        help="format, if not that of the ending of --out (default for -: csv)",
+    )
+    add_safe_csv(parser)
+    parser.add_argument("--text", metavar="COLUMN", help="column with the text, if named otherwise")
+    for name in ("user", "item"):
+        parser.add_argument(
+            f"--{name}",
+            metavar="COLUMN",
+            help=f"{name}s, for a model of `complete` (default: {name}, else the column in its "
+            "place)",
+        )
+    add_id(parser)
+    add_threads(parser)
+    add_reading(parser)
+    add_common(parser)
+    run_by(parser, "_predict")
+
+
+_HOLES = (
+    "table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to predict; or matrix "
+    "(.npz, .npy, .mtx): NaN is missing in a dense one, what is not stored in a sparse one; .gz "
+    "too; - for a table from standard input"
+)
+
+
+def add_complete(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser(
+        "complete",
+        help="complete a table of ratings or a matrix with missing entries",
+        description="Find the missing values of DATA by a matrix of low rank.",
+    )
+    parser.add_argument("data", metavar="DATA", help=_HOLES)
+    parser.add_argument(
+        "--out",
+        metavar="PATH",
+        required=True,
+        help="ratings: folder for the results; matrix: file for the completed one (.npy, .npz with "
+        "array X, .csv); beyond 2e8 entries an .npz file for its factors",
+    )
+    group = parser.add_argument_group("ratings")
+    for name in ("user", "item", "rating"):
+        group.add_argument(
+            f"--{name}",
+            metavar="COLUMN",
+            help=f"default: {name}, or of three columns the one in its place",
+        )
+    group.add_argument(
+        "--duplicates",
+        choices=DUPLICATES,
+        help="several ratings of an item by one user: an error, or use their mean, the first or "
+        "the last (default: error)",
+    )
+    group.add_argument("--top", type=positive, help="items recommended to a user (default: 10)")
+    add_safe_csv(group)
+    _add_completion(parser.add_argument_group("model"))
+    add_reading(parser)
+    add_common(parser)
+    run_by(parser, "_complete")
+
+
+def _add_completion(group: Any) -> None:
+    exactness = group.add_mutually_exclusive_group()
+    exactness.add_argument(
+        "--exact",
+        action="store_true",
+        help="the data are of low rank but for rounding: fit them exactly (default for a matrix)",
+    )
+    exactness.add_argument(
+        "--noisy",
+        action="store_true",
+        help="choose the shrinkage on held-out entries; for ratings, fit means of users and items "
+        "too (default for ratings)",
+    )
+    group.add_argument("--rank", type=positive, help="default: chosen from the data")
+    group.add_argument("--method", choices=METHODS, default="auto", help=DEFAULT)
+    group.add_argument("--max-iter", type=positive, help="default: by the method")
+    group.add_argument(
+        "--clip",
+        action="store_true",
+        help="keep predictions within the range of the values of DATA, also those of `predict`",
+    )
+    group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
+    add_threads(group)
+    group.add_argument(
+        "--test-size",
+        type=fraction,
+        default=0.1,
+        help=f"share of the entries held out to estimate the error, 0 for none; {DEFAULT}",
     )

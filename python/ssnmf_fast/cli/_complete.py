@@ -19,10 +19,10 @@ from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
 from ._folder import Results, made, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME
+from ._predict import recommendations
 from ._predictions import write_csv
 from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
 from ._read import load_matrix
-from ._recommend import recommendations
 from ._source import Source, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")

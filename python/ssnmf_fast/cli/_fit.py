@@ -18,13 +18,12 @@ from .._common.arrays import Array
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._folder import Results, results_folder
-from ._label_warnings import warn_of_labels
 from ._learning_curve import learning_curve
-from ._models import Model, check_labels, chosen
+from ._models import MODELS, Model, check_labels, chosen
 from ._outputs import FILES, METRICS_NAME, write_all
 from ._predictions import Ids
 from ._read import read_lines, read_matrix, read_table
-from ._sample_labels import SampleLabels, read_labels
+from ._sample_labels import SampleLabels, read_labels, warn_of_labels
 from ._source import Source, source
 from ._text import Vectorizer, fit_vectorizer, ids_of, read_texts, text_column
 from ._times import times_of_file, times_of_table
@@ -219,3 +218,34 @@ def _settings(data: Data, options: Any) -> list[tuple[str, str]]:
 
 def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+_HIDDEN_LABELS = 0.5
+_HIDDEN_PIXELS = 0.1
+_PARTS_PER_DIGIT = 5
+
+
+def run_demo(options: Any) -> None:
+    """Run ``ssnmf-fast demo``: `fit` on scikit-learn's digits, of which much is hidden."""
+    from sklearn.datasets import load_digits
+
+    from ._parser import build_parser
+
+    bunch = load_digits()
+    rank, shape = _PARTS_PER_DIGIT * len(bunch.target_names), bunch.images.shape[1:]
+    given = ["fit", "digits", "--labels", "digits", "--out", options.out]
+    given += ["--rank", str(rank), "--test-size", str(_HIDDEN_LABELS)]
+    given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
+    settings = build_parser().parse_args(given)
+    settings.threads = options.threads
+    model = MODELS["ssnmf"]
+    model.settle(settings)
+    X = bunch.data / bunch.data.max()
+    X[np.random.default_rng(options.seed).random(X.shape) < _HIDDEN_PIXELS] = np.nan
+    data = Data(X, read_labels(bunch.target.tolist(), None), None)
+    print("Semi-supervised NMF of handwritten digits\n")
+    print(f"  data    scikit-learn's digits: {len(X)} images of {shape[0]} x {shape[1]} pixels")
+    print(f"  hidden  {_HIDDEN_PIXELS:.0%} of the pixels, {_HIDDEN_LABELS:.0%} of the labels\n")
+    with results_folder(settings.out, FILES, []) as results:
+        fit_data(model, data, results, settings)
+    print("\nFor your own data: ssnmf-fast fit --help")

@@ -10,7 +10,7 @@ from typing import Any
 import ssnmf_fast
 
 from ..report import Measure
-from . import _measures as measures
+from . import _quality as measures
 from ._errors import UsageError
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels

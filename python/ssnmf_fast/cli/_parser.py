@@ -12,8 +12,10 @@ from ._arguments import (
     DATA,
     DEFAULT,
     add_common,
+    add_complete,
     add_debug,
     add_id,
+    add_predict,
     add_reading,
     add_safe_csv,
     add_text,
@@ -34,8 +36,6 @@ from ._option_types import (
     texts,
     weight,
 )
-from ._parser_complete import add_complete
-from ._parser_predict import add_predict
 
 # Options of single models: the type of their number, and what it is.
 _SPECIAL: dict[str, tuple[Any, str]] = {
@@ -95,7 +95,7 @@ def _add_demo(commands: Any) -> None:
     parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
     add_threads(parser)
     add_debug(parser)
-    run_by(parser, "_demo")
+    run_by(parser, "_fit", "run_demo")
 
 
 def _add_fit(commands: Any) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.warn import UNINFORMED, quietly
+from .._data.csr import entry_rows
 from ..completion import Completion
+from ..completion._uninformed import counts
 from ._errors import UsageError
 from ._fitted import weights_model
 from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
-from ._predict_ratings import write_predicted_ratings
-from ._predictions import Ids, output, predicts_labels, write_new_predictions
+from ._predictions import Ids, Output, output, predicts_labels, write_columns, write_new_predictions
+from ._ratings import read_pairs
 from ._read import read_matrix, read_table
 from ._source import Source, source
 from ._text import (
@@ -90,3 +94,84 @@ def _matrix(data: Source) -> Any:
                 stacklevel=2,
             )
     return X
+
+
+def write_predicted_ratings(
+    out: Output, model: Completion, path: Path, data: Source, options: Any
+) -> dict[str, Any]:
+    """Write the predicted rating of every pair in a table; return a summary."""
+    if model.row_ids is None or model.column_ids is None:
+        raise UsageError(
+            f"{path} holds a completion without ids of users and items, as of a matrix; "
+            "ssnmf_fast.load(...).predict(rows, columns) takes positions"
+        )
+    if not data.is_table:
+        raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
+    for name in ("text", "id"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} belongs to a model of `ssnmf-fast fit`; not {path}")
+    users, items = read_pairs(data, [options.user, options.item])
+    unknown = len(set(users) - set(model.row_ids)), len(set(items) - set(model.column_ids))
+    if unknown == (len(set(users)), len(set(items))):
+        raise UsageError(
+            f"no user and no item of {data} is in {path} (the first are {users[0]!r} and "
+            f"{items[0]!r}); name their columns with --user and --item"
+        )
+    if any(unknown):
+        how = "the mean of all users or items"
+        if model.has_biases:
+            how = "the overall mean plus the bias of the user or the item that is known"
+        warnings.warn(
+            f"not in the model: {counts(*unknown, ('user', 'item'))} of {data}; predictions for "
+            f"them are {how}",
+            stacklevel=2,
+        )
+    values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
+    columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]
+    write_columns(out, None, columns)
+    if out.path is not None:
+        print(f"{len(users)} predicted ratings are in {out}")
+    names = ("unknown users", "unknown items")
+    return {
+        "model": "Completion",
+        "samples": len(users),
+        **dict(zip(names, unknown, strict=True)),
+        "out": str(out),
+    }
+
+
+_BLOCK_ENTRIES = 4_000_000  # predictions held at a time (32 MB of float64)
+
+
+def recommendations(
+    completion: Any, rated: sp.csr_array, top: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """Yield user, rank (from 1), item and predicted rating, user by user and best first.
+
+    The stored entries of `rated` (n, m) are left out.  A user gets `top` items, or all if fewer are
+    left.
+    """
+    n, m = rated.shape
+    step = max(1, _BLOCK_ENTRIES // m)
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        for user, items, values in _best(completion, rated, first, last, min(top, m)):
+            for rank, (item, value) in enumerate(zip(items, values, strict=True), start=1):
+                yield user, rank, item, value
+
+
+def _best(
+    completion: Any, rated: sp.csr_array, first: int, last: int, top: int
+) -> Iterator[tuple[int, list[int], list[float]]]:
+    losses = -(completion.left[first:last] @ completion.right)  # the least comes first
+    indptr = rated.indptr[first : last + 1]
+    losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
+    items = np.argpartition(losses, top - 1, axis=1)[:, :top]
+    chosen = np.take_along_axis(losses, items, axis=1)
+    order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
+    items = np.take_along_axis(items, order, axis=1)
+    chosen = np.take_along_axis(chosen, order, axis=1)
+    values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
+    for row in range(last - first):
+        count = int(np.count_nonzero(np.isfinite(chosen[row])))
+        yield first + row, items[row, :count].tolist(), values[row, :count].tolist()

@@ -14,9 +14,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from .._common.arrays import Array
-from ._delimited import delimited_rows, delimiter_hint
 from ._errors import UsageError
-from ._read import check_cell, json_rows, no_column
+from ._read import check_cell, delimited_rows, delimiter_hint, json_rows, no_column
 from ._source import Source, reporting
 
 Cells = tuple[Any, ...]
