@@ -70,8 +70,10 @@ def ask(
 def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]:
     """Send data to workers, for one step in these places: with a worker they may be lost.
 
-    A worker that leaves while it is sent something may keep the scheduler waiting.
+    A worker that leaves while it is sent something may keep the scheduler waiting.  So only these
+    places are sent something: it is seen at once when one of them is lost.
     """
+    workers = sorted(set(places)) or None
     watch, end = _Watch(client, [], places), monotonic() + SILENCE
 
     def look() -> None:
@@ -80,7 +82,7 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
             raise WorkersLostError(f"A worker takes no data since {SILENCE:.0f} s. {_GOES_ON}")
 
     try:
-        found: list[Any] = _polled(client, look, client.scatter, data, hash=False)
+        found: list[Any] = _polled(client, look, client.scatter, data, hash=False, workers=workers)
         return found
     except (*LOST, KeyError) as error:  # of a worker that has just gone, a KeyError
         raise _lost(client) from error
