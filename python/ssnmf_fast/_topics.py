@@ -107,12 +107,12 @@ class Topics(tuple[Topic, ...]):
 
     def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
         """Return the topics with shares of these classes: rows of (r, k), divided by their sums."""
-        rows = _shares(class_components).tolist()
+        rows = divide_by_sums(class_components).tolist()
         return self._each("shares", [tuple(zip(classes, row, strict=True)) for row in rows])
 
     def with_sizes(self, weights: Array) -> Topics:
         """Return the topics with their sizes: the weights, (r,), divided by their sum."""
-        return self._each("size", _shares(weights[None, :])[0].tolist())
+        return self._each("size", divide_by_sums(weights, axis=0).tolist())
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""
@@ -176,7 +176,7 @@ def amounts(S: Array, A: Array) -> Array:
 
 def topic_shares(S: Array, A: Array) -> Array:
     """Return the share of each sample that every topic explains, (n, r); rows sum to 1 or are 0."""
-    return _shares(amounts(S, A))
+    return divide_by_sums(amounts(S, A))
 
 
 def class_means(shares: Array, indicators: Any) -> Array:
@@ -206,10 +206,11 @@ def _names(feature_names: Any, n_features: int) -> list[str]:
     return names
 
 
-def _shares(values: Array) -> Array:
-    """Divide rows by their sums; rows of zeros stay zeros."""
+def divide_by_sums(values: Array, axis: int = 1) -> Array:
+    """Divide numbers >= 0 by their sums along an axis; zeros stay zeros."""
     values = np.asarray(values, dtype=np.float64)
-    largest = values.max(axis=1, keepdims=True, initial=0.0)
-    values = values / np.where(largest > 0, largest, 1)  # first, so that tiny rows do not underflow
-    totals = values.sum(axis=1, keepdims=True)
+    largest = values.max(axis=axis, keepdims=True, initial=0.0)
+    # By the largest first: sums can neither overflow nor lose digits.
+    values = values / np.where(largest > 0, largest, 1)
+    totals = values.sum(axis=axis, keepdims=True)
     return np.asarray(values / np.where(totals > 0, totals, 1))

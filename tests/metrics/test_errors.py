@@ -129,8 +129,12 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (lambda m: m.topic_coherence(GOOD, terms=[0, 1]), TypeError, r"give \[terms\]"),
         (lambda m: m.topic_coherence(GOOD, terms=[[0]]), ValueError, r"terms\[0\] is \[0\]"),
         (lambda m: m.topic_coherence(GOOD, terms=[[1, 1]]), ValueError, "different terms"),
-        (lambda m: m.topic_coherence(GOOD, terms=[[0, 2]]), ValueError, "0 to 1"),
-        (lambda m: m.topic_coherence(GOOD, terms=[[0, 1], [0.5, 1]]), TypeError, "holds 0.5"),
+        (lambda m: m.topic_coherence(GOOD, terms=[[0, 2]]), ValueError, "must be at most 1; got 2"),
+        (
+            lambda m: m.topic_coherence(GOOD, terms=[[0, 1], [0.5, 1]]),
+            TypeError,
+            "must be an integer",
+        ),
         (lambda m: m.topic_coherence(GOOD, terms="ab"), TypeError, "got str"),
         (lambda m: m.topic_coherence(-GOOD, terms=[[0, 1]]), ValueError, r"X\[0, 1\] = -1"),
         (

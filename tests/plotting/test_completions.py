@@ -172,8 +172,8 @@ class TestSingularValues:
         [
             (np.ones((2, 2)), None, r"shape \(2, 2\)"),
             ([], None, "not empty"),
-            ([1.0, np.nan], None, "finite"),
-            ([1.0, -1.0], None, "at least 0"),
+            ([1.0, np.nan], None, "contains NaN"),
+            ([1.0, -1.0], None, "Negative values"),
             ([1.0], 2, "rank must be from 1 to 1"),
             ([1.0], 0, "rank must be from 1 to 1"),
         ],

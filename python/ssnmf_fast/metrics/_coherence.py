@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -164,15 +163,7 @@ def _check_terms(terms: Any, n_features: int) -> list[Array]:
 
 def _check_topic(topic: list[Any], number: int, n_features: int) -> Array:
     for term in topic:
-        if isinstance(term, (bool, np.bool_)) or not isinstance(term, numbers.Integral):
-            raise TypeError(
-                f"terms[{number}] holds {term!r} ({type(term).__name__}); expected numbers of "
-                "columns of X. Give a dictionary as `components`."
-            )
-        if not 0 <= int(term) < n_features:
-            raise ValueError(
-                f"terms[{number}] holds {term}; expected columns of X, 0 to {n_features - 1}."
-            )
+        check_integer(term, f"every entry of terms[{number}] (a column of X)", 0, n_features - 1)
     if len(topic) < 2 or len(set(topic)) < len(topic):
         raise ValueError(
             f"terms[{number}] is {topic}; expected two or more different terms for each topic."

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.arrays import as_array, require_real
 from .._data.border import check_entries
 from .._labels import labels_of
-from .._topics import Topics
+from .._topics import Topics, divide_by_sums
 
 _TERMS_IN_A_NAME = 5
 
@@ -77,21 +77,12 @@ def topic_names(topics: Any, count: int) -> list[str]:
     return names
 
 
-def shares(values: Array, axis: int) -> Array:
-    """Divide by the sums along an axis; zeros stay zeros."""
-    largest = values.max(axis=axis, keepdims=True)
-    # By the largest first: sums can neither overflow nor lose digits.
-    scaled = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
-    totals = scaled.sum(axis=axis, keepdims=True)
-    return np.asarray(np.divide(scaled, totals, out=np.zeros_like(values), where=totals > 0))
-
-
 def neighbors_by_class(table: Array) -> Array:
     """Return an order of rows in which those of the same largest column are neighbors.
 
     Within a column those of the largest share come first; rows of zeros come last.
     """
-    part = shares(table, axis=1)
+    part = divide_by_sums(table)
     column = np.where(part.any(axis=1), part.argmax(axis=1), table.shape[1])
     return np.lexsort((-part.max(axis=1), column))
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._data.arrays import unmask
-from ._checks import read_named
+from ._checks import check_finite, read_named
 from ._maps import draw_map, edges
 from ._style import (
     ACCENT,
@@ -149,11 +149,9 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = np.asarray(unmask(values, "values", allow_nan=False), dtype=np.float64)
+    sigma = check_finite(values, "values", allow_negative=False)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
-    if not np.isfinite(sigma).all() or (sigma < 0).any():
-        raise ValueError("values must be finite and at least 0.")
     if rank is not None and not 1 <= rank <= len(sigma):
         raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
     drawn, axes = axes_or_new(ax, 5.0, 3.2)

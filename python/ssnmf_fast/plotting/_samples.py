@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._data.checks import check_integer
+from .._topics import divide_by_sums
 from ._checks import (
     check_labels,
     check_names,
     check_samples,
     neighbors_by_class,
-    shares,
     topic_names,
 )
 from ._style import (
@@ -113,7 +113,7 @@ def representation_map(
             f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
         )
-    part = shares(check_samples(S, y), axis=1)
+    part = divide_by_sums(check_samples(S, y))
     indicators, classes = check_labels(y, unlabeled)
     if class_names is not None:
         classes = check_names(class_names, "class_names", len(classes), "class")

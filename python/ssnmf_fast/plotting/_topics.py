@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._data.checks import check_option
-from .._topics import class_means, topic_shares
+from .._topics import class_means, divide_by_sums, topic_shares
 from ._checks import (
     check_labels,
     check_names,
     check_samples,
     check_table,
     neighbors_by_class,
-    shares,
     topic_names,
 )
 from ._style import add_title, name_axes
@@ -124,7 +123,7 @@ def class_map(
     given = found if classes is None else classes
     columns = check_names(given, "classes", table.shape[1], "class")
     drawn, axes, room, order = _topic_axes(ax, table, topics, columns, sort, "class")
-    values = shares(table, axis=1)[order]
+    values = divide_by_sums(table)[order]
     draw_table(axes, room, values, "share of the class\nin the topic", darkest)
     add_title(axes, title)
     return drawn
@@ -247,7 +246,7 @@ def label_map(
 def _shared(sums: Array, share: str) -> Array:
     if share == "largest":
         return np.asarray(sums / max(float(sums.max()), np.finfo(np.float64).tiny))
-    return shares(sums, axis=1 if share == "topic" else 0)
+    return divide_by_sums(sums, axis=1 if share == "topic" else 0)
 
 
 def _written(values: Array) -> str:
