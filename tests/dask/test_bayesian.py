@@ -18,13 +18,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 
-from ssnmf_fast._data.count_scale import PositiveValues, find_count_scale, scale_of  # noqa: E402
-from ssnmf_fast._models.variational import Groups  # noqa: E402
-from ssnmf_fast._models.variational import fit_variational as fit_in_memory  # noqa: E402
-from ssnmf_fast.dask._build import Given  # noqa: E402
-from ssnmf_fast.dask._count_scale import BlockValues, ClusterValues  # noqa: E402
-from ssnmf_fast.dask._fit import load  # noqa: E402
-from ssnmf_fast.dask._variational import fit_variational  # noqa: E402
+from ssnmf_fast.dask._build import BlockInput  # noqa: E402
 
 N, M, RANK = 300, 40, 4
 CUTS = (0, 90, 180, 260, 300)
@@ -82,28 +76,6 @@ def test_equals_the_estimator_in_memory(client, container, further):
     fit = model(**further).fit(pieces(X))
     check_equal(fit, model(sf.BayesianNMF, **further).fit(X))
     assert fit.representation_.chunks == ((90, 90, 80, 40), (RANK,))
-
-
-@pytest.mark.parametrize("burn_in", [0, 4])
-def test_labels_as_groups_of_rows(client, burn_in):
-    X, codes = sp.csr_array(counts()), np.arange(N, dtype=np.int32) % 3
-    groups = Groups(codes, np.bincount(codes))
-    given = {
-        "A_shape": "auto",
-        "A_mean": "auto",
-        "rate_shape": 5.0,
-        "rate_mean": "auto",
-        "n_threads": 1,
-    }
-    given |= {"n_components": RANK, "burn_in": burn_in, "init": "random", "random_state": 0}
-    given |= {"max_iter": 20, "tol": 0, "callback": None, "verbose": 0}
-    fit = fit_variational(client, pieces(X), groups, **given)
-    expected = fit_in_memory(X, groups, **given)
-    np.testing.assert_allclose(fit.objective, expected.objective, rtol=1e-10)
-    for name in ("S", "A", "S_rates", "A_rates", "label_rates"):
-        check_near(getattr(fit, name), getattr(expected, name))
-    np.testing.assert_array_equal(fit.S_groups, codes)
-    assert fit.hyperparameters == pytest.approx(expected.hyperparameters, rel=1e-10)
 
 
 def test_given_start_single_precision_and_units(client):
@@ -232,27 +204,19 @@ SCALES = {
 @pytest.mark.parametrize("name", SCALES)
 def test_scale_of_counts_is_that_in_memory(client, name):
     X = sp.csr_array(SCALES[name]) if name == "measured" else SCALES[name]
-    data = load(client, pieces(X), None, None, None, None, None, 1, 1)
-    values, expected = ClusterValues(data), PositiveValues(X)
-    assert scale_of(values) == find_count_scale(X)
-    assert values.summary() == expected.summary()
-    if expected.summary().count:
-        assert values.median() == expected.median()
+    fit, expected = (
+        kind(n_components=1, max_iter=1, tol=0, init="random", random_state=0).fit(data)
+        for kind, data in ((sfd.BayesianNMF, pieces(X)), (sf.BayesianNMF, X))
+    )
+    assert fit.count_scale_ == expected.count_scale_
 
 
 def test_blocks_arrive_aligned():
-    sent = pickle.loads(pickle.dumps(Given(sp.csr_array(counts())), protocol=5))
+    sent = pickle.loads(pickle.dumps(BlockInput(sp.csr_array(counts())), protocol=5))
     assert isinstance(sent.X, sp.csr_array)
     buffers = []
-    pickle.dumps(Given(counts()), protocol=5, buffer_callback=buffers.append)
+    pickle.dumps(BlockInput(counts()), protocol=5, buffer_callback=buffers.append)
     assert buffers == []  # which a message would be cut into
-
-
-def test_histograms_sort_by_bits():
-    values = BlockValues(np.array([[1.0, 2.0], [0.0, 3.0]]))
-    counted = values.histogram(0, 48)
-    assert counted.sum() == 3
-    assert counted[np.array([1.0, 2.0, 3.0]).view(np.uint64) >> np.uint64(48)].tolist() == [1, 1, 1]
 
 
 def test_errors_name_the_block_or_the_argument(client, tmp_path):
@@ -266,7 +230,7 @@ def test_errors_name_the_block_or_the_argument(client, tmp_path):
     bad[200, 3] = -1
     with pytest.raises(ValueError, match=r"block 2 \(rows 180 to 259\): Negative values in data"):
         model().fit(array(bad))
-    with pytest.raises(ValueError, match="init='nndsvda' is not to be had"):
+    with pytest.raises(ValueError, match="init='nndsvda' is not available"):
         model(init="nndsvda").fit(array(X))
     with pytest.raises(ValueError, match=r"init must be the name of a start, or hold \(S, A\)"):
         model(init=(np.ones((N, RANK)),)).fit(array(X))

@@ -262,7 +262,7 @@ def test_clear_errors_for_bad_arguments(client):
         sfd.factorize(X, labels()[1:], **arguments())
     with pytest.raises(ValueError, match="Y_weights are given without Y"):
         sfd.factorize(X, Y_weights=np.ones((N, K)), **arguments())
-    with pytest.raises(ValueError, match=r"nndsvda.*not to be had"):
+    with pytest.raises(ValueError, match=r"nndsvda.*not available"):
         sfd.factorize(X, **arguments(init="nndsvda"))
     with pytest.raises(TypeError, match="client must be"):
         sfd.factorize(X, client="tcp://127.0.0.1:1", **arguments())

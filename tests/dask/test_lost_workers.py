@@ -16,9 +16,7 @@ distributed = pytest.importorskip("distributed")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 da = pytest.importorskip("dask.array")
 
-from ssnmf_fast.dask import _rows, _waiting  # noqa: E402
-from ssnmf_fast.dask._problem import ClusterProblem  # noqa: E402
-from ssnmf_fast.dask._rows import Keeper, Rows, forget, keep, kept  # noqa: E402
+from ssnmf_fast.dask import _block, _problem, _rows, _waiting  # noqa: E402
 
 N, M, RANK = 300, 60, 5
 CUTS = (0, 90, 180, 260, 300)
@@ -134,19 +132,19 @@ def test_retired_worker_costs_nothing(model):
 def test_keeper_takes_rows_along():
     import pickle
 
-    rows = Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
-    keep("fit", 1, rows)
-    sent = pickle.dumps(Keeper("fit", 1))
-    forget("fit")
-    assert kept("fit", 1) is None
+    rows = _block.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
+    _rows.keep("fit", 1, rows)
+    sent = pickle.dumps(_rows.Keeper("fit", 1))
+    _rows.forget("fit")
+    assert _rows.kept("fit", 1) is None
     pickle.loads(sent)
-    found = kept("fit", 1)
+    found = _rows.kept("fit", 1)
     np.testing.assert_array_equal(found.S, rows.S)
     assert found.number == 4
     found.number = 6
     pickle.loads(sent)  # older than what is here
-    assert kept("fit", 1).number == 6
-    forget("fit")
+    assert _rows.kept("fit", 1).number == 6
+    _rows.forget("fit")
 
 
 def test_task_that_nobody_knows(client, monkeypatch):
@@ -218,7 +216,7 @@ def test_missing_file_is_named(client, tmp_path):
 
 def test_rows_lost_before_an_order_that_moves_none(monkeypatch):
     """Rows that are found again have no sums of an update, which the others still have."""
-    update_rows = ClusterProblem.update_rows
+    update_rows = _problem.ClusterProblem.update_rows
 
     def lose(self, *given):
         update_rows(self, *given)
@@ -228,7 +226,7 @@ def test_rows_lost_before_an_order_that_moves_none(monkeypatch):
     options = {"processes": False, "dashboard_address": ":0"}
     with distributed.Client(n_workers=1, threads_per_worker=1, **options):
         expected = fitted("frobenius", tol=1e-3, max_iter=500)
-        monkeypatch.setattr(ClusterProblem, "update_rows", lose)
+        monkeypatch.setattr(_problem.ClusterProblem, "update_rows", lose)
         fit = fitted("frobenius", tol=1e-3, max_iter=500)
     assert fit.objective[-1][1] == pytest.approx(expected.objective[-1][1], rel=0.05)
 

@@ -1,7 +1,9 @@
-"""Estimator :class:`BayesianNMF` for data on a cluster."""
+"""Estimator :class:`BayesianNMF` for data on a cluster, and its fit: the steps of the caller."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import dask.array as da
@@ -10,11 +12,24 @@ from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
+from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.checks import check_factor, check_integer, check_random_state
+from .._data.count_scale import scale_of, scaled
+from .._models.variational import Parameters, VariationalFit, variational_fit
+from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
+from .._models.variational_problem import VariationalSteps
+from .._solver.beta_divergences import KULLBACK_LEIBLER
 from ..estimators._bayesian_base import interval_ends
+from . import _counts
+from ._build import Plan
+from ._cluster import Blocks
+from ._counts import ClusterValues, PosteriorOrder
+from ._data import Data, load
+from ._fit import ClusterFit, begin, chosen, fitting, seeded
 from ._on_cluster import OnCluster, lazy
+from ._rows import aligned_copy
 from ._samples import MEMORY
-from ._variational import fit_variational
 
 Self = TypeVar("Self", bound="BayesianNMF")
 
@@ -92,7 +107,8 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         return self._fitted(X, y, client, None, MEMORY)
 
     def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
-        return fit_variational(X.client, X.futures, groups, **arguments)
+        del groups  # of rows by labels, which this model has not
+        return fit_variational(X.client, X.futures, **arguments)
 
     transform = lazy(estimators.BayesianNMF.transform)
 
@@ -121,3 +137,146 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
 
 def _end(S: Array, rates: Array, level: float, end: int) -> Array:
     return interval_ends(S, rates, level)[end]
+
+
+class DistantPosterior(PosteriorSums):
+    """What is known of the posterior of S, whose rows are on the workers."""
+
+    entries_bound = 0.0
+
+    def bound(self, prior_shape: float) -> float:
+        return self.entries_bound
+
+
+class ClusterVariationalSteps(VariationalSteps):
+    """The steps for counts on the workers.
+
+    An update of S returns at once the P of A, which the next iteration begins with.
+    """
+
+    S: DistantPosterior
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        S: DistantPosterior,
+        A: Posterior,
+        priors: dict[str, GammaPrior | LabelPrior],
+        burn_in: int,
+        scale: float,
+    ) -> None:
+        self._blocks, self._scale = blocks, scale
+        self._constant = 0.0
+        self._P: Array | None = None
+        S.set_rates(priors["S"].expectations)
+        super().__init__(S, A, priors, burn_in)
+
+    def _order(self, **what: Any) -> PosteriorOrder:
+        """Return an order for the rows as they are; `what` changes it."""
+        prior_shape, rates = self.priors["S"].shape, self.S.rates[:, : self.S.rank]
+        given = self._blocks.number, ("A",), prior_shape, rates, self._scale
+        return PosteriorOrder(*given, **what)
+
+    def _ask(self, **what: Any) -> dict[str, Any]:
+        sums = self._blocks.obey(self._order(**what), {"A": self.A.F}).sums
+        self.S.sums = sums["S"]
+        return sums
+
+    def P_of_A(self) -> Array:
+        if self._P is None:  # at the start
+            sums = self._ask(asks=("P", "constant"))
+            self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
+        return self._P
+
+    def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
+        self._blocks.number += 1
+        self.S.set_rates(rates)
+        sums = self._ask(updates=True, logs=logs, asks=("P",))
+        self.S.log_sum, self._P = float(sums["logs"]), aligned_copy(sums["P"])
+
+    def bound_of_counts(self) -> float:
+        sums = self._ask(asks=("bound",))
+        self.S.entries_bound = float(sums["bound"])
+        return self._constant - float(sums["loss"])
+
+    def rows(self) -> list[Any]:
+        """Return futures of the expectations of the rows of S."""
+        return self._blocks.read(self._order(), _counts.expectations, (), {"A": self.A.F})
+
+    def shown(self) -> Mapping[str, Array | None]:
+        """Return the factors for a callback."""
+        return {"S": None, "A": self.A.E[:, : self.A.rank].T, "B": None}
+
+
+def fit_variational(
+    client: Client,
+    X: Any,
+    *,
+    init: Any,
+    random_state: Any,
+    n_threads: int | None,
+    **parameters: Any,
+) -> VariationalFit:
+    """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
+    checked = Parameters.checked(**parameters)
+    threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
+    rng = seeded(check_random_state(random_state))
+    S, A = (None, None) if isinstance(init, str) else _given(init)
+    raw = load(client, X, threads, MEMORY, S=S)
+    if raw.on_disk:
+        raise TypeError(
+            "X has blocks on disk, and BayesianNMF needs them in the memory of the workers. Give "
+            "delayed objects that read them, or use ssnmf_fast.dask.NMF."
+        )
+    name = chosen(init, KULLBACK_LEIBLER, raw.on_disk) if A is None else ""
+    scale = checked.count_scale
+    if scale is None:
+        scale = scale_of(ClusterValues(raw))
+    data = _counted(raw, scale)
+    plan = Plan(checked.rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths)
+    with fitting(data, plan, threads) as fit:
+        started = begin(fit, name, rng, threads) if A is None else _from_given(fit, A, scale)
+        steps = _steps(fit, *started, checked, scale, threads)
+        run = checked.seen_in_units(scale).run(steps, steps.shown, checked.burn_in)
+        rows = data.array(steps.rows(), checked.rank, data.dtype)
+        groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
+        return variational_fit(steps, run, scale, rows, groups)
+
+
+def _given(init: Any) -> tuple[Any, Any]:
+    if not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None:
+        raise ValueError(f"init must be the name of a start, or hold (S, A); got {init!r:.100}.")
+    return init[0], init[1]
+
+
+def _from_given(fit: ClusterFit, A: Any, scale: float) -> tuple[Array, Array, float]:
+    shape = fit.plan.rank, fit.data.shape[1]
+    A = check_factor(A, "init[1] (A)", shape, fit.data.dtype, "components x features")
+    columns, _ = fit.begin([None] * len(fit.blocks))
+    return scaled(A, scale), columns, 1.0
+
+
+def _counted(data: Data, scale: float) -> Data:
+    """Return the data as counts, on the workers."""
+    futures = [
+        data.client.submit(_counts.as_counts, given, scale, f"block {position}", pure=False)
+        for given, position in zip(data.futures, data.positions, strict=True)
+    ]
+    return replace(data, futures=futures)
+
+
+def _steps(
+    fit: ClusterFit,
+    A: Array,
+    means: Array,
+    start_scale: float,
+    checked: Parameters,
+    scale: float,
+    threads: int,
+) -> ClusterVariationalSteps:
+    data, rank = fit.data, fit.plan.rank
+    A = A.astype(data.dtype)
+    of_A = Posterior(padded(A.T, data.dtype), rank, threads)
+    of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
+    priors = checked.priors(scale, None, float(means.mean()), float(A.mean(dtype=np.float64)))
+    return ClusterVariationalSteps(fit.blocks, of_S, of_A, priors, checked.burn_in, start_scale)

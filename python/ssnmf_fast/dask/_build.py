@@ -21,11 +21,12 @@ from .._solver.relations import Relation
 from .._solver.starts import roots
 from .._solver.units import exponent_of
 from .._solver.weights import build_term
-from ._block import Block, Whole
+from ._block import Block
+from ._rows import BlockStatistics, OnePickle
 
 
 @dataclass(frozen=True)
-class Given(Whole):
+class BlockInput(OnePickle):
     """What a user gave for a block of rows."""
 
     X: Any
@@ -37,10 +38,9 @@ class Given(Whole):
 
 
 @dataclass(frozen=True)
-class Facts:
+class BlockInfo:
     """What the caller needs to know of a block."""
 
-    n_rows: int
     n_columns: int
     n_labels: int | None
     dtype: str
@@ -61,38 +61,18 @@ class Plan:
     of_roots: bool = False
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Sums over the entries of X and Y, over their weights, and over the support of S.
-
-    `gaps` and `label_gaps` count the blocks whose weights are not of rank 1: entries are missing.
-    """
-
-    support: float
-    data: float
-    weight: float
-    gaps: float
-    labels: float = 0.0
-    label_weight: float = 0.0
-    label_gaps: float = 0.0
-
-    def plus(self, other: Totals) -> Totals:
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Totals(*(a + b for a, b in pairs))
-
-
-def opened(path: str, memory: int) -> CsrFile:
+def open_block(path: str, memory: int) -> CsrFile:
     """Open the file of a block on the worker."""
     return open_csr(path, memory=memory)
 
 
-def checked(
+def check(
     X: Any, Y: Any, X_weights: Any, Y_weights: Any, support: Any, S: Any, threads: int
-) -> Given:
+) -> BlockInput:
     """Return what was given for a block, checked and converted."""
     X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
     weights = weights_of(X_weights), weights_of(Y_weights)
-    given = Given(X, Y, *weights, support, S)
+    given = BlockInput(X, Y, *weights, support, S)
     if Y is None:
         return given
     Y = check_matrix(as_matrix(given.Y), "Y", dtype=X.dtype)
@@ -118,22 +98,21 @@ def as_matrix(Z: Any) -> Any:
     return Z
 
 
-def facts(given: Given) -> Facts:
+def info(given: BlockInput) -> BlockInfo:
     """Return what the caller needs to know."""
     X, Y = given.X, given.Y
     on_disk = isinstance(X, CsrFile)
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = (X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y))
-    n, m = X.shape
-    return Facts(n, m, n_labels, X.dtype.str, on_disk, counts, ordinary)
+    return BlockInfo(X.shape[1], n_labels, X.dtype.str, on_disk, counts, ordinary)
 
 
 def _nonzeros(Z: Any) -> int:
     return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
 
 
-def built(given: Given, plan: Plan, number: int, first: int, threads: int) -> Block:
+def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) -> Block:
     """Return the block of a fit; `first` is its first row, counted in all data."""
     X, dtype = given.X, given.X.dtype
     n = X.shape[0]
@@ -174,19 +153,19 @@ def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
     return replace(block, relations=relations)
 
 
-def totals(block: Block) -> Totals:
-    """Return sums over the entries of a block."""
-    numbers = [
-        number
-        for relation in block.relations
-        for number in (
-            relation.term.entries.total(),
-            relation.term.form.total(relation.term.shape),
-            float(not relation.term.form.separable),
-        )
-    ]
+def totals(block: Block) -> BlockStatistics:
+    """Return sums over the entries of X and Y, over their weights, and over the support of S.
+
+    "gaps" count the blocks whose weights are not of rank 1: entries are missing.
+    """
     size = block.n_rows * block.rank if block.support is None else block.support.sum()
-    return Totals(float(size), *numbers)
+    sums = {"support": float(size)}
+    for name, relation in zip("XY", block.relations, strict=False):
+        term = relation.term
+        sums[name] = term.entries.total()
+        sums[f"{name} weights"] = term.form.total(term.shape)
+        sums[f"{name} gaps"] = float(not term.form.separable)
+    return BlockStatistics(sums)
 
 
 def without_rows(block: Block) -> tuple[list[Relation], bool]:
@@ -196,7 +175,7 @@ def without_rows(block: Block) -> tuple[list[Relation], bool]:
     return relations, any(r.term.data is not None for r in block.relations)
 
 
-def rows_of(given: Given, rows: Array) -> Array:
+def rows_of(given: BlockInput, rows: Array) -> Array:
     """Return some rows of X as a dense array, with 0 for NaN."""
     X = given.X
     if isinstance(X, CsrFile):

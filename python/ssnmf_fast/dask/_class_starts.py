@@ -25,10 +25,11 @@ from ..estimators._label_guided import SUPPORTS, Choice
 from ..estimators._missing import visible
 from ..estimators._training_labels import TrainingLabels
 from ..weights import outer
-from ._build import Given
+from ._build import BlockInput
+from ._cluster import reduce_tasks
+from ._data import Data
 from ._factorize import factorize
-from ._fit import Data
-from ._samples import Samples, local, of_all_blocks, parts_of, summed
+from ._samples import Samples
 from ._waiting import lasting, result_of
 
 
@@ -83,18 +84,12 @@ class ClassTopics:
         members, known = self.labels.members, self.labels.known
         submit, rows = self.X.client.submit, _rows(data)
         supports = [
-            submit(_support, n, mine, of_mine, known_of_mine, owner, pure=False)
-            for n, mine, of_mine, known_of_mine in zip(
-                rows,
-                local(data, self.chosen),
-                parts_of(data, self.chosen, members),
-                parts_of(data, self.chosen, known),
-                strict=True,
-            )
+            submit(_support, n, mine, members[part], known[part], owner, pure=False)
+            for n, (part, mine) in zip(rows, data.parts(self.chosen), strict=True)
         ]
-        S = of_all_blocks(data, self._even(data, A, supports), len(owner))
+        S = data.of_all_blocks(self._even(data, A, supports), len(owner))
         fit = self._factorize(
-            init=(S, A.astype(data.dtype)), S_support=of_all_blocks(data, supports, len(owner))
+            init=(S, A.astype(data.dtype)), S_support=data.of_all_blocks(supports, len(owner))
         )
         labeled = fit.S[self.chosen[known]].sum(axis=0, dtype=np.float64)
         sums = result_of(self.X.client, self.X.client.compute(labeled))
@@ -108,13 +103,13 @@ class ClassTopics:
         supports = [submit(np.ones, (n, len(owner)), bool, pure=False) for n in _rows(data)]
         S = self._even(data, A, supports)
         known = self.labels.known
-        places = local(data, self.chosen[known])
         sums = [
-            submit(_sum_of, each, rows, pure=False) for each, rows in zip(S, places, strict=True)
+            submit(_sum_of, each, rows, pure=False)
+            for each, (_, rows) in zip(S, data.parts(self.chosen[known]), strict=True)
         ]
-        means = summed(self.X.client, sums) / known.sum()
+        means = reduce_tasks(self.X.client, sums) / known.sum()
         B = guided_B(means, self.labels.members[known], owner).astype(data.dtype)
-        return of_all_blocks(data, S, len(owner)), A.astype(data.dtype), B
+        return data.of_all_blocks(S, len(owner)), A.astype(data.dtype), B
 
     def _data(self) -> Data:
         return self.X.loaded(self.X_weights, self.options.n_threads)
@@ -131,25 +126,19 @@ class ClassTopics:
         """Return A at the means of the classes."""
         n, client = data.shape[0], data.client
         shares = [client.submit(_sums, given, None, None, n, pure=False) for given in data.futures]
-        overall = summed(client, shares)[0]
+        overall = reduce_tasks(client, shares)[0]
         members = self.labels.members * self.labels.known[:, None]
         return drawn_means(partial(self._sums, data), overall, members, owner, rng)
 
     def _sums(self, data: Data, weights: Array) -> Array:
         """Return weights^T X over the chosen samples."""
-        mine = zip(
-            data.futures,
-            local(data, self.chosen),
-            parts_of(data, self.chosen, weights),
-            strict=True,
-        )
         submit = data.client.submit
         parts = [
-            submit(_sums, given, rows, part, 1, pure=False)
-            for given, rows, part in mine
+            submit(_sums, given, rows, weights[part], 1, pure=False)
+            for given, (part, rows) in zip(data.futures, data.parts(self.chosen), strict=True)
             if len(rows)
         ]
-        return np.asarray(summed(data.client, parts))
+        return np.asarray(reduce_tasks(data.client, parts))
 
     def _targets(self) -> Any:
         """Return Y, (n, k)."""
@@ -197,7 +186,7 @@ def _support(n: int, rows: Array, members: Array, known: Array, owner: Array) ->
     return support_of(_spread(n, rows, members), all_known, owner)
 
 
-def _sums(given: Given, rows: Array | None, weights: Array | None, n: int) -> Array:
+def _sums(given: BlockInput, rows: Array | None, weights: Array | None, n: int) -> Array:
     """Return weights^T X of some rows of a block; of all rows, 1 / n of their sum."""
     X = visible(given.X, given.X_weights)
     if rows is None or weights is None:
@@ -205,7 +194,7 @@ def _sums(given: Given, rows: Array | None, weights: Array | None, n: int) -> Ar
     return weighted_sums(X, _spread(X.shape[0], rows, weights))
 
 
-def _even(given: Given, A: Array, support: Array) -> Array:
+def _even(given: BlockInput, A: Array, support: Array) -> Array:
     """Return a start of the rows of S of a block."""
     S = even_start(visible(given.X, given.X_weights), A, support)
     return np.asarray(S, dtype=given.X.dtype)

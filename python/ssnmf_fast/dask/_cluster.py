@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: one for each block, on its worker, and sums of what they say.
+"""Tasks on a Dask cluster: one for each block, on its worker, and sums of their statistics.
 
 Results are added in a fixed tree over the numbers of the blocks, so that they do not depend on the
 number of workers.  Everything else is left to Dask: where data go, what is computed again when a
@@ -8,8 +8,9 @@ worker is lost, and how results travel.
 from __future__ import annotations
 
 import logging
+import operator
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 from distributed import Client, Future, get_client
 
 from .._common.arrays import Array
-from . import _block, _rows, _waiting
-from ._block import Order, Said
+from . import _rows, _waiting
+from ._rows import BlockStatistics, Order
 from ._standing import homes
 from ._waiting import (
     WorkersLostError,
@@ -50,7 +51,7 @@ def check_client(client: Any) -> Client:
     return client
 
 
-def added(
+def add_in_tree(
     client: Client, parts: list[Any], plus: Callable[[Any, Any], Any], n_sums: int = 1
 ) -> list[Any]:
     """Start sums in a fixed tree; return futures of the last ones, `parts` gets all of them."""
@@ -61,6 +62,13 @@ def added(
         parts += sums
         level = sums + ([level[-1]] if len(level) % 2 else [])
     return level
+
+
+def reduce_tasks(
+    client: Client, futures: Sequence[Any], plus: Callable[[Any, Any], Any] = operator.add
+) -> Any:
+    """Return the sum of results, added in a fixed tree over the blocks."""
+    return result_of(client, add_in_tree(client, list(futures), plus)[0])
 
 
 class Blocks:
@@ -82,16 +90,16 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.futures)
 
-    def settle(self) -> None:
+    def locate(self) -> None:
         """Wait for all blocks, and see where their rows are."""
-        insist(self.client, self._settle)
+        insist(self.client, self._locate)
 
-    def _settle(self) -> None:
+    def _locate(self) -> None:
         self._finish_blocks()
         if not self._keepers:
             places = self._homes(self.futures)
             self._keepers = [
-                self._anywhere(place, _block.keeper, future, self.fit)
+                self._anywhere(place, _rows.make_keeper, future, self.fit)
                 for place, future in zip(places, self.futures, strict=True)
             ]
         finish(self.client, self._keepers)
@@ -115,7 +123,7 @@ class Blocks:
         keys = [future.key for future in futures]
         found: list[str] = ask(self.client, self.client.run_on_scheduler, homes, keys)
         if not all(found):
-            raise WorkersLostError("A worker was lost while the blocks settled.")
+            raise WorkersLostError("A worker was lost while the blocks were located.")
         return found
 
     def _anywhere(self, place: str, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -124,22 +132,22 @@ class Blocks:
         return self.client.submit(task, *arguments, **where, pure=False)
 
     def replace(
-        self, task: Callable[..., Any], *arguments: Any, own: Sequence[Any] | None = None
+        self, task: Callable[..., Any], *arguments: Any, parts: Sequence[Any] | None = None
     ) -> None:
-        """Make every block anew where it is, from what it was and an argument of its own."""
-        firsts = [()] * len(self) if own is None else [(each,) for each in own]
+        """Make every block anew where it is, from what it was and from its part."""
+        firsts = [()] * len(self) if parts is None else [(part,) for part in parts]
         self.futures = [
             self._anywhere(place, task, future, *first, *arguments)
             for future, place, first in zip(self.futures, self._places, firsts, strict=True)
         ]
-        self.settle()
+        self.locate()
 
     def each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
         """Start a task for every block with its argument; return the futures."""
         self._count += 1
         return [
             self.client.submit(
-                _block.guarded,
+                _rows.run_task,
                 future,
                 keeper,
                 task,
@@ -155,62 +163,73 @@ class Blocks:
             )
         ]
 
-    def said(self, task: Callable[..., Said], arguments: Sequence[Any], *factors: Array) -> Said:
-        """Return the sum of what a task says of all blocks.
+    def collect(
+        self, task: Callable[..., BlockStatistics], arguments: Sequence[Any], *factors: Array
+    ) -> BlockStatistics:
+        """Return the sum of the statistics that a task returns for all blocks.
 
         Blocks of a worker that is lost come to another one, where Dask makes them again, and the
         task is started once more.
         """
-        return insist(self.client, lambda: self._said(task, arguments, *factors), self.settle)
+        return insist(self.client, lambda: self._collect(task, arguments, *factors), self.locate)
 
-    def _said(self, task: Callable[..., Said], arguments: Sequence[Any], *factors: Array) -> Said:
+    def _collect(
+        self, task: Callable[..., BlockStatistics], arguments: Sequence[Any], *factors: Array
+    ) -> BlockStatistics:
         started: list[Any] = []
         try:
             shared = scatter(self.client, list(factors), self._places) if factors else []
             started += self.each(task, arguments, *shared)
             # The last sum is the caller's where workers send to it directly: that spares them a
             # way.
-            last = added(
-                self.client, started, _block.plus, 2 if self.client.direct_to_workers else 1
-            )
+            n_sums = 2 if self.client.direct_to_workers else 1
+            last = add_in_tree(self.client, started, operator.add, n_sums)
             # What is no longer needed is told with the new tasks: messages by themselves would let
             # those wait.
             self._held = [*started, *shared]
-            said: Said = reduce(_block.plus, result_of(self.client, last, self._places))
+            found: BlockStatistics = reduce(
+                operator.add, result_of(self.client, last, self._places)
+            )
         except BaseException:
             cancel(self.client, started)
             raise
-        self._log(factors, said)
-        return said
+        self._log(factors, found)
+        return found
 
-    def _log(self, factors: Sequence[Array], said: Said) -> None:
+    def _log(self, factors: Sequence[Array], found: BlockStatistics) -> None:
         """Log how much has been sent: factors to every worker, and sums from every worker."""
         if logger.isEnabledFor(logging.INFO):
             n_workers = len(set(self._places))
-            sent, back = sum(F.nbytes for F in factors), said.n_bytes
+            sent, back = sum(F.nbytes for F in factors), found.n_bytes
             megabytes = n_workers * (sent + back) / 1e6
             logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
 
-    def order(self, order: Order, *factors: Array) -> Said:
-        """Return what all blocks say after an order."""
-        return self.said(_block.work, [order] * len(self), *factors)
+    def obey(self, order: Order, factors: Mapping[str, Array]) -> BlockStatistics:
+        """Return the statistics of all blocks after an order."""
+        others = (factors[name] for name in order.names)
+        return self.collect(_rows.work, [order] * len(self), *others)
 
-    def rows(
-        self, task: Callable[..., Array], *arguments: Any, factors: Sequence[Array]
+    def read(
+        self,
+        order: Order,
+        what: Callable[..., Array],
+        given: Sequence[Any],
+        factors: Mapping[str, Array],
     ) -> list[Any]:
-        """Return futures of what a task makes of the rows of blocks, on any worker."""
-        shared = [lasting(self.client, F) for F in factors]
+        """Return futures of what a function makes of the rows of each block, on any worker."""
+        shared = [lasting(self.client, factors[name]) for name in order.names]
+        arguments = (_rows.read, order, what, given, *shared)
 
         def attempt() -> list[Any]:
             blocks = zip(self._places, self.futures, self._keepers, strict=True)
             futures = [
-                self._anywhere(place, _block.guarded, future, keeper, task, *arguments, *shared)
+                self._anywhere(place, _rows.run_task, future, keeper, *arguments)
                 for place, future, keeper in blocks
             ]
             finish(self.client, futures)  # before the workers drop the rows
             return futures
 
-        return insist(self.client, attempt, self.settle)
+        return insist(self.client, attempt, self.locate)
 
     def forget(self) -> None:
         """Let the workers drop what they keep for this fit."""

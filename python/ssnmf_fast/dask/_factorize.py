@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import dask.array as da
 import numpy as np
 from distributed import Client
 
@@ -25,11 +24,12 @@ from .._solver.build import check_weight
 from .._solver.loop import FitLoop, Run, steps_of
 from .._solver.starts import zeros_that_stay
 from .._solver.state import FitState
-from . import _block
+from ._block import copy_of_rows
+from ._build import Plan
 from ._cluster import check_client
-from ._fit import ClusterFit, Data, fitting, load, plan_of
+from ._data import load
+from ._fit import ClusterFit, begin, chosen, fitting, seeded, start_B, stored
 from ._problem import ClusterProblem
-from ._starts import Begun, begin, chosen, scale_rows, seeded, start_B, stored
 
 Names = str | Path
 
@@ -60,7 +60,7 @@ def factorize(
     """Factorize X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
 
     The model and its updates are those of :func:`ssnmf_fast.factorize`.  In every iteration each
-    worker updates the rows of S that belong to its blocks, and sends what they say of A and B;
+    worker updates the rows of S that belong to its blocks, and sends their statistics for A and B;
     these sums are added in a fixed order, and A and B are updated by the caller.  So the result
     depends on how X is cut into blocks, in the last digits, but not on the number of workers.
 
@@ -128,8 +128,7 @@ def factorize(
 
     Examples
     --------
-    >>> import dask.array as da
-    >>> from dask.distributed import Client
+    >>>     >>> from dask.distributed import Client
     >>> import ssnmf_fast.dask as sfd
     >>> X = da.random.default_rng(0).random((1000, 50), chunks=(250, 50))
     >>> with Client(processes=False, dashboard_address=":0") as client:
@@ -148,25 +147,36 @@ def factorize(
     loop = FitLoop.checked(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
     S = None if given is None else given[0]
-    data = load(client, X, Y, X_weights, Y_weights, S_support, S, threads, memory)
+    data = load(
+        client,
+        X,
+        threads,
+        memory,
+        Y=Y,
+        X_weights=X_weights,
+        Y_weights=Y_weights,
+        support=S_support,
+        S=S,
+    )
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
     name = "" if given is not None else chosen(init, losses[0], data.on_disk)
-    plan = plan_of(data, rank, losses, 1.0 if weight is None else weight)
-    no_zeros: dict[str, Array] = {}
+    plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths)
+    zeros: dict[str, Array] = {}
     with fitting(data, plan, threads) as fit:
         if given is None:
-            begun = begin(fit, name, rng, threads)
-            B = None if data.n_labels is None else start_B(fit, begun.means, rng)
-            factors, kept = stored(begun.A, B, data.dtype), no_zeros
+            A, means, scale = begin(fit, name, rng, threads)
+            B = None if data.n_labels is None else start_B(fit, means, rng)
+            factors = stored(A, B, data.dtype)
         else:
-            factors, kept, begun = _from_given(fit, given, rng)
-        problem = fit.problem(factors, kept)
-        scale_rows(problem, begun.scale)
+            factors, scale = _from_given(fit, given, rng), 1.0
+            zeros = zeros_that_stay({name: factors[name] for name in factors if name != "S"}, rank)
+        problem = fit.problem(factors, zeros)
+        problem.scale_rows(scale)
         if weight is None and data.n_labels is not None:
             weight = _balanced(fit, problem)
-            problem = fit.problem(factors, kept)
+            problem = fit.problem(factors, zeros)
         run = loop.run(
             steps_of(problem, loop.solver), _shown(problem, rank), None, None, problem.unreached()
         )
@@ -188,7 +198,8 @@ def _given(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
 
 def _from_given(
     fit: ClusterFit, given: tuple[Any, Any, Any], rng: np.random.Generator
-) -> tuple[dict[str, Array], dict[str, Array], Begun]:
+) -> dict[str, Array]:
+    """Return the factors of a start that is given; S is set on the workers."""
     data, rank = fit.data, fit.plan.rank
     shape = rank, data.shape[1]
     A = check_factor(given[1], "init[1] (A)", shape, data.dtype, "components x features")
@@ -200,9 +211,7 @@ def _from_given(
         B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
     elif data.n_labels is not None:
         B = start_B(fit, columns, rng)
-    factors = stored(A, B, data.dtype)
-    kept = zeros_that_stay({name: F for name, F in factors.items() if name != "S"}, rank)
-    return factors, kept, Begun(A, columns)
+    return stored(A, B, data.dtype)
 
 
 def _balanced(fit: ClusterFit, problem: ClusterProblem) -> float:
@@ -239,16 +248,13 @@ def _saving(path: Names, callback: Callable[[FitState], Any] | None) -> Callable
 def _result(
     fit: ClusterFit, problem: ClusterProblem, run: Run, weight: float | None
 ) -> Factorization:
-    problem.flush()
     rank, data = fit.plan.rank, fit.data
-    names = tuple(problem.others)
-    others = [problem.factors[name] for name in names]
-    futures = fit.blocks.rows(_block.taken, names, factors=others)
+    futures = problem.read(copy_of_rows)
     factors = {
         name: np.ascontiguousarray(problem.factors[name][:, :rank].T) for name in problem.others
     }
     return Factorization(
-        S=by_rows(data, futures, rank, data.dtype),
+        S=data.array(futures, rank, data.dtype),
         A=factors["A"],
         B=factors.get("B"),
         objective=run.objective,
@@ -258,16 +264,4 @@ def _result(
     )
 
 
-def by_rows(data: Data, futures: Sequence[Any], width: int, dtype: Any) -> Any:
-    """Return blocks of rows as a dask array, cut as the data are."""
-    blocks = dict(zip(data.positions, futures, strict=True))
-    parts = [
-        da.from_delayed(blocks[i], (n, width), dtype)
-        if i in blocks
-        else da.zeros((n, width), dtype=dtype)
-        for i, n in enumerate(data.rows)
-    ]
-    return da.concatenate(parts)
-
-
-__all__ = ["by_rows", "factorize"]
+__all__ = ["factorize"]

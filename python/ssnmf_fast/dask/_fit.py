@@ -1,156 +1,30 @@
-"""A fit on a cluster: its blocks, its start, its problem."""
+"""A fit on a cluster: its blocks and its problem, and starts that are drawn block by block."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from distributed import Client
 
+from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.checks import check_option
+from .._solver.loop import steps_of
 from .._solver.losses import Loss
+from .._solver.starts import FILLER, INITS, LEAST_SQUARES_STEPS, ROWS_PER_MEAN, ratio
 from . import _block, _build
-from ._block import Start
-from ._build import Facts, Plan, Totals
+from ._block import Draw
+from ._build import Plan
 from ._cluster import Blocks
+from ._data import Data
 from ._problem import ClusterProblem
-from ._sources import Source, cut, cut_weights, source
+from ._rows import BlockStatistics
 from ._waiting import result_of
-
-
-@dataclass(frozen=True)
-class Data:
-    """Checked data on the workers, by blocks that have rows."""
-
-    client: Client
-    futures: list[Any]
-    facts: list[Facts]
-    rows: list[int]  # of all blocks, those without rows too
-    positions: list[int]  # of the blocks that have rows
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(self.rows), self.facts[0].n_columns
-
-    @property
-    def n_labels(self) -> int | None:
-        return self.facts[0].n_labels
-
-    @property
-    def dtype(self) -> Any:
-        return np.dtype(self.facts[0].dtype)
-
-    @property
-    def on_disk(self) -> bool:
-        return any(each.on_disk for each in self.facts)
-
-    @property
-    def firsts(self) -> list[int]:
-        """First rows of the blocks that have rows."""
-        before = np.concatenate([[0], np.cumsum(self.rows)])
-        return [int(before[position]) for position in self.positions]
-
-    def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the mean numbers of nonzeros to a row and a column, of X and of Y."""
-        n, m = self.shape
-        of_X, of_Y = (sum(each.nonzeros[i] for each in self.facts) for i in range(2))
-        k = self.n_labels
-        return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
-
-
-def load(
-    client: Client,
-    X: Any,
-    Y: Any,
-    X_weights: Any,
-    Y_weights: Any,
-    support: Any,
-    S: Any,
-    threads: int,
-    memory: int,
-) -> Data:
-    """Let the workers load, check and convert the data."""
-    if Y is None and Y_weights is not None:
-        raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-    blocks = source(client, X, memory)
-    rows = blocks.rows
-    if not sum(rows):
-        raise ValueError("X has no rows; expected at least one sample.")
-    parts = [
-        cut(Y, "Y", rows),
-        cut_weights(X_weights, "X_weights", rows),
-        cut_weights(Y_weights, "Y_weights", rows),
-        cut(support, "S_support", rows),
-        cut(S, "init[0] (S)", rows),
-    ]
-    return _checked(client, blocks, parts, threads)
-
-
-def _checked(client: Client, blocks: Source, parts: list[list[Any]], threads: int) -> Data:
-    positions = [position for position, n in enumerate(blocks.rows) if n]
-    flat = _computed(client, [[part[i] for i in positions] for part in parts])
-    futures, firsts = [], blocks.bounds
-    for number, position in enumerate(positions):
-        begin, end = firsts[position], firsts[position + 1] - 1
-        title = f"block {position} (rows {begin} to {end})"
-        mine = (part[number] for part in flat)
-        futures.append(
-            client.submit(
-                _block.titled,
-                title,
-                _build.checked,
-                blocks.futures[position],
-                *mine,
-                threads,
-                pure=False,
-            )
-        )
-    facts = result_of(client, [client.submit(_build.facts, each, pure=False) for each in futures])
-    _check_equal(facts, positions)
-    return Data(client, futures, facts, blocks.rows, positions)
-
-
-def _computed(client: Client, parts: list[list[Any]]) -> list[list[Any]]:
-    """Start what is lazy among the parts of blocks, also within the tuples of weights."""
-    from dask.delayed import Delayed
-
-    def walk(part: Any) -> Any:
-        if isinstance(part, Delayed):
-            return client.compute(part)
-        if isinstance(part, tuple):
-            return tuple(walk(each) for each in part)
-        return part
-
-    return [[walk(part) for part in each] for each in parts]
-
-
-def _check_equal(facts: Sequence[Facts], positions: Sequence[int]) -> None:
-    """Raise ValueError unless all blocks agree in what must be the same."""
-    names = {"n_columns": "columns", "n_labels": "columns of Y", "dtype": "the dtype"}
-    for name, words in names.items():
-        first = getattr(facts[0], name)
-        for position, each in zip(positions, facts, strict=True):
-            if getattr(each, name) != first:
-                raise ValueError(
-                    f"block {position} of X has {words} {_shown(getattr(each, name))} and block "
-                    f"{positions[0]} has {_shown(first)}; expected the same in all blocks."
-                )
-    if facts[0].n_columns == 0 or facts[0].n_labels == 0:
-        raise ValueError("X, and Y where it is given, must have at least one column.")
-    for position, each in zip(positions, facts, strict=True):
-        if not each.ordinary:
-            raise ValueError(
-                f"block {position} has a largest entry that is far from 1, beyond what blocks can "
-                "be fitted with; multiply X, or Y, by a constant that brings it nearer to 1."
-            )
-
-
-def _shown(value: Any) -> Any:
-    return np.dtype(value).name if isinstance(value, str) else value
 
 
 class ClusterFit:
@@ -158,35 +32,33 @@ class ClusterFit:
 
     def __init__(self, data: Data, plan: Plan, threads: int) -> None:
         self.data, self.plan, self._threads = data, plan, threads
-        submit, firsts = data.client.submit, data.firsts
+        submit, firsts = data.client.submit, data.bounds[:-1]
         made = [
-            submit(_build.built, given, plan, position, first, threads, pure=False)
+            submit(_build.build, given, plan, position, first, threads, pure=False)
             for given, position, first in zip(data.futures, data.positions, firsts, strict=True)
         ]
         self.blocks = Blocks(data.client, made)
-        self.blocks.settle()
+        self.blocks.locate()
         totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
-        found: list[Totals] = result_of(data.client, totals)
-        self.totals = reduce(Totals.plus, found)
-        gaps = self.totals.gaps, self.totals.label_gaps
+        found: list[BlockStatistics] = result_of(data.client, totals)
+        self.totals = reduce(operator.add, found).sums
+        gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
         if any(0 < count < len(found) for count in gaps):
             self.blocks.replace(_build.with_gaps, gaps)
         meta = submit(_build.without_rows, self.blocks.futures[0], pure=False)
         self.relations, self.has_data = result_of(data.client, meta)
 
-    def mean(self) -> float:
-        """Return the weighted mean of X; 1 where any number will do."""
-        return _mean(self.totals.data, self.totals.weight)
+    def mean(self, name: str = "X") -> float:
+        """Return the weighted mean of X or Y; 1 where any number will do."""
+        weights = self.totals[f"{name} weights"]
+        mean = self.totals[name] / weights if weights > 0 else 0.0
+        return float(mean if mean > 0 else 1.0)
 
-    def mean_of_labels(self) -> float:
-        return _mean(self.totals.labels, self.totals.label_weight)
-
-    def begin(self, starts: Sequence[Start | Any]) -> tuple[Array, Array]:
+    def begin(self, starts: Sequence[Draw | Any]) -> tuple[Array, Array]:
         """Set the rows of S; return the means of their columns, and those without the support."""
-        said = self.blocks.said(_block.begin, starts)
+        sums = self.blocks.collect(_block.begin, starts).sums
         columns, unbound = (
-            said.sums[name][: self.plan.rank] / self.data.shape[0]
-            for name in ("columns", "unbound")
+            sums[name][: self.plan.rank] / self.data.shape[0] for name in ("columns", "unbound")
         )
         return columns, unbound
 
@@ -206,18 +78,6 @@ class ClusterFit:
         self.blocks.replace(_build.weighed, weight)
 
 
-def _mean(total: float, weight: float) -> float:
-    mean = total / weight if weight > 0 else 0.0
-    return mean if mean > 0 else 1.0
-
-
-def plan_of(
-    data: Data, rank: int, losses: tuple[Loss, Loss], weight: float, **further: Any
-) -> Plan:
-    """Return how the blocks of a fit are built."""
-    return Plan(rank, losses, weight, data.lengths(), **further)
-
-
 @contextmanager
 def fitting(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
     """Give a fit, of which the workers keep nothing in the end."""
@@ -226,3 +86,112 @@ def fitting(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
         yield fit
     finally:
         fit.blocks.forget()
+
+
+def seeded(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator that blocks can move on in: this one, if it can."""
+    if isinstance(rng.bit_generator, np.random.PCG64):
+        return rng
+    return np.random.Generator(np.random.PCG64(int(rng.integers(2**63))))
+
+
+def chosen(init: Any, loss: Loss, on_disk: bool) -> str:
+    """Return the name of the start that is meant, and can be had."""
+    check_option(init, "init", INITS)
+    if init == "auto":
+        return "random" if on_disk else loss.start
+    if init == "nndsvda" or (init == "least-squares" and on_disk):
+        raise ValueError(
+            f"init={init!r} is not available for data on a cluster"
+            f"{' that stay on disk' if on_disk else ''}; use 'random' or 'random-acol', or give a "
+            "start."
+        )
+    return str(init)
+
+
+def begin(
+    fit: ClusterFit, name: str, rng: np.random.Generator, threads: int
+) -> tuple[Array, Array, float]:
+    """Set S on the workers to a start.
+
+    Return A, the means of the columns of S, and a number by which S is still to be multiplied.
+    """
+    if name == "least-squares" and fit.totals["X"] > 0:
+        return _least_squares(fit, rng, threads)
+    if name == "random-acol":
+        A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
+        columns, unbound = fit.begin(_draws(fit, rng, 1.0))
+        scale = ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
+        return A, columns * scale, scale
+    return *_uniform(fit, rng), 1.0
+
+
+def _uniform(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Array]:
+    rank, m = fit.plan.rank, fit.data.shape[1]
+    scale = 2 * np.sqrt(fit.mean() / rank)
+    means, _ = fit.begin(_draws(fit, rng, scale * _within(fit)))
+    return scale * rng.random((rank, m)), means
+
+
+def _within(fit: ClusterFit) -> float:
+    """Return what keeps the mean of S where some of it is 0 by its support."""
+    return float(fit.data.shape[0] * fit.plan.rank / max(1.0, fit.totals["support"]))
+
+
+def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
+    """Return the draws of all blocks, and move the generator on beyond them."""
+    bits = rng.bit_generator
+    assert isinstance(bits, np.random.PCG64)
+    rank, state = fit.plan.rank, bits.state
+    bits.advance(fit.data.shape[0] * rank)
+    return [Draw(state, first * rank, float(scale)) for first in fit.data.bounds[:-1]]
+
+
+def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
+    """Return means of a few random rows of X, (r, m)."""
+    chosen = rng.integers(data.shape[0], size=(rank, ROWS_PER_MEAN))
+    numbers, places = np.unique(chosen, return_inverse=True)
+    futures = [
+        data.client.submit(_build.rows_of, given, rows, pure=False)
+        for given, (_, rows) in zip(data.futures, data.parts(numbers), strict=True)
+        if len(rows)
+    ]
+    found = np.vstack(result_of(data.client, futures))
+    means: Array = found[places.reshape(chosen.shape)].mean(axis=1)
+    return means
+
+
+def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
+    """Return uniform entries, scaled so that the mean of S B is the mean of Y."""
+    B = rng.random((fit.plan.rank, fit.data.n_labels or 0))
+    return B * ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
+
+
+def _least_squares(
+    fit: ClusterFit, rng: np.random.Generator, threads: int
+) -> tuple[Array, Array, float]:
+    """Set out from the squares of factors fitted to the square roots of X."""
+    plan = replace(fit.plan, of_roots=True, most_face_steps=0)
+    rank = plan.rank
+    with fitting(fit.data, plan, threads) as roots:
+        A, _ = _uniform(roots, rng)
+        problem = roots.problem(stored(A, None, fit.data.dtype), {})
+        steps = steps_of(problem, "auto")
+        for iteration in range(LEAST_SQUARES_STEPS):
+            steps.iterate(iteration + 1)
+        steps.objective()  # brings the scales of components together
+        A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
+        mean = problem.order(asks=("squares",)).sums["squares"] / (fit.data.shape[0] * rank)
+        filler = FILLER if mean > 0 and A.mean() > 0 else 0.0
+        A = np.maximum(A, filler * A.mean())
+        means, _ = fit.begin(problem.read(_block.squares_of_rows, filler * mean))
+    scale = ratio(fit.mean(), float(means @ A.mean(axis=1)))
+    return A, means * scale, scale
+
+
+def stored(A: Array, B: Array | None, dtype: Any) -> dict[str, Array]:
+    """Return the factors as the problem here holds them: without a row of S."""
+    factors = {"S": padded(np.zeros((0, len(A))), dtype), "A": padded(A.T, dtype)}
+    if B is not None:
+        factors["B"] = padded(B.T, dtype)
+    return factors

@@ -20,9 +20,9 @@ from ..estimators._base import FactorizationBase
 from ..estimators._predicting import ReadoutPredictions, with_readout
 from . import _build
 from ._cluster import check_client
+from ._data import blocks_of, cut_weights, whole_rows
 from ._factorize import factorize
 from ._samples import MEMORY, Samples, floating, gather, samples_of
-from ._sources import blocks_of, cut_weights, whole_rows
 
 Self = TypeVar("Self", bound="OnCluster")
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from .._common.arrays import Array
 from .._solver.problem import Ahead, Problem, Solver
 from .._solver.relations import Relation, Statistics
-from ._block import Change, Order, Said
+from ._block import Change, RowOrder
 from ._cluster import Blocks
-from ._rows import own
+from ._rows import BlockStatistics, aligned_copy
 
 
 class ClusterProblem(Problem):
     """A problem whose rows of S, and of the data, are on the workers.
 
     Here S and its relations have no row.  Changes of S wait for the next task; an update of the
-    rows says at once what the next updates of the other factors need.
+    rows returns at once what the next updates of the other factors need.
     """
 
     _ready: dict[str, Statistics]
@@ -42,34 +42,40 @@ class ClusterProblem(Problem):
         super().forget()
         self._ready, self._sums = {}, {}
 
-    def change(self, change: Change) -> None:
-        """Let a change of the rows go with the next task."""
-        self._changes.append(change)
-        self._largest = None
+    def scale_rows(self, scale: float) -> None:
+        """Multiply the rows of S, with the next task."""
+        if scale != 1:
+            self._changes.append(Change("scale", scale))
+            self._largest = None
 
     def flush(self) -> None:
         """Let changes that wait be made."""
         if self._changes:
             self.order()
 
-    def order(self, **what: Any) -> Said:
+    def order(self, **what: Any) -> BlockStatistics:
         """Let all blocks do what is due, and something more."""
         if self._changes or what.get("rule"):
             self._blocks.number += 1
-        names = tuple(self.others)
-        order = Order(self._blocks.fit, self._blocks.number, names, tuple(self._changes), **what)
-        said = self._blocks.order(order, *(self.factors[name] for name in names))
+        order = RowOrder(self._blocks.number, tuple(self.others), tuple(self._changes), **what)
+        found = self._blocks.obey(order, self.factors)
         self._changes = []
-        self._largest = said.largest
-        return said
+        self._largest = found.largest
+        return found
+
+    def read(self, what: Callable[..., Array], *given: Any) -> list[Any]:
+        """Return futures of what a function makes of the rows of each block."""
+        self.flush()
+        order = RowOrder(self._blocks.number, tuple(self.others))
+        return self._blocks.read(order, what, given, self.factors)
 
     def statistics(self, name: str, curvature: bool) -> Statistics:
         if name not in self._ready:
             self._keep(self.order(others={name: curvature}))
         return self._ready.pop(name)
 
-    def _keep(self, said: Said) -> None:
-        self._ready = {name: _owned(each) for name, each in said.statistics.items()}
+    def _keep(self, found: BlockStatistics) -> None:
+        self._ready = {name: _aligned(each) for name, each in found.factors.items()}
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether by coordinate descent: where rows add to one Gram matrix."""
@@ -83,10 +89,10 @@ class ClusterProblem(Problem):
             rule = "mm"
         others = {name: self.descends(name, rule) for name in self.others}
         where = None if ahead is None else (ahead.step, ahead.positive)
-        said = self.order(rule=rule, others=others, ahead=where)
+        found = self.order(rule=rule, others=others, ahead=where)
         self._kept = self._value = None
-        self._keep(said)
-        self._sums = said.sums
+        self._keep(found)
+        self._sums = found.sums
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
         super().apply(name, statistics, rule)
@@ -131,13 +137,15 @@ class ClusterProblem(Problem):
         self._largest = None
 
 
-def _owned(statistics: Statistics) -> Statistics:
+def _aligned(statistics: Statistics) -> Statistics:
     """Return statistics that came over the network as the kernels hold them."""
-    sums = {loss: (own(P), own(N)) for loss, (P, N) in statistics.sums.items()}
+    sums = {loss: (aligned_copy(P), aligned_copy(N)) for loss, (P, N) in statistics.sums.items()}
     parts = [
         part
         if part.quadratic.gram is None
-        else part._replace(quadratic=replace(part.quadratic, gram=own(part.quadratic.gram)))
+        else part._replace(
+            quadratic=replace(part.quadratic, gram=aligned_copy(part.quadratic.gram))
+        )
         for part in statistics.parts
     ]
     return Statistics(sums, parts)
