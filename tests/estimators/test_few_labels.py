@@ -167,7 +167,7 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     problem = _label_guided.Problem(X, None, labels, context, options, "labels", 0)
     folds = _choose.folds_of(labels, 0)
     readout = _readout.ReadoutOptions()
-    choice = _label_guided.Choice(_label_guided.SUPPORTS, 10, rounds, readout)
+    choice = _label_guided.Choice(np.inf, 10, rounds, readout)
 
     def predicted(given):
         trials = _choose.Trials(replace(problem, labels=given), folds)

@@ -17,14 +17,12 @@ from .._labels import Indicators, LabelLists, labels_of
 from .._solver.weights import as_weights
 from .._topics import topic_shares
 from ..estimators._base import require
-from ..estimators._class_topics import FitOptions
+from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
 from ..estimators._classifier_training import Wishes
-from ..estimators._label_guided import SUPPORTS
 from ..estimators._predicting import shares_of_classes
 from ..estimators._training_labels import check_classes, labels_for_training
-from ._class_starts import ClassTopics
 from ._on_cluster import OnCluster, PredictsOnCluster
-from ._samples import MEMORY, Samples, gather
+from ._samples import MEMORY, LabeledBlocks, Samples, gather
 
 
 class NMF(OnCluster, estimators.NMF):
@@ -211,12 +209,14 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         labels = labels_for_training(targets, sample_weight, chosen)
         check_classes(labels)
         choice = wishes.named(targets.classes, several).choices(labels)[0]
-        topics = ClassTopics(X, X_weights, chosen, labels, choice, FitOptions.of(self))
+        blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
         init, state = self.init, self.random_state
         if isinstance(init, str) and init == "auto":
             init = "labels" if choice.n_components >= labels.members.shape[1] else "random"
         seed = int(check_random_state(state).integers(2**31))
-        fit = topics.fit(init, seed, int(state) if isinstance(state, (int, np.integer)) else None)
+        start_seed = int(state) if isinstance(state, (int, np.integer)) else None
+        rank, weight = choice.n_components, choice.supervision_weight
+        fit = fit_class_topics(blocks, rank, weight, init, seed, start_seed)
         weight = fit.supervision_weight
         self._keep(
             fit,

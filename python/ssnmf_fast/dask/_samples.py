@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 from distributed import Client
 
 from .._common.arrays import Array
 from .._data.csr_file import CsrFile
+from .._models.factorize import Factorization
 from .._models.represent import represent
+from ..estimators._class_topics import (
+    FitOptions,
+    LabeledSamples,
+    even_start,
+    support_of,
+    weighted_sums,
+)
+from ..estimators._missing import visible
+from ..estimators._training_labels import TrainingLabels, as_outer
 from ._build import BlockInput
-from ._cluster import check_client
+from ._cluster import check_client, reduce_tasks
 from ._data import Data, check_block, load, start_blocks
+from ._factorize import factorize
 from ._rows import with_title
 from ._waiting import lasting, result_of
 
@@ -109,3 +124,134 @@ def _represented(
     few = weights is None and not isinstance(X, CsrFile)
     S = represent(X[rows] if few else X, A, loss=loss, X_weights=weights, n_threads=n_threads or 1)
     return S if few else S[rows]
+
+
+@dataclass(frozen=True)
+class LabeledBlocks(LabeledSamples):
+    """Samples on a cluster with the labels of some of them, the `chosen` ones."""
+
+    X: Samples
+    X_weights: Any
+    chosen: Array
+    labels: TrainingLabels
+    options: FitOptions
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
+
+    @cached_property
+    def _data(self) -> Data:
+        return self.X.loaded(self.X_weights, self.options.n_threads)
+
+    def _each(self, task: Callable[..., Any], parts: Iterable[Any], *shared: Any) -> list[Any]:
+        """Start a task for every block with its part, a tuple; None leaves a block out."""
+        submit = self._data.client.submit
+        return [
+            submit(task, given, *part, *shared, pure=False)
+            for given, part in zip(self._data.futures, parts, strict=True)
+            if part is not None
+        ]
+
+    def overall_mean(self) -> Array:
+        parts = [()] * len(self._data.futures)
+        sums = self._each(_share_of_mean, parts, self._data.shape[0])
+        return np.asarray(reduce_tasks(self.X.client, sums)[0])
+
+    def sums(self, weights: Array) -> Array:
+        parts = [
+            (rows, weights[mine]) if len(rows) else None
+            for mine, rows in self._data.parts(self.chosen)
+        ]
+        return np.asarray(reduce_tasks(self.X.client, self._each(_weighted_sums, parts)))
+
+    def support(self, owner: Array) -> list[Any]:
+        members, known = self.labels.members, self.labels.known
+        parts = [(rows, members[mine], known[mine]) for mine, rows in self._data.parts(self.chosen)]
+        futures = self._each(_support, parts, owner)
+        return self._data.of_all_blocks(futures, len(owner))
+
+    def even_start(self, A: Array, support: list[Any] | None) -> list[Any]:
+        blocks = [(None if support is None else support[i],) for i in self._data.positions]
+        futures = self._each(_even_start, blocks, lasting(self.X.client, A))
+        return self._data.of_all_blocks(futures, len(A))
+
+    def labeled_sums(self, S: Any) -> Array:
+        rows = self.chosen[self.labels.known]
+        client = self.X.client
+        if isinstance(S, da.Array):
+            return np.asarray(result_of(client, client.compute(_sum(S, rows))))
+        blocks = [S[position] for position in self._data.positions]
+        sums = [
+            client.submit(_sum, block, mine, pure=False)
+            for block, (_, mine) in zip(blocks, self._data.parts(rows), strict=True)
+        ]
+        return np.asarray(reduce_tasks(client, sums))
+
+    def targets(self) -> tuple[Any, Any]:
+        members = sp.csr_array(self.labels.members)
+        lengths = np.zeros(self.X.shape[0] + 1, dtype=np.int64)
+        lengths[self.chosen + 1] = np.diff(members.indptr)
+        parts = members.data, members.indices, np.cumsum(lengths)
+        Y = sp.csr_array(parts, shape=(self.X.shape[0], members.shape[1]))
+        return Y.astype(self.dtype), self._target_weights()
+
+    def _target_weights(self) -> Any:
+        """Return weights of Y in the cheapest form."""
+        weights, n = self.labels.entry_weights, self.X.shape[0]
+        first = weights[:, 0]
+        if (weights == first[:, None]).all():
+            rows = np.zeros(n)
+            rows[self.chosen] = first
+            return as_outer(rows)
+        bounds, submit = np.cumsum([0, *self.X.rows]), self.X.client.submit
+        places = np.searchsorted(self.chosen, bounds)
+        return [
+            submit(_spread, end - begin, self.chosen[a:b] - begin, weights[a:b], pure=False)
+            for (begin, end), (a, b) in zip(pairwise(bounds), pairwise(places), strict=True)
+        ]
+
+    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        X = self.X
+        return factorize(
+            X.futures,
+            Y,
+            X_weights=self.X_weights,
+            client=X.client,
+            checkpoint=X.checkpoint,
+            memory=X.memory,
+            **arguments,
+            **self.options.arguments(),
+        )
+
+
+def _spread(n: int, rows: Array, values: Array) -> Array:
+    """Return n rows of which some have values, and the others zeros."""
+    spread = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
+    spread[rows] = values
+    return spread
+
+
+def _share_of_mean(given: BlockInput, n: int) -> Array:
+    X = visible(given.X, given.X_weights)
+    return weighted_sums(X, np.full((X.shape[0], 1), 1 / n))
+
+
+def _weighted_sums(given: BlockInput, rows: Array, weights: Array) -> Array:
+    X = visible(given.X, given.X_weights)
+    return weighted_sums(X, _spread(X.shape[0], rows, weights))
+
+
+def _support(given: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
+    n = given.X.shape[0]
+    return support_of(_spread(n, rows, members), _spread(n, rows, known), owner)
+
+
+def _even_start(given: BlockInput, support: Array | None, A: Array) -> Array:
+    """Return a start of the rows of S of a block."""
+    S = even_start(visible(given.X, given.X_weights), A, support)
+    return np.asarray(S, dtype=given.X.dtype)
+
+
+def _sum(S: Any, rows: Array) -> Any:
+    return S[rows].sum(axis=0, dtype=np.float64)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from ._missing import visible
+from ._training_labels import TrainingLabels, as_outer
+
+SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
 
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
@@ -43,9 +46,8 @@ class FitOptions:
         return replace(self, max_iter=min(self.max_iter, max_iter), callback=None, verbose=0)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of :func:`factorize` but for those of the labels."""
-        names = ("loss", "solver", "max_iter", "tol", "n_threads", "callback", "verbose")
-        return {name: getattr(self, name) for name in names}
+        """Return the keyword arguments of :func:`factorize`."""
+        return dict(vars(self))
 
 
 def components_of_classes(n_components: int, counts: Array) -> Array:
@@ -56,25 +58,144 @@ def components_of_classes(n_components: int, counts: Array) -> Array:
     return np.repeat(np.arange(k), each)
 
 
-def class_means(X: Any, members: Array, owner: Array, rng: np.random.Generator) -> Array:
+class LabeledSamples:
+    """Rows of X with labels, as far as topics of classes ask for them.
+
+    Those of some samples, of which `labels` are; :class:`SamplesInMemory` has all of them in
+    memory, and a cluster has its own.
+    """
+
+    labels: TrainingLabels
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of X."""
+        raise NotImplementedError
+
+    def overall_mean(self) -> Array:
+        """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
+        raise NotImplementedError
+
+    def sums(self, weights: Array) -> Array:
+        """Return weights^T X, (columns of weights, m)."""
+        raise NotImplementedError
+
+    def support(self, owner: Array) -> Any:
+        """Return where S may be positive, see :func:`support_of`."""
+        raise NotImplementedError
+
+    def even_start(self, A: Array, support: Any) -> Any:
+        """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
+        raise NotImplementedError
+
+    def labeled_sums(self, S: Any) -> Array:
+        """Return the sums of S over the labeled samples."""
+        raise NotImplementedError
+
+    def targets(self) -> tuple[Any, Any]:
+        """Return Y and its weights."""
+        raise NotImplementedError
+
+    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        """Factorize X."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SamplesInMemory(LabeledSamples):
+    """Checked samples in memory, or on disk."""
+
+    X: Any
+    X_weights: Any
+    labels: TrainingLabels
+    options: FitOptions
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
+
+    @cached_property
+    def _seen(self) -> Any:
+        return visible(self.X, self.X_weights)
+
+    def overall_mean(self) -> Array:
+        n = self.X.shape[0]
+        return np.asarray(weighted_sums(self._seen, np.full((n, 1), 1 / n))[0])
+
+    def sums(self, weights: Array) -> Array:
+        return weighted_sums(self._seen, weights)
+
+    def support(self, owner: Array) -> Array:
+        return support_of(self.labels.members, self.labels.known, owner)
+
+    def even_start(self, A: Array, support: Array | None) -> Array:
+        return even_start(self._seen, A, support)
+
+    def labeled_sums(self, S: Array) -> Array:
+        return np.asarray(S[self.labels.known].sum(axis=0, dtype=np.float64))
+
+    def targets(self) -> tuple[Array, Any]:
+        weights = self.labels.entry_weights
+        Y = np.where(weights > 0, self.labels.members, 0).astype(self.dtype)
+        equal = (weights == weights[:, :1]).all()
+        return Y, as_outer(weights[:, 0]) if equal else weights
+
+    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        options = self.options.arguments()
+        return factorize(CleanMatrix(self.X), Y, X_weights=self.X_weights, **arguments, **options)
+
+
+def fit_class_topics(
+    samples: LabeledSamples,
+    n_components: int,
+    weight: float | None,
+    init: Any,
+    seed: int,
+    start_seed: int | None,
+) -> Factorization:
+    """Factorize samples, guided by their labels; `start_seed` is that of random starts.
+
+    With the weight :data:`SUPPORTS`, the limit of large ones (TS-NMF), labeled samples may have the
+    components of their classes only.  B says then how much of a class one unit of a component
+    stands for: columns sum over the labeled samples to those of Y.
+    """
+    rng = np.random.default_rng(seed)
+    labels = samples.labels
+    known, members = labels.known, labels.members
+    owner = components_of_classes(n_components, labels.counts)
+    if weight == SUPPORTS:
+        given = isinstance(init, (tuple, list))
+        A = np.asarray(init[1], dtype=np.float64) if given else _class_means(samples, owner, rng)
+        support = samples.support(owner)
+        start = samples.even_start(A, support), A.astype(samples.dtype)
+        fit = samples.factorize(n_components=n_components, init=start, S_support=support)
+        B = _class_readings(samples.labeled_sums(fit.S), members[known], owner)
+        return replace(fit, B=B.astype(samples.dtype))
+    if isinstance(init, str) and init == "labels":
+        A = _class_means(samples, owner, rng)
+        S = samples.even_start(A, None)
+        means = samples.labeled_sums(S) / known.sum() if known.any() else None
+        B = _guided_B(means, members[known], owner)
+        init = S, A.astype(samples.dtype), B.astype(samples.dtype)
+    Y, Y_weights = samples.targets()
+    return samples.factorize(
+        Y,
+        n_components=n_components,
+        supervision_weight="balanced" if weight is None else weight,
+        Y_weights=Y_weights,
+        init=init,
+        random_state=seed if start_seed is None else start_seed,
+    )
+
+
+def _class_means(samples: LabeledSamples, owner: Array, rng: np.random.Generator) -> Array:
     """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all.
 
-    `members` (n, k) are the weights of the samples in the classes, and `owner` (r,) the classes of
-    the components.  Several components of a class get random parts of its samples.  NaN counts as
-    0; so should entries that weights exclude (:func:`visible`).
+    `owner` (r,) are the classes of the components.  Several components of a class get random parts
+    of its samples.
     """
-    overall = weighted_sums(X, np.full((len(members), 1), 1 / len(members)))[0]
-    return drawn_means(partial(weighted_sums, X), overall, members, owner, rng)
-
-
-def drawn_means(
-    sums: Callable[[Array], Array],
-    overall: Array,
-    members: Array,
-    owner: Array,
-    rng: np.random.Generator,
-) -> Array:
-    """Return the same from what sums rows of X with given weights, and the mean of all samples."""
+    overall = samples.overall_mean()
+    members = samples.labels.members * samples.labels.known[:, None]
     shown = members[:, owner].astype(np.float64)
     for c in np.unique(owner):
         own = np.flatnonzero(owner == c)
@@ -84,7 +205,7 @@ def drawn_means(
             shown[np.ix_(rows, own)] *= np.where(chosen[:, None] == own, 1.0, 0.2)
             shown[np.ix_(rows, own)] *= rng.uniform(0.5, 1.5, (len(rows), len(own)))
     totals = shown.sum(axis=0)
-    means = sums(shown / np.where(totals > 0, totals, 1))
+    means = samples.sums(shown / np.where(totals > 0, totals, 1))
     means[totals == 0] = overall * rng.uniform(0.5, 1.5, (int((totals == 0).sum()), len(overall)))
     return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
 
@@ -121,44 +242,15 @@ def support_of(members: Array, known: Array, owner: Array) -> Array:
     return support
 
 
-def fit_class_topics(
-    X: Any,
-    X_weights: Any,
-    members: Array,
-    known: Array,
-    owner: Array,
-    options: FitOptions,
-    rng: np.random.Generator,
-    start: Array | None = None,
-) -> Factorization:
-    """Factorize X where labeled samples may have the components of their classes only.
-
-    This is the limit of a large supervision weight (TS-NMF).  B says how much of a class one unit
-    of a component stands for: columns sum over the labeled samples to those of Y.
-    """
-    support = support_of(members, known, owner)
-    seen = visible(X, X_weights)
-    A = class_means(seen, members * known[:, None], owner, rng) if start is None else start
-    S = even_start(seen, A, support)
-    result = factorize(
-        CleanMatrix(X),
-        n_components=len(owner),
-        X_weights=X_weights,
-        init=(S.astype(X.dtype), A.astype(X.dtype)),
-        S_support=support,
-        **options.arguments(),
-    )
-    sums = result.S[known].sum(axis=0, dtype=np.float64)
-    return replace(result, B=class_readings(sums, members[known], owner).astype(result.S.dtype))
-
-
-def even_start(X: Any, A: Array, support: Array) -> Array:
+def even_start(X: Any, A: Array, support: Array | None) -> Array:
     """Return a start of S whose rows explain the sums of the samples in equal parts."""
+    if support is None:
+        support = np.ones((X.shape[0], len(A)), dtype=bool)
     scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
     return support * (row_sums(X) / np.where(scale > 0, scale, 1))[:, None]
 
 
-def class_readings(sums: Array, members: Array, owner: Array) -> Array:
+def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
     """Return B from the sums of S over the labeled samples, and the classes of these."""
     k = members.shape[1]
     own = np.eye(k)[owner]
@@ -169,17 +261,7 @@ def class_readings(sums: Array, members: Array, owner: Array) -> Array:
     return np.asarray(own * rates)
 
 
-def guided_start(
-    X: Any, members: Array, known: Array, owner: Array, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return S, A and B to start a fit with a finite supervision weight from."""
-    A = class_means(X, members * known[:, None], owner, rng)
-    S = even_start(X, A, np.ones((len(members), len(owner)), dtype=bool))
-    B = guided_B(S[known].mean(axis=0) if known.any() else None, members[known], owner)
-    return S.astype(X.dtype), A.astype(X.dtype), B.astype(X.dtype)
-
-
-def guided_B(means: Array | None, members: Array, owner: Array) -> Array:
+def _guided_B(means: Array | None, members: Array, owner: Array) -> Array:
     """Return a start of B; `means` are those of S over the labeled samples, if there are any."""
     B = np.where(np.eye(members.shape[1], dtype=bool)[owner], 1.0, _UNLIKELY)
     mean = 0.0 if means is None else float(means @ B.mean(axis=1))

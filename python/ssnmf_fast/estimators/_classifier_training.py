@@ -20,8 +20,8 @@ from .._data.checks import (
 from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from ._choose import Validation, calibrated, choose
-from ._class_topics import FitOptions
-from ._label_guided import SUPPORTS, Choice, Problem, train
+from ._class_topics import SUPPORTS, FitOptions
+from ._label_guided import Choice, Problem, train
 from ._missing import filled
 from ._predicting import shares_of_classes
 from ._readout import (

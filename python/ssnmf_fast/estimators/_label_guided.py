@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,16 +10,10 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile
-from .._models.factorize import Factorization, factorize
+from .._models.factorize import Factorization
 from .._models.represent import represent
 from .._topics import topic_shares
-from ._class_topics import (
-    FitOptions,
-    components_of_classes,
-    fit_class_topics,
-    guided_start,
-)
-from ._missing import visible
+from ._class_topics import SUPPORTS, FitOptions, SamplesInMemory, fit_class_topics
 from ._readout import (
     Context,
     Readout,
@@ -29,9 +22,8 @@ from ._readout import (
     probabilities,
 )
 from ._self_training import with_neighbors, with_predictions
-from ._training_labels import TrainingLabels, as_outer
+from ._training_labels import TrainingLabels
 
-SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
 TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training
 
@@ -97,40 +89,10 @@ class Problem:
 
     def topics(self, labels: TrainingLabels, choice: Choice, options: FitOptions) -> Factorization:
         """Fit the factorization to some labels."""
-        rng = np.random.default_rng(self.seed)
-        known, members = labels.known, labels.members
-        init = self.init
-        owner = components_of_classes(choice.n_components, labels.counts)
-        if choice.supervision_weight == SUPPORTS:
-            start = None
-            if isinstance(init, (tuple, list)):
-                start = np.asarray(init[1], dtype=np.float64)
-            return fit_class_topics(
-                self.X, self.X_weights, members, known, owner, options, rng, start
-            )
-        if init == "labels":
-            init = guided_start(visible(self.X, self.X_weights), members, known, owner, rng)
-        weight = choice.supervision_weight
-        return factorize(
-            CleanMatrix(self.X),
-            np.where(labels.entry_weights > 0, members, 0).astype(self.X.dtype),
-            n_components=choice.n_components,
-            supervision_loss=options.supervision_loss,
-            supervision_weight="balanced" if weight is None else weight,
-            X_weights=self.X_weights,
-            Y_weights=_weights_of_labels(labels.entry_weights),
-            init=init,
-            random_state=self.seed if self.start_seed is None else self.start_seed,
-            **options.arguments(),
-        )
-
-
-def _weights_of_labels(entry_weights: Array) -> Any:
-    """Return weights of Y in the cheapest form."""
-    first = entry_weights[:, :1]
-    if not (entry_weights == first).all():
-        return entry_weights
-    return as_outer(first[:, 0])
+        samples = SamplesInMemory(self.X, self.X_weights, labels, options)
+        n_components, weight = choice.n_components, choice.supervision_weight
+        seeds = self.seed, self.start_seed
+        return fit_class_topics(samples, n_components, weight, self.init, *seeds)
 
 
 @dataclass(frozen=True)
