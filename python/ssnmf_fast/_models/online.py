@@ -1,4 +1,4 @@
-"""Learning from mini-batches: what past batches say of the factors is kept as a few sums."""
+"""Learning from mini-batches, with sufficient statistics of past ones: a few sums."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
 
 
 @dataclass
-class Evidence:
-    """What batches say of a factor F with rows f: a sum of functions of f.
+class BatchStatistics:
+    """Sufficient statistics of batches for a factor F with rows f: a sum of functions of f.
 
     f K f^T - 2 b f for squares, with one curvature K for all rows, where the batch has no weights
     of its own; else the majorizer, whose derivative is a multiple of ``a f^p - b f^q`` for the
@@ -37,8 +37,8 @@ class Evidence:
     a: Array | None = None
     K: Array | None = None
 
-    def plus(self, new: Evidence, keep: float) -> Evidence:
-        """Return what is left of this evidence, and the new."""
+    def plus(self, new: BatchStatistics, keep: float) -> BatchStatistics:
+        """Return what is left of these statistics, and the new ones."""
 
         def total(before: Array | None, now: Array | None) -> Array | None:
             if before is None:
@@ -46,7 +46,7 @@ class Evidence:
             left: Array = before.dtype.type(keep) * before
             return left if now is None else left + now
 
-        return Evidence(
+        return BatchStatistics(
             self.b.dtype.type(keep) * self.b + new.b,
             total(self.a, new.a),
             total(self.K, new.K),
@@ -55,11 +55,11 @@ class Evidence:
 
 @dataclass
 class Online:
-    """Dictionary A and classifier B, stored by rows and padded, and what past batches say of them.
+    """Dictionary A and classifier B, stored by rows and padded, with statistics of past batches.
 
     The representation S of a batch and the factors A and B are updated in turn, S from the batch
-    alone, A and B from the batch and what earlier ones said (online dictionary learning, Mairal et
-    al. 2010).  Older batches weigh less and less: what they said was said of other factors.
+    alone, A and B from the batch and the statistics of earlier ones (online dictionary learning,
+    Mairal et al. 2010).  Older batches weigh less and less: they were coded with other factors.
     """
 
     factors: dict[str, Array]
@@ -69,7 +69,7 @@ class Online:
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
     _seen: float = 0.0
-    _evidence: dict[str, Evidence] = field(default_factory=dict)
+    _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
     @classmethod
     def resumed(cls, A: Array, B: Array | None) -> Online:
@@ -112,20 +112,20 @@ class Online:
         # Squares whose weights are those of columns have one curvature for all rows of a factor.
         curvature = {name: problem.sides(name)[0].term for name in self.factors}
         asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
-        evidence: dict[str, Evidence] = {}
+        sums: dict[str, BatchStatistics] = {}
         for _ in range(_ROUNDS):
             for _ in range(_UPDATES_OF_S - 1):
                 problem.update_rows("auto")
-            says = problem.step("auto", asked)
+            found = problem.step("auto", asked)
             value = problem.objective()
-            for name, statistics in says.items():
-                new = evidence_of(self.factors[name], statistics)
-                past = self._evidence.get(name)
-                evidence[name] = new if past is None else past.plus(new, keep)
+            for name, statistics in found.items():
+                new = batch_statistics(self.factors[name], statistics)
+                past = self._statistics.get(name)
+                sums[name] = new if past is None else past.plus(new, keep)
                 ((term, far, *_),) = problem.sides(name)
-                follow(self.factors[name], evidence[name], term, problem.factors[far[0]])
+                follow(self.factors[name], sums[name], term, problem.factors[far[0]])
             problem.forget()
-        self._evidence = evidence
+        self._statistics = sums
         n = data.shape[0]
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / self._seen
@@ -133,14 +133,14 @@ class Online:
         return self.mean_loss
 
 
-def follow(F: Array, evidence: Evidence, term: Term, G: Any) -> None:
-    """Move a factor to the minimizer of what the evidence says, or towards it.
+def follow(F: Array, sums: BatchStatistics, term: Term, G: Any) -> None:
+    """Move a factor to the minimizer that the statistics of batches have, or towards it.
 
-    `term` is one whose evidence it is, and G the far side of it.
+    `term` is one whose statistics they are, and G the far side of it.
     """
     alive = F > 0
     p, q = term.loss.exponents
-    b, a, K = evidence.b, evidence.a, evidence.K
+    b, a, K = sums.b, sums.a, sums.K
     if a is None:
         descend(F, b, [Part(Quadratic(K), 1.0, G)], None, _SWEEPS, 0, term.threads)
     else:
@@ -152,13 +152,13 @@ def follow(F: Array, evidence: Evidence, term: Term, G: Any) -> None:
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
 
 
-def evidence_of(F: Array, statistics: Statistics) -> Evidence:
-    """What the statistics of a batch say of F, in a form that also holds when F has moved on."""
+def batch_statistics(F: Array, statistics: Statistics) -> BatchStatistics:
+    """Return the statistics of a batch in a form that also holds when F has moved on."""
     if statistics.parts:
-        return Evidence(statistics.P, K=statistics.parts[0].quadratic.gram)
+        return BatchStatistics(statistics.P, K=statistics.parts[0].quadratic.gram)
     ((loss, (P, N)),) = statistics.sums.items()
     p, q = loss.exponents
-    return Evidence(_times(P, F, -q), a=_times(N, F, -p))
+    return BatchStatistics(_times(P, F, -q), a=_times(N, F, -p))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:

@@ -1,7 +1,7 @@
 """Learning the factors of a tensor from slices that arrive along one mode.
 
-What slices said of the other modes is kept as a few sums: for each mode a matrix of the size of its
-factor and, for squares, one of the size of a Gram matrix.  No slice is kept.
+The sufficient statistics of slices for the other modes are kept: for each mode a matrix of the size
+of its factor and, for squares, one of the size of a Gram matrix.  No slice is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .._solver.tensor_starts import mode_names
 from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of
 from .._solver.weights import build_tensor_term
-from .online import Evidence, evidence_of, follow
+from .online import BatchStatistics, batch_statistics, follow
 
 _ROUNDS = 5
 _AWAKE = 1e-3  # of the mean of a column
@@ -36,14 +36,14 @@ _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 
 @dataclass(frozen=True)
 class Stream:
-    """Factors of all modes but that of the slices, and what the slices so far said of them.
+    """Factors of all modes but that of the slices, with statistics of the slices so far.
 
     Attributes
     ----------
     factors : tuple of ndarray, shapes (n_k, r)
         Columns have size 1 as in :class:`TensorFactorization`: the rows of the slices have the
         scale of the data.
-    evidence : tuple of Evidence
+    sums : tuple of BatchStatistics
         One for each factor.
     n_slices : int
         Number of slices.
@@ -54,7 +54,7 @@ class Stream:
     """
 
     factors: tuple[Array, ...]
-    evidence: tuple[Evidence, ...]
+    sums: tuple[BatchStatistics, ...]
     n_slices: int
     seen: float
     mean_loss: float
@@ -70,7 +70,7 @@ class Stream:
         total: float,
         threads: int,
     ) -> Stream:
-        """Set out from a fit, whose optimality conditions tell what the slices have said.
+        """Set out from a fit, whose optimality conditions give the statistics of the slices.
 
         ``P = N`` where a factor is positive, and N follows from the factors and `rows`, those of
         the slices.  `total` is the loss of the fit.
@@ -79,7 +79,7 @@ class Stream:
         rank, dtype = rows.shape[1], rows.dtype
         divergence = loss_named(loss, "loss")
         stored = [padded(F, dtype) for F in (*factors, rows)]
-        evidence = []
+        sums = []
         for k, F in enumerate(stored[:-1]):
             G: Any = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
             form = Separable((*[None] * len(factors), weights), threads)
@@ -88,16 +88,16 @@ class Stream:
             N = np.ascontiguousarray(N[:, :rank])
             if divergence.quadratic:
                 K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
-                evidence.append(Evidence(N, K=K))
+                sums.append(BatchStatistics(N, K=K))
             else:
-                evidence.append(evidence_of(factors[k], Statistics({divergence: (N, N)}, [])))
+                sums.append(batch_statistics(factors[k], Statistics({divergence: (N, N)}, [])))
         mean = total / len(rows)
-        return cls(tuple(factors), tuple(evidence), len(rows), float(weights.sum()), mean)
+        return cls(tuple(factors), tuple(sums), len(rows), float(weights.sum()), mean)
 
     def arrays(self) -> dict[str, Array]:
-        """Return what slices said of the factors, as arrays by name."""
+        """Return the statistics of slices, as arrays by name."""
         arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
-        for k, one in enumerate(self.evidence):
+        for k, one in enumerate(self.sums):
             parts = {"b": one.b, "a": one.a, "K": one.K}
             arrays |= {f"{name}{k}": part for name, part in parts.items() if part is not None}
         return arrays
@@ -107,17 +107,19 @@ class Stream:
         """Return what :meth:`arrays` took apart; raise ValueError if it does not fit."""
         wanted = {"counts", *(f"b{k}" for k in range(len(factors)))}
         if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
-            raise ValueError("what the slices said of the factors is not complete")
+            raise ValueError("the saved statistics of the slices are incomplete")
         n_slices, seen, mean_loss = arrays["counts"][0].tolist()
-        evidence = []
+        sums = []
         for k, F in enumerate(factors):
-            one = Evidence(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
+            one = BatchStatistics(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
             sides = one.b.shape, F.shape if one.a is None else one.a.shape
             square = F.shape[1:] * 2 if one.K is None else one.K.shape
             if sides != (F.shape, F.shape) or square != F.shape[1:] * 2:
-                raise ValueError("what the slices said of the factors has other shapes than these")
-            evidence.append(one)
-        return cls(tuple(factors), tuple(evidence), int(n_slices), seen, mean_loss)
+                raise ValueError(
+                    "the saved statistics of the slices do not have the shapes of the factors"
+                )
+            sums.append(one)
+        return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
 
     def learn(
         self, X: Tensor, *, loss: str | float, keep: float, threads: int
@@ -125,7 +127,7 @@ class Stream:
         """Learn from slices, which are the first mode of X, and return their rows of it.
 
         `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
-        leaves them 1 - 1/n at most: the first ones spoke of factors far from good ones.
+        leaves them 1 - 1/n at most: the first ones were coded with poor factors.
         """
         _check_size(X)
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
@@ -138,25 +140,25 @@ class Stream:
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past = [_padded(one, stored[1].shape[1]) for one in self.evidence]
+        past = [_padded(one, stored[1].shape[1]) for one in self.sums]
         if not curved:
             _wake(stored[1:])
-        evidence: list[Evidence] = []
+        sums: list[BatchStatistics] = []
         solve_rows = term.loss.solve_rows
         for _ in range(_ROUNDS):
             solve_rows(term, rows, far, _TOL, _MOST)
-            evidence = []
+            sums = []
             for k, name in enumerate(names[1:]):
                 (side,) = problem.sides(name)
                 F = problem.factors[name]
-                new = evidence_of(F, problem.statistics(name, curved).copied())
-                evidence.append(past[k].plus(new, left))
-                follow(F, evidence[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
+                new = batch_statistics(F, problem.statistics(name, curved).copied())
+                sums.append(past[k].plus(new, left))
+                follow(F, sums[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
         solve_rows(term, rows, far, _TOL, _MOST)
         value = term.value(rows, far)
         seen = left * self.seen + X.shape[0]
         mean = self.mean_loss + (value - X.shape[0] * self.mean_loss) / seen
-        return self._normalized(stored, evidence, term.loss, n_slices, seen, mean)
+        return self._normalized(stored, sums, term.loss, n_slices, seen, mean)
 
     def _begun(self) -> list[Array]:
         """Return the factors; components that some factor has no entry of are drawn anew.
@@ -174,33 +176,35 @@ class Stream:
     def _normalized(
         self,
         stored: list[Array],
-        evidence: list[Evidence],
+        sums: list[BatchStatistics],
         loss: Loss,
         n_slices: int,
         seen: float,
         mean: float,
     ) -> tuple[Stream, Array]:
-        """Bring columns to size 1, and say the evidence of them as they are now."""
+        """Bring columns to size 1, and their statistics with them."""
         rank = self.factors[0].shape[1]
         p, q = loss.exponents
         rows, *others = (F[:, :rank] for F in stored)
         scale = np.ones(rank, dtype=rows.dtype)
-        factors, said = [], []
-        for F, one in zip(others, evidence, strict=True):
+        factors, scaled = [], []
+        for F, one in zip(others, sums, strict=True):
             size = sizes_of(F, loss)
             size = np.where(size > 0, size, 1).astype(F.dtype)
             scale *= size
             factors.append(F / size)
             b, a = one.b[:, :rank] * size ** (q + 1), one.a
             K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
-            said.append(Evidence(b, None if a is None else a[:, :rank] * size ** (p + 1), K))
-        return Stream(tuple(factors), tuple(said), n_slices, seen, mean), rows * scale
+            scaled.append(
+                BatchStatistics(b, None if a is None else a[:, :rank] * size ** (p + 1), K)
+            )
+        return Stream(tuple(factors), tuple(scaled), n_slices, seen, mean), rows * scale
 
 
 def _wake(factors: Sequence[Array]) -> None:
     """Raise small entries, in place: multiplicative steps would hardly ever bring them back.
 
-    What new slices do not hold returns to what the evidence says.
+    What new slices do not hold returns to where the statistics have it.
     """
     for F in factors:
         np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
@@ -212,8 +216,8 @@ def _check_size(X: Tensor) -> None:
     Units(exponent_of(values, "X"), 0).require_trivial()
 
 
-def _padded(one: Evidence, columns: int) -> Evidence:
-    """Return evidence for factors with columns of zeros up to a number."""
+def _padded(one: BatchStatistics, columns: int) -> BatchStatistics:
+    """Return statistics for factors with columns of zeros up to a number."""
 
     def wide(x: Array | None, axes: int) -> Array | None:
         if x is None:
@@ -221,7 +225,7 @@ def _padded(one: Evidence, columns: int) -> Evidence:
         more = (0, columns - x.shape[1])
         return np.pad(x, (more if axes == 2 else (0, 0), more))
 
-    return Evidence(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
+    return BatchStatistics(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
 
 
 __all__ = ["Stream"]

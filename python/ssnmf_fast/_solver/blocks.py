@@ -25,8 +25,8 @@ def problem_of(
 class BlockProblem(Problem):
     """A problem whose first relation has streamed data.
 
-    Blocks of rows are read in order.  Each updates its rows of the hub and adds what it says of the
-    other factor of the data, which is what the next update of that factor needs.
+    Blocks of rows are read in order.  Each updates its rows of the hub and adds its statistics for
+    the other factor of the data, which the next update of that factor needs.
     """
 
     _ready: dict[str, Statistics]  # of the factors as they are
@@ -47,12 +47,12 @@ class BlockProblem(Problem):
         product = 0.0
         for rows, block in self._blocks():
             where = None if ahead is None else ahead.part(rows)
-            says = block.step(rule, {far: self.descends(far, rule)}, where)
+            found = block.step(rule, {far: self.descends(far, rule)}, where)
             product += block.product()
             if far in ready:
-                ready[far].add(says[far])
+                ready[far].add(found[far])
             else:
-                ready |= says
+                ready |= found
         self._mapped.changed(self.hub)
         self._kept = product if self._keeps_P else None
 

@@ -184,7 +184,7 @@ class Problem:
         return P[:n_rows], N[:n_rows]
 
     def statistics(self, name: str, curvature: bool) -> Statistics:
-        """Return what the data say of a factor; valid until the next call.
+        """Return the statistics of the data for a factor; valid until the next call.
 
         (P, N) summed by loss, N as one row if all rows are the same; or, of quadratic terms, P and
         the parts of the curvature.
@@ -228,7 +228,7 @@ class Problem:
         self.apply(self.hub, self.statistics(self.hub, self.descends(self.hub, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
-        """Update a factor by what the data say of it; the statistics are overwritten."""
+        """Update a factor by the statistics of the data for it, which are overwritten."""
         F = self.factors[name]
         self._kept = statistics.P if self._keeps_P and name == self.hub else None
         self._value = None
@@ -249,15 +249,17 @@ class Problem:
     def step(
         self, rule: Solver, others: Mapping[str, bool], ahead: Ahead | None = None
     ) -> dict[str, Statistics]:
-        """Update the factor of these rows, and return what the rows say of other factors then.
+        """Update the factor of these rows, and return their statistics for other factors then.
 
         This is the step of every fit over blocks of rows, in its two halves.
         """
         self.update_rows(rule, ahead)
-        return self.says(others, ahead)
+        return self.row_statistics(others, ahead)
 
-    def says(self, others: Mapping[str, bool], ahead: Ahead | None = None) -> dict[str, Statistics]:
-        """Return what these rows say of other factors: where they move to, if they are `ahead`.
+    def row_statistics(
+        self, others: Mapping[str, bool], ahead: Ahead | None = None
+    ) -> dict[str, Statistics]:
+        """Return the statistics of these rows for other factors: with `ahead`, where they move to.
 
         `others` tells of each factor whether its curvature is asked for.
         """

@@ -1,4 +1,4 @@
-"""Relations between data and factors, and what they say of one factor."""
+"""Relations between data and factors, and their statistics for one factor."""
 
 from __future__ import annotations
 
@@ -103,11 +103,12 @@ def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> fl
 
 @dataclass
 class Statistics:
-    """What rows of the data say of a factor: (P, N) by loss, or P and the parts of the curvature.
+    """Sufficient statistics of rows of the data for a factor: they add up.
 
-    N is one row where all of its rows are the same.  Statistics of more rows of the data are the
-    sums of theirs.
-    Nothing for coordinate descent entry by entry, which reads the data itself.
+    (P, N) by loss, or P and the parts of the curvature.
+
+    N is one row where all of its rows are the same.  Nothing for coordinate descent entry by
+    entry, which reads the data itself.
     """
 
     sums: dict[Loss, tuple[Array, Array]]

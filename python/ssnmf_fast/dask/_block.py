@@ -167,7 +167,7 @@ class RowOrder(Order):
                 each = value([relation], problem.factors) - unreached([relation], problem.factors)
                 sums[f"loss {position}"] = each
         largest = rows.S.max(axis=0, initial=0.0)
-        found = problem.says(self.others, ahead) if self.others else {}
+        found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}
         return BlockStatistics(sums, factors, largest)
 
