@@ -109,7 +109,7 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
     [
         ([], None, "--model dynamic needs --time, the column of the dates"),
         ([], "day", "has no column 'day'; its columns are: date, body"),
-        ([], "body", "body[0] is 'cat dog pet vet word0', which is no date; expected dates"),
+        ([], "body", "body[0] is 'cat dog pet vet word0', which is not a date; expected dates"),
         (["--freq", "eon"], "date", "argument --freq: expected one of day, week, month"),
         (["--freq", "1"], "date", "argument --freq: expected one of"),
         (["--freq", "year"], "date", "all times lie in one slice"),

@@ -61,7 +61,7 @@ def test_random_damage_never_ends_the_process(tmp_path):
 )
 def test_message_says_what_is_wrong(form, damage, is_array):
     Z = damaged(D, form, damage, is_array)
-    with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*Make it anew"):
+    with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*Build it again"):
         sf.represent(Z, np.ones((2, 8)))
 
 

@@ -78,9 +78,12 @@ def test_forms_of_pandas():
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        (["2004-01-01", "soon"], r"times\[1\] is 'soon', which is no date; expected dates such as"),
+        (
+            ["2004-01-01", "soon"],
+            r"times\[1\] is 'soon', which is not a date; expected dates such as",
+        ),
         (["2004-13-01"], r"times\[0\] is '2004-13-01'"),
-        ([20040230], r"times\[0\] is 20040230, which is no date"),
+        ([20040230], r"times\[0\] is 20040230, which is not a date"),
         ([20040101, 5], r"times\[1\] is 5, which"),
         ([2004.5], r"times\[0\] is 2004.5"),
         (["2004-01-01", None], r"times\[1\] is missing; leave out documents"),
@@ -88,7 +91,7 @@ def test_forms_of_pandas():
         ([20040101, float("nan")], r"times\[1\] is missing"),
         (np.array(["2004", "NaT"], dtype="datetime64[D]"), r"times\[1\] is missing"),
         (np.zeros((2, 2)), r"times has shape \(2, 2\)"),
-        ([{}], "which is no date"),
+        ([{}], "which is not a date"),
     ],
 )
 def test_what_is_no_date_is_named(times, message):

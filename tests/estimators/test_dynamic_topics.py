@@ -258,7 +258,11 @@ class TestErrors:
         ("parameters", "times", "message"),
         [
             ({}, MONTHLY[:-1], "times has 11 entries and X has 12 documents"),
-            ({}, [*MONTHLY.astype(str)[:-1], "soon"], r"times\[11\] is 'soon', which is no date"),
+            (
+                {},
+                [*MONTHLY.astype(str)[:-1], "soon"],
+                r"times\[11\] is 'soon', which is not a date",
+            ),
             ({}, [*MONTHLY.astype(str)[:-1], None], r"times\[11\] is missing"),
             ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),

@@ -119,7 +119,7 @@ def test_bad_input_is_refused(digits):
         _model(n_free_topics=-1).fit(X, y)
     with pytest.raises(ValueError, match="y names no topic for any document"):
         _model().fit(X[:3], [[], None, []])
-    with pytest.raises(ValueError, match="y names the topic 'z', which is none of topic_names"):
+    with pytest.raises(ValueError, match="y names the topic 'z', which is not one of topic_names"):
         _model(topic_names=["a"]).fit(X[:2], [["z"], []])
     with pytest.raises(ValueError, match="topic_names holds 2 names; expected one for each"):
         _model(topic_names=["a", "b"]).fit(X[:3], np.eye(3))

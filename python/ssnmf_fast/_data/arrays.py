@@ -243,7 +243,7 @@ def _converted(values: list[Any], name: str, part: str, dtype: Any) -> Array:
     try:
         return np.array(values, dtype=np.int64 if dtype is None and not values else dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        _refuse(name, f"{part} are no numbers ({error})")
+        _refuse(name, f"{part} are not numbers ({error})")
 
 
 def _numbers(values: Any, name: str, dimensions: int) -> Array:
@@ -267,5 +267,5 @@ def _integers(values: Any, name: str, part: str) -> Array:
 
 def _refuse(name: str, why: str) -> NoReturn:
     raise ValueError(
-        f"{name} is not a valid sparse matrix: {why}. Make it anew from rows, columns and values."
+        f"{name} is not a valid sparse matrix: {why}. Build it again from rows, columns and values."
     )

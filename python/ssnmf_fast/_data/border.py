@@ -157,7 +157,7 @@ def readable(X: Any, name: str, allow_nan: bool = False) -> Any:
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
-    """Return the pattern of weights, sparse or dense, as a sound CSR array."""
+    """Return the pattern of weights, sparse or dense, as :func:`read_csr` does."""
     if sp.issparse(pattern):
         return read_csr(pattern, name)
     dense = as_array(pattern, name)

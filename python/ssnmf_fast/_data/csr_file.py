@@ -238,8 +238,8 @@ def _archive(path: Path) -> dict[str, StoredArray]:
                 continue
             if member.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(
-                    f"{path} is compressed, so that its rows cannot be read on their own. Save it "
-                    "with scipy.sparse.save_npz(path, X, compressed=False)."
+                    f"{path} is compressed, so that its rows cannot be read block by block. Save "
+                    "it with scipy.sparse.save_npz(path, X, compressed=False)."
                 )
             file.seek(member.header_offset + _LOCAL_HEADER - 4)
             lengths = struct.unpack("<HH", file.read(4))  # of the name and of the extra field

@@ -122,7 +122,7 @@ def read_times(times: Any, name: str = "times") -> Array:
         if is_missing(value) or not str(value).strip():
             what = "is missing; leave out documents without a time"
         else:
-            what = f"is {value!r}, which is no date; expected {_DATES}"
+            what = f"is {value!r}, which is not a date; expected {_DATES}"
         raise ValueError(f"{name}[{wrong[0]}] {what}.")
     return np.asarray(read)
 
@@ -181,8 +181,8 @@ def _read_iso(text: str) -> Any:
 def _read_by_pandas(others: list[str], texts: list[str], name: str) -> Array:
     """Read dates in other forms, all in one form: that of the first."""
     first = others[0]
-    why = f"{name}[{texts.index(first)}] is {first!r}, which is no ISO date such as 2004-12-26, and"
-    with require_package(f"{why} pandas, which reads other forms,", TABLES_HINT):
+    why = f"{name}[{texts.index(first)}] is {first!r}, which is not an ISO date such as 2004-12-26"
+    with require_package(f"{why}, and pandas, which reads other forms,", TABLES_HINT):
         import pandas
     try:
         from pandas.tseries.api import guess_datetime_format

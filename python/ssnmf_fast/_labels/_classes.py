@@ -28,7 +28,7 @@ _MEAN_MISSING = frozenset(
 
 
 class Targets:
-    """What is known of samples: `labeled` marks those of which anything is, (n,)."""
+    """Labels or targets of samples: `labeled` marks the samples that have any, (n,)."""
 
     labeled: Array
 
@@ -99,7 +99,7 @@ class ClassLabels(Targets):
         known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
         if not known.all():
             raise ValueError(
-                f"y holds {self.known[~known].tolist()[0]!r}, which is none of the classes "
+                f"y holds {self.known[~known].tolist()[0]!r}, which is not one of the classes "
                 f"{self.classes.tolist()} of the first call."
             )
         return np.searchsorted(self.classes, self.known)

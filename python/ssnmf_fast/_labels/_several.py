@@ -170,7 +170,7 @@ class LabelLists:
         unknown = [name for name in found if name not in place]
         if unknown:
             raise ValueError(
-                f"y names the topic {unknown[0]!r}, which is none of topic_names "
+                f"y names the topic {unknown[0]!r}, which is not one of topic_names "
                 f"{self.names.tolist()}."
             )
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0

@@ -152,14 +152,14 @@ def factorize(
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     if support is not None:
         kept["S"] = padded(support, X.dtype)
-    problem, shown = problem_of(factors, related, kept), named(factors, rank, units)
+    problem, current = problem_of(factors, related, kept), named(factors, rank, units)
     steps = steps_of(problem, loop.solver)
-    run = loop.run(steps, shown, units=units, unreached=problem.unreached())
+    run = loop.run(steps, current, units=units, unreached=problem.unreached())
     if labels is None:
-        return factorization(run, shown)
+        return factorization(run, current)
     if weight is None:
         weight = units.weight(float(related[1].coefficient))
-    return factorization(run, shown, weight)
+    return factorization(run, current, weight)
 
 
 def objective(
