@@ -128,7 +128,8 @@ def factorize(
 
     Examples
     --------
-    >>>     >>> from dask.distributed import Client
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
     >>> import ssnmf_fast.dask as sfd
     >>> X = da.random.default_rng(0).random((1000, 50), chunks=(250, 50))
     >>> with Client(processes=False, dashboard_address=":0") as client:
