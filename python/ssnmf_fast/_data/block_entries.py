@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .csr import column_ranges
 from .csr_file import CsrFile
 from .entries import Csr, DenseEntries, Entries, SparseEntries, Target, block_slices
 
@@ -27,7 +28,7 @@ class StreamedEntries(Entries):
     @cached_property
     def _bounds(self) -> Array:
         """One range of columns for each thread."""
-        return self.file.column_ranges(self.threads)
+        return column_ranges(self.file.column_counts, self.threads)
 
     def blocks(self) -> Iterator[tuple[slice, BlockEntries]]:
         """Read all rows, a block at a time."""

@@ -16,10 +16,11 @@ from .._common.arrays import Array
 from .arrays import inspect_csr
 from .border import CleanMatrix, check_entries, check_matrix
 from .checks import check_integer
-from .csr import SORTED, column_ranges
+from .csr import SORTED
 from .stored_array import StoredArray, stored_array
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
+_PARTS = ("indptr", "indices", "data", "shape")
 _INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
 
 
@@ -104,10 +105,6 @@ class CsrFile:
             squares += float(np.square(block.data, dtype=np.float64).sum())
         return column_counts, total, squares
 
-    def column_ranges(self, n_ranges: int) -> Array:
-        """Cut the columns into ranges with about as many entries each; bounds from 0 to m."""
-        return column_ranges(self.column_counts, n_ranges)
-
 
 def check_data(X: Any, n_threads: int) -> Any:
     """Return X as :func:`check_matrix` does.
@@ -124,8 +121,8 @@ def _equal_blocks(indptr: Array, entries: int) -> list[slice]:
     slices = []
     first, n_rows = 0, len(indptr) - 1
     while first < n_rows:
-        last = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
-        last = min(max(last, first + 1), n_rows)
+        most = int(np.searchsorted(indptr, indptr[first] + entries, side="right")) - 1
+        last = max(most, first + 1)
         slices.append(slice(first, last))
         first = last
     return slices
@@ -175,9 +172,10 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     memory = check_integer(memory, "memory", 1)
     path = Path(path)
     arrays = _directory(path) if path.is_dir() else _archive(path)
-    missing = [name for name in ("indptr", "indices", "data") if name not in arrays]
+    missing = [name for name in _PARTS[:3] if name not in arrays]
     if missing:
-        raise ValueError(f"{path} is not a CSR matrix: it has no array {missing[0]!r}.")
+        kind = FileNotFoundError if path.is_dir() else ValueError
+        raise kind(f"{path} is not a CSR matrix: it has no array {missing[0]!r}.")
     indptr = arrays["indptr"].read(0, arrays["indptr"].length)
     if "shape" in arrays:
         shape = arrays["shape"].read(0, arrays["shape"].length)
@@ -215,14 +213,8 @@ def _check_structure(
 
 
 def _directory(path: Path) -> dict[str, StoredArray]:
-    arrays = {}
-    for name in ("indptr", "indices", "data", "shape"):
-        file = path / f"{name}.npy"
-        if file.exists():
-            arrays[name] = stored_array(file, 0)
-        elif name != "shape":
-            raise FileNotFoundError(f"{file} does not exist; a CSR matrix needs it.")
-    return arrays
+    files = {name: path / f"{name}.npy" for name in _PARTS}
+    return {name: stored_array(file, 0) for name, file in files.items() if file.exists()}
 
 
 def _archive(path: Path) -> dict[str, StoredArray]:
@@ -234,7 +226,7 @@ def _archive(path: Path) -> dict[str, StoredArray]:
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
-            if name not in ("indptr", "indices", "data", "shape"):
+            if name not in _PARTS:
                 continue
             if member.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(
