@@ -28,6 +28,7 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
+from distributed.utils import get_mp_context
 
 import ssnmf_fast.dask as sfd
 
@@ -99,6 +100,15 @@ def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
     raise TimeoutError("the cluster has no two workers")
 
 
+def replace(cluster: LocalCluster, address: str) -> None:
+    """Let another worker take the place of one that was retired."""
+    names = [name for name, nanny in cluster.workers.items() if nanny.worker_address == address]
+    for name in names:
+        cluster.worker_spec.pop(name, None)
+        cluster.sync(cluster.workers.pop(name).close)
+    cluster.scale(2)
+
+
 def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -> None:
     """Kill or retire a worker after some time."""
     time.sleep(seconds)
@@ -110,8 +120,11 @@ def lose(client: Client, address: str, pid: int, seconds: float, retire: bool) -
 
 def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: float) -> None:
     rng = random.Random(1000 * seed + first)
-    # A worker that was lost is back in a fraction of a second.
+    # A worker that was lost is back in a fraction of a second: all is imported already.
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    get_mp_context().set_forkserver_preload(
+        ["distributed", "ssnmf_fast.dask", "ssnmf_fast.estimators"]
+    )
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         task = Trials(client, phase)
@@ -139,7 +152,7 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
             print(f"{number} {name} {seconds:.2f} {times[kind]:.1f} {took:.1f} {same}", flush=True)
             loss.join()
             if retire:
-                cluster.scale(len(cluster.worker_spec) + 1)
+                replace(cluster, address)
 
 
 def other() -> None:
