@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import say
 
-PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "core" / "broken_matrices.py"
+PROGRAM = Path(__file__).resolve().parents[2] / "tests" / "data" / "broken_matrices.py"
 PER_CHILD = 500
 SECONDS = 600  # that a child may take
 

@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "core"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "completion"))
 import completion_svd
 import dense_completion
 from common import Array, best, blas_threads, load_average, markdown, say, seconds
