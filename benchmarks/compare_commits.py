@@ -1,0 +1,173 @@
+"""Is a version of the package slower than another?
+
+    python benchmarks/compare_commits.py v1.0 HEAD
+    python benchmarks/compare_commits.py /path/to/old/python python --limit 1.05
+
+Each version is a folder that contains `ssnmf_fast` with its compiled modules, or a commit, which is
+unpacked to a temporary folder and given those of the installed package: kernels are compared by
+folders alone.  Every round times all calls in a fresh process for each version, in turn; a figure is
+the least of all rounds, since noise only ever adds.  Calls that seem too slow get more rounds.  The
+exit status is 1 if one of them stays above the limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from common import ROOT, best, load_average, markdown, one_hot, say, start, zipf_text
+
+Times = dict[str, float]
+
+
+def calls(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Return public calls of a few tens of milliseconds each, all with one thread."""
+    import ssnmf_fast as sf
+    from ssnmf_fast import linalg
+
+    rng = np.random.default_rng(0)
+    X, Y = zipf_text(2000, 1500, 40), one_hot(2000)
+    small, labels = X[:50], Y.argmax(axis=1)
+    sp.save_npz(folder / "X.npz", X, compressed=False)
+    on_disk = sf.open_csr(folder / "X.npz", memory=300_000)
+    tensor = rng.random((40, 50, 60))
+    low_rank = rng.random((300, 5)) @ rng.random((5, 200))
+    low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
+    S, A, B = start(X, Y.shape[1], 10)
+    frobenius, divergence = "frobenius", "kullback-leibler"
+    fixed = {"tol": 0, "n_threads": 1}
+
+    def fit(data: Any, iterations: int, **more: Any) -> Callable[[], Any]:
+        begin = (S[: data.shape[0]], A, B) if "Y" in more else (S[: data.shape[0]], A)
+        settings = {"n_components": 10, "init": begin, "max_iter": iterations, **fixed, **more}
+        return lambda: sf.factorize(data, **settings)
+
+    def model(estimator: Any, y: Any = None) -> Callable[[], Any]:
+        return lambda: estimator.fit(X, y)
+
+    random = {"n_components": 10, "init": "random", "random_state": 0, "max_iter": 10, **fixed}
+    pairs = [(a, b) for a in (frobenius, divergence) for b in (frobenius, divergence)]
+    return {
+        **{
+            f"factorize, {a}, labels {b}": fit(X, 10, Y=Y, loss=a, supervision_loss=b)
+            for a, b in pairs
+        },
+        **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},
+        "factorize, dense": fit(X.toarray(), 10),
+        "factorize, 50 samples": fit(small, 50),
+        "factorize, on disk": lambda: sf.factorize(on_disk, **random),
+        "represent": lambda: sf.represent(X, A, n_threads=1),
+        "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
+        "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
+        "complete": lambda: sf.complete(low_rank, rank=5, max_iter=10, random_state=0, **fixed),
+        "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
+        "BayesianNMF": model(sf.BayesianNMF(**random)),
+        "SupervisedBayesianNMF": model(sf.SupervisedBayesianNMF(**random), labels),
+        "SSNMFClassifier": model(sf.SSNMFClassifier(**random), labels),
+    }
+
+
+def measure(only: list[str]) -> None:
+    """Print the least times of the calls (all, or those named) as JSON; in a process of its own."""
+    import warnings
+
+    import ssnmf_fast as sf
+
+    warnings.simplefilter("ignore")  # that the limit of iterations was reached
+    found, root = Path(sf.__file__).resolve().parents[1], Path(os.environ["PYTHONPATH"])
+    if found != root:
+        raise SystemExit(f"{found} is imported in place of {root}; is an editable install active?")
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = {k: call for k, call in calls(Path(folder)).items() if not only or k in only}
+        print(json.dumps({name: best(call, budget=0.2) for name, call in chosen.items()}))
+
+
+def version(given: str, folder: Path) -> Path:
+    """Return the folder that contains `ssnmf_fast`: the one given, or that of a commit."""
+    found = Path(given).resolve()
+    if not (found / "ssnmf_fast").is_dir():
+        archive = ["git", "-C", str(ROOT), "archive", given, "python"]
+        with tarfile.open(fileobj=BytesIO(subprocess.check_output(archive))) as files:
+            files.extractall(folder)
+        found = folder.resolve() / "python"
+        installed = find_spec("ssnmf_fast")
+        if installed is None:
+            raise SystemExit("install ssnmf_fast first: a commit needs its compiled modules")
+        for package in installed.submodule_search_locations or ():
+            for compiled in Path(package).glob("*.so"):
+                copy(compiled, found / "ssnmf_fast")
+    return found
+
+
+def timed(root: Path, only: list[str]) -> Times:
+    """Return the times of a version, from a fresh process."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(Path(__file__).resolve()), "--measure", *only]
+    child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False)
+    if child.returncode:
+        raise SystemExit(f"{root} could not be timed, see above")
+    times: Times = json.loads(child.stdout)
+    return times
+
+
+def least_times(
+    roots: list[Path], rounds: int, limit: float, extra: int, only: list[str]
+) -> list[Times]:
+    """Return the least times of both versions; what is above the limit is timed `extra` rounds."""
+    least: list[Times] = [{}, {}]
+    for number in range(rounds + extra):
+        if number >= rounds:
+            only = [name for name in least[0] if least[1][name] > limit * least[0][name]]
+            if not only:
+                break
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
+            for name, seconds in timed(roots[which], only).items():
+                least[which][name] = min(seconds, least[which].get(name, np.inf))
+        say(f"round {number + 1}, load {load_average()}")
+    return least
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("old", help="folder that contains ssnmf_fast, or a commit")
+    parser.add_argument("new", help="the same of the version that must not be slower")
+    parser.add_argument("--limit", type=float, default=1.03, help="largest ratio, new to old")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--extra", type=int, default=10, help="rounds for calls above the limit")
+    parser.add_argument("--only", nargs="+", default=[], help="names of calls, as in the table")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        roots = [
+            version(given, Path(folder) / side)
+            for given, side in ((options.old, "old"), (options.new, "new"))
+        ]
+        old, new = least_times(roots, options.rounds, options.limit, options.extra, options.only)
+    ratios = {name: new[name] / old[name] for name in old}
+    rows = [
+        [name, f"{old[name] * 1e3:.2f}", f"{new[name] * 1e3:.2f}", f"{ratio:.3f}"]
+        for name, ratio in sorted(ratios.items(), key=lambda pair: -pair[1])
+    ]
+    print(markdown(["call", "old, ms", "new, ms", "new / old"], rows))
+    return int(max(ratios.values()) > options.limit)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--measure"]:
+        measure(sys.argv[2:])
+    else:
+        sys.exit(main())
