@@ -14,7 +14,7 @@ from .._labels import ClassLabels, label_vector
 from ._matrices import as_array, read_matrix
 
 
-def read_labels(labels: Any, name: str, n_samples: int | None, unlabeled: Any) -> ClassLabels:
+def read_classes(labels: Any, name: str, n_samples: int | None, unlabeled: Any) -> ClassLabels:
     """Check labels; None, NaN and the marker `unlabeled` stand for no label."""
     vector = label_vector(labels, name)
     if n_samples is not None and len(vector) != n_samples:
@@ -52,7 +52,7 @@ def read_memberships(truth: Any, n_samples: int, unlabeled: Any) -> Memberships:
     if not sp.issparse(truth) and np.ndim(as_array(truth)) != 2:
         array = as_array(truth)
         text = array.dtype.kind == "U"  # perhaps only since numbers or None stand beside text
-        labels = read_labels(truth if text else array, "truth", n_samples, unlabeled)
+        labels = read_classes(truth if text else array, "truth", n_samples, unlabeled)
         samples = None if labels.labeled.all() else np.flatnonzero(labels.labeled)
         return Memberships(samples, labels.matrix(np.float64)[labels.labeled], labels.classes)
     matrix = read_matrix(truth, "truth", "samples", "classes")

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import unmask
 from ._matrices import as_array, read_matrix
-from ._memberships import read_labels
+from ._memberships import read_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def inter_label_sparsity(S: Any, labels: Any, *, unlabeled: Any = "auto") -> Int
     ([1.0, 0.0], 0.4924)
     """
     representation = read_matrix(S, "S", "samples", "topics")
-    known = read_labels(labels, "labels", representation.shape[0], unlabeled)
+    known = read_classes(labels, "labels", representation.shape[0], unlabeled)
     n_classes = len(known.classes)
     if n_classes < 2:
         raise ValueError(
