@@ -100,12 +100,12 @@ def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
     raise TimeoutError("the cluster has no two workers")
 
 
-def replace(cluster: LocalCluster, address: str) -> None:
+def replace(cluster: LocalCluster, name: int) -> None:
     """Let another worker take the place of one that was retired."""
-    names = [name for name, nanny in cluster.workers.items() if nanny.worker_address == address]
-    for name in names:
-        cluster.worker_spec.pop(name, None)
-        cluster.sync(cluster.workers.pop(name).close)
+    cluster.worker_spec.pop(name, None)
+    nanny = cluster.workers.pop(name, None)
+    if nanny is not None:
+        cluster.sync(nanny.close)
     cluster.scale(2)
 
 
@@ -138,6 +138,9 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
             address = rng.choice(sorted(pids))
             seconds = rng.uniform(0.0, 0.9 * times[kind])
             given = client, address, pids[address], seconds, retire
+            name = next(
+                k for k, nanny in cluster.workers.items() if nanny.worker_address == address
+            )
             loss = threading.Thread(target=lose, args=given)
             most = max(limit, 5 * times[kind])
             print(f"begin {most}", flush=True)
@@ -152,7 +155,7 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
             print(f"{number} {name} {seconds:.2f} {times[kind]:.1f} {took:.1f} {same}", flush=True)
             loss.join()
             if retire:
-                replace(cluster, address)
+                replace(cluster, name)
 
 
 def other() -> None:
