@@ -16,9 +16,9 @@ from .._data.checks import check_random_state
 from .._labels import Indicators, LabelLists, labels_of
 from .._solver.weights import as_weights
 from .._topics import topic_shares
-from ..estimators._base import require
 from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
 from ..estimators._classifier_training import Wishes
+from ..estimators._conventions import require
 from ..estimators._predicting import shares_of_classes
 from ..estimators._training_labels import check_classes, labels_for_training
 from ._on_cluster import OnCluster, PredictsOnCluster

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from ._bayesian import BayesianNMF
+from ._bayesian import BayesianNMF, RankChoice, choose_rank
 from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
+from ._dynamic_fits import Peak
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
-from ._prevalence import Peak
-from ._rank_choice import RankChoice, choose_rank
 from ._regressor import SSNMFRegressor
 from ._topic_supervised import TopicSupervisedNMF
 

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import (
     check_array,
-    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
@@ -23,22 +22,11 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics, topic_shares
-from ._all_or_nothing import AllOrNothing
-from ._convergence import warn_unless_converged
+from ._conventions import AllOrNothing, warn_unless_converged
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
 _DTYPES = [np.float64, np.float32]
-
-
-def require(estimator: Any, X: Any, y: Any) -> None:
-    """Raise ValueError unless there is a `y` with one row for each sample of X."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
-            "Use NMF to fit without targets."
-        )
-    check_consistent_length(X, y)
 
 
 def product(S: Array, factor: Array, name: str) -> Array:

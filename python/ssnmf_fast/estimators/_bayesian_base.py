@@ -17,7 +17,7 @@ from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import Groups, VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self
-from ._convergence import warn_unless_converged
+from ._conventions import warn_unless_converged
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most

@@ -10,9 +10,8 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
-from ._base import require
 from ._bayesian_base import BayesianBase
-from ._parameters import set_parameters
+from ._conventions import require, set_parameters
 from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
 
 

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._labels import Indicators, labels_of
-from ._base import require
-from ._class_batches import ClassBatches
+from ._batches import ClassBatches
 from ._class_topics import FitOptions
 from ._classifier_training import Wishes, learn
-from ._parameters import set_parameters
+from ._conventions import require, set_parameters
 from ._predicting import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
 

@@ -15,9 +15,8 @@ from .._labels import ClassLabels
 from .._models.cnmf import collapse
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
-from ._base import require
+from ._conventions import require, set_parameters
 from ._guided import GuidedBase
-from ._parameters import set_parameters
 
 
 class ConstrainedNMF(GuidedBase):

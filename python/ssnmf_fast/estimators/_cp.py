@@ -11,13 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
-from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import SparseTensor
+from .._data.tensor_checks import check_mode
 from .._models.factorize_tensor import factorize_tensor
-from .._models.represent_tensor import represent_tensor
 from .._topics import Topics, make_topics
-from ._convergence import warn_unless_converged
-from ._parameters import set_parameters
+from ._conventions import set_parameters, warn_unless_converged
 from ._slices import SliceLearner
 
 
@@ -276,22 +273,6 @@ class NonnegativeCP(
         """
         check_is_fitted(self)
         return self._rows(X, mode, X_weights)
-
-    def _rows(self, X: Any, mode: int, X_weights: Any) -> Array:
-        X = check_tensor(X, "X")
-        mode = check_mode(mode, "mode", len(self.factors_))
-        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
-        if X.shape != wanted:
-            lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(self.shape_))
-            raise ValueError(
-                f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all "
-                f"modes but {mode}, the mode of the rows."
-            )
-        dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
-        others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
-        return represent_tensor(
-            X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
-        )
 
     def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.

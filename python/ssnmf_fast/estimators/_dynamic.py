@@ -9,22 +9,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
-from .._common.warn import warn_user
 from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_option
+from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
 from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
-from ._convergence import warn_unless_converged
-from ._dynamic_fits import degeneracy, fit_matrix, fit_tensor, means
-from ._parameters import set_parameters
-from ._prevalence import Peak, over_time, peaks_of
-
-METHODS = ("tensor", "nmf")
-_NEAR = 0.75  # of the number of slices: more topics than that become slices
-_FEW_TOPICS = 4  # and not too many to see at a glance what they are
+from ._conventions import set_parameters, warn_unless_converged
+from ._dynamic_fits import (
+    Peak,
+    checked_method,
+    fit_matrix,
+    fit_tensor,
+    means,
+    over_time,
+    peaks_of,
+    warn_if_degenerate,
+)
 
 
 class DynamicTopics(FactorizationBase):
@@ -226,61 +228,23 @@ class DynamicTopics(FactorizationBase):
                 "time for each document."
             )
         slices = cut(read, self.freq)
-        found = (
-            fit_tensor(self, X, slices, rank) if self._is_tensor() else fit_matrix(self, X, rank)
-        )
+        tensor = checked_method(self) == "tensor"
+        found = fit_tensor(self, X, slices, rank) if tensor else fit_matrix(self, X, rank)
         self.components_ = found.components
         self.loss_ = found.loss
         self.representation_ = S = self._represent(X, None)
         self.prevalence_ = means(S, slices) if found.prevalence is None else found.prevalence
-        self.slices_ = slices.starts
-        self.slice_sizes_ = slices.sizes
-        self.objective_ = found.objective
-        self.n_iter_ = found.n_iter
+        self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
+        self.objective_, self.n_iter_ = found.objective, found.n_iter
         if found.converged is not None:
             warn_unless_converged(self, found)
-        self._warn_if_degenerate()
-
-    def _warn_if_degenerate(self) -> None:
-        found = degeneracy(self.components_, self.prevalence_, self.slice_sizes_)
-        rank, used = len(self.components_), int((self.slice_sizes_ > 0).sum())
-        if found:
-            text = f"Of the {rank} topics {found}, with {used} slices that have documents"
-        elif self._is_tensor() and rank > max(_NEAR * used, _FEW_TOPICS):
-            text = (
-                f"n_components={rank} is near or above the number of slices with documents, "
-                f"{used}: each topic may become a slice"
-            )
-        else:
-            return
-        other = ", or method='nmf'" if self._is_tensor() else ""
-        warn_user(f"{text}. Give fewer topics, shorter slices (freq){other}.", UserWarning)
-
-    def _is_tensor(self) -> bool:
-        if isinstance(self.method, FactorizationBase) and not isinstance(self.method, type(self)):
-            tensor = False
-        else:
-            if not isinstance(self.method, str):
-                raise TypeError(
-                    "method must be 'tensor', 'nmf' or an estimator of ssnmf_fast with components "
-                    f"of documents x terms, such as BayesianNMF(); got {self.method!r:.80}."
-                )
-            tensor = check_option(self.method, "method", METHODS) == "tensor"
-        if self.documents_per_slice is not None:
-            check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if not tensor:
-                raise ValueError(
-                    "documents_per_slice belongs to method='tensor'; other methods take all "
-                    "documents. Leave it out."
-                )
-        return tensor
+        warn_if_degenerate(self, tensor)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         if X_weights is not None:
             raise TypeError("DynamicTopics takes no X_weights, as its fit. Leave them out.")
-        return represent(
-            CleanMatrix(X), self.components_, loss=self.loss_, n_threads=self.n_threads
-        )
+        X, A = CleanMatrix(X), self.components_
+        return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
     def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table.

@@ -1,27 +1,52 @@
-"""Fits of topics of dated documents: of their tensor, or of their matrix."""
+"""Topics of dated documents: fits of their tensor or matrix, and how topics go over time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._common.arrays import Array
+from .._common.warn import warn_user
 from .._data.border import CleanMatrix
-from .._data.checks import check_random_state
+from .._data.checks import check_integer, check_option, check_random_state
 from .._data.times import Slices
 from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
+from ._base import FactorizationBase
 
+METHODS = ("tensor", "nmf")
+_NEAR = 0.75  # of the number of slices: more topics than that become slices
+_FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _FROM_SLICES = ("auto", "slices")
 _POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
 _ALIKE = 0.8  # cosine of two topics that say the same
 _SINGLE, _FEW_SLICES = 0.9, 4
 _LOOP = ("solver", "max_iter", "tol", "callback", "verbose", "n_threads")
+
+
+def checked_method(model: Any) -> Any:
+    """Return "tensor", "nmf" or an estimator; raise an error for another `method`."""
+    method = model.method
+    if not isinstance(method, FactorizationBase) or isinstance(method, type(model)):
+        if not isinstance(method, str):
+            raise TypeError(
+                "method must be 'tensor', 'nmf' or an estimator of ssnmf_fast with components of "
+                f"documents x terms, such as BayesianNMF(); got {method!r:.80}."
+            )
+        check_option(method, "method", METHODS)
+    if model.documents_per_slice is not None:
+        check_integer(model.documents_per_slice, "documents_per_slice", 1)
+        if method != "tensor":
+            raise ValueError(
+                "documents_per_slice belongs to method='tensor'; other methods take all "
+                "documents. Leave it out."
+            )
+    return method
 
 
 @dataclass(frozen=True)
@@ -95,21 +120,32 @@ def _unit_sums(components: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(scaled).astype(components.dtype, copy=False), sums
 
 
-def degeneracy(components: Array, prevalence: Array, sizes: Array) -> str:
-    """Return in which way topics tell little, as a part of a sentence; "" if they do not.
+def warn_if_degenerate(model: Any, tensor: bool) -> None:
+    """Warn if topics tell little.
 
     In stories of a news agency topics of useful fits have cosines below 0.7; a tensor with about as
     many topics as slices gave one topic for each slice, all of them like the mean of all documents.
     """
-    rank, used = len(components), int((sizes > 0).sum())
-    rows = components.astype(np.float64)
+    rank, used = len(model.components_), int((model.slice_sizes_ > 0).sum())
+    rows = model.components_.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows /= np.where(lengths > 0, lengths, 1)
     alike = int((np.tril(rows @ rows.T, -1).max(axis=1) > _ALIKE).sum())
-    totals = prevalence.sum(axis=0, dtype=np.float64)
-    single = int((prevalence.max(axis=0) > _SINGLE * totals).sum()) if used >= _FEW_SLICES else 0
-    found = [(alike, "resemble others"), (single, "lie in one slice of time alone")]
-    return " and ".join(f"{count} {what}" for count, what in found if 2 * count > rank)
+    largest, totals = model.prevalence_.max(axis=0), model.prevalence_.sum(axis=0, dtype=np.float64)
+    single = int((largest > _SINGLE * totals).sum()) if used >= _FEW_SLICES else 0
+    counts = [(alike, "resemble others"), (single, "lie in one slice of time alone")]
+    found = " and ".join(f"{count} {what}" for count, what in counts if 2 * count > rank)
+    if found:
+        text = f"Of the {rank} topics {found}, with {used} slices that have documents"
+    elif tensor and rank > max(_NEAR * used, _FEW_TOPICS):
+        text = (
+            f"n_components={rank} is near or above the number of slices with documents, "
+            f"{used}: each topic may become a slice"
+        )
+    else:
+        return
+    other = ", or method='nmf'" if tensor else ""
+    warn_user(f"{text}. Give fewer topics, shorter slices (freq){other}.", UserWarning)
 
 
 def means(S: Array, slices: Slices) -> Array:
@@ -117,3 +153,80 @@ def means(S: Array, slices: Slices) -> Array:
     n = len(slices.of)
     members = sp.csr_array((np.ones(n), (slices.of, np.arange(n))), (len(slices.starts), n))
     return np.asarray(members @ S / np.maximum(slices.sizes, 1)[:, None]).astype(S.dtype)
+
+
+class Peak(NamedTuple):
+    """When a topic is most prevalent, and how much it is bound to that time.
+
+    Attributes
+    ----------
+    topic : int
+        Number of the component.
+    slice : numpy.datetime64
+        Beginning of the slice in which the topic is most prevalent.
+    prevalence : float
+        Its prevalence there.
+    concentration : float
+        Share of the topic's prevalence, summed over all slices, that lies in a window around the
+        peak; near 1 for a topic of a single event.
+    periodicity : float
+        How much the topic comes back with the period, from 0 to 1; NaN where there are less than
+        two periods.
+    """
+
+    topic: int
+    slice: np.datetime64
+    prevalence: float
+    concentration: float
+    periodicity: float
+
+
+def peaks_of(prevalence: Array, starts: Array, window: int, period: int | None) -> list[Peak]:
+    """Return the peak of every topic, of prevalences (slices x topics)."""
+    found = []
+    for topic, values in enumerate(np.asarray(prevalence, dtype=np.float64).T):
+        top = int(values.argmax())
+        total = float(values.sum())
+        near = float(values[max(0, top - window) : top + window + 1].sum())
+        found.append(
+            Peak(
+                topic,
+                starts[top],
+                float(values[top]),
+                near / total if total > 0 else 0.0,
+                periodicity(values, period),
+            )
+        )
+    return found
+
+
+def periodicity(values: Array, period: int | None) -> float:
+    """Return the autocorrelation at one period of what is left without the trend, from 0 to 1.
+
+    The trend is the moving mean over a period.  What is left is related to the variance of all: a
+    topic that only comes and goes slowly has next to none.
+    """
+    n = len(values)
+    if period is None or n < 2 * period:
+        return float("nan")
+    ones = np.ones(period + 1 - period % 2)
+    mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
+    rest, variance = values - mean, float(values.var())
+    if not variance > 0:
+        return 0.0
+    return float(np.clip((rest[:-period] * rest[period:]).mean() / variance, 0.0, 1.0))
+
+
+def over_time(prevalence: Array, starts: Array, names: list[str]) -> Any:
+    """Return a data frame with a row for each slice; without pandas, a structured array."""
+    try:
+        import pandas
+    except ImportError:
+        columns = [("slice", starts.dtype), *((name, prevalence.dtype) for name in names)]
+        table = np.empty(len(starts), dtype=columns)
+        table["slice"] = starts
+        for name, values in zip(names, prevalence.T, strict=True):
+            table[name] = values
+        return table
+    index = pandas.DatetimeIndex(starts.astype("datetime64[s]"), name="slice")
+    return pandas.DataFrame(prevalence, index=index, columns=names)

@@ -17,8 +17,7 @@ from .._data.csr import list_entries
 from ..completion import complete
 from ..completion._rows import fitted_rows, rows_ridge
 from ..completion._uninformed import counts
-from ._all_or_nothing import AllOrNothing
-from ._parameters import set_parameters
+from ._conventions import AllOrNothing, set_parameters
 
 
 class LowRankImputer(

@@ -21,8 +21,7 @@ from ._readout import (
     fit_readout,
     probabilities,
 )
-from ._self_training import with_neighbors, with_predictions
-from ._training_labels import TrainingLabels
+from ._training_labels import TrainingLabels, with_neighbors, with_predictions
 
 TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training

@@ -15,10 +15,9 @@ from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import labels_of
 from .._models.nmf_alpha import factorize_preserving
-from ._base import require
+from ._conventions import require, set_parameters
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._guided import GuidedBase
-from ._parameters import set_parameters
 
 FEATURES = ("inner-product", "representation")
 

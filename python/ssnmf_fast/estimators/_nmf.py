@@ -8,7 +8,7 @@ from typing import Any
 
 from .._solver.beta_divergences import loss_named
 from ._batches import BatchLearner
-from ._parameters import set_parameters
+from ._conventions import set_parameters
 
 
 class NMF(BatchLearner):

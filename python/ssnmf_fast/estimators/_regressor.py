@@ -15,9 +15,8 @@ from .._common.saved import COUNT, Saved
 from .._data.border import CleanMatrix, require_finite
 from .._labels import RealTargets
 from .._models.factorize import factorize
-from ._base import require
 from ._batches import SupervisedBase
-from ._parameters import set_parameters
+from ._conventions import require, set_parameters
 from ._predicting import scored
 from ._training_labels import as_outer, label_weights, labels_for_training
 

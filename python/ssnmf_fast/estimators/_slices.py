@@ -13,12 +13,13 @@ from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor, as_type
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
+from .._models.represent_tensor import represent_tensor
 from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.tensor_result import sizes_of
 from .._solver.tensor_starts import given_factors
 from .._solver.tensor_terms import Tensor
-from ._all_or_nothing import AllOrNothing
+from ._conventions import AllOrNothing
 
 Self = TypeVar("Self", bound="SliceLearner")
 
@@ -48,6 +49,22 @@ class SliceLearner(AllOrNothing):
         mode: Any = getattr(self, "stream_mode_", self.stream_mode)
         F: Array = self.factors_[mode]
         return F * self.weights_
+
+    def _rows(self, X: Any, mode: int, X_weights: Any) -> Array:
+        X = check_tensor(X, "X")
+        mode = check_mode(mode, "mode", len(self.factors_))
+        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
+        if X.shape != wanted:
+            lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(self.shape_))
+            raise ValueError(
+                f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all "
+                f"modes but {mode}, the mode of the rows."
+            )
+        dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
+        others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
+        return represent_tensor(
+            X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
+        )
 
     def partial_fit(self: Self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> Self:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.

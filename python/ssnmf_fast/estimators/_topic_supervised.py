@@ -14,9 +14,8 @@ from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
 from .._solver.weights import as_weights
 from .._topics import Topics
-from ._base import require
+from ._conventions import require, set_parameters
 from ._guided import GuidedBase
-from ._parameters import set_parameters
 
 
 class TopicSupervisedNMF(GuidedBase):

@@ -1,12 +1,16 @@
-"""Methods that learn set all attributes of an estimator, or none."""
+"""Conventions of all estimators: parameters, fits that fail, and fits that do not converge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_consistent_length
+
 from .._common.saved import Saved
+from .._common.warn import warn_user
 from .._data.border import require_finite
 
 _LEARNING = ("fit", "fit_transform", "partial_fit")
@@ -50,3 +54,31 @@ def _restoring(method: Callable[..., Any]) -> Callable[..., Any]:
 
     learn._all_or_nothing = True  # type: ignore[attr-defined]
     return learn
+
+
+def set_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Set the arguments of ``__init__``; `given` is its ``locals()``."""
+    for name, value in given.items():
+        if name != "self":
+            setattr(estimator, name, value)
+
+
+def warn_unless_converged(estimator: Any, result: Any) -> None:
+    """Warn if a fit has met `max_iter` before its stopping rule."""
+    if not result.converged and estimator.tol > 0 and 0 < estimator.max_iter <= result.n_iter:
+        warn_user(
+            f"The stopping rule was not met within max_iter={estimator.max_iter} iterations. "
+            "Increase max_iter or tol; tol=0 always runs max_iter iterations, without this "
+            "warning.",
+            ConvergenceWarning,
+        )
+
+
+def require(estimator: Any, X: Any, y: Any) -> None:
+    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            "Use NMF to fit without targets."
+        )
+    check_consistent_length(X, y)
