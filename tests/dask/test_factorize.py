@@ -246,9 +246,9 @@ def test_errors_name_the_block(client):
     with pytest.raises(ValueError, match=r"block 1 \(rows 150 to 299\): Negative values in data"):
         sfd.factorize([dask.delayed(good), dask.delayed(bad)], **arguments())
     other = counts(dtype=np.float32)[150:]
-    with pytest.raises(ValueError, match="block 1 of X has the dtype float32 and block 0 has"):
+    with pytest.raises(ValueError, match="in block 0 and float32 in block 1"):
         sfd.factorize([dask.delayed(good), dask.delayed(other)], **arguments())
-    with pytest.raises(ValueError, match="block 1 of X has columns 59 and block 0 has 60"):
+    with pytest.raises(ValueError, match="columns; got 60 in block 0 and 59 in block 1"):
         sfd.factorize([dask.delayed(good), dask.delayed(good[:, 1:])], **arguments())
 
 
@@ -258,7 +258,7 @@ def test_clear_errors_for_bad_arguments(client):
         sfd.factorize(counts(), **arguments())
     with pytest.raises(ValueError, match="empty list"):
         sfd.factorize([], **arguments())
-    with pytest.raises(ValueError, match="Y has 299 rows and X has 300"):
+    with pytest.raises(ValueError, match="Y must have the rows of X; got 299 rows, and X has 300"):
         sfd.factorize(X, labels()[1:], **arguments())
     with pytest.raises(ValueError, match="Y_weights are given without Y"):
         sfd.factorize(X, Y_weights=np.ones((N, K)), **arguments())

@@ -136,14 +136,14 @@ def test_keeper_takes_rows_along():
     _rows.keep("fit", 1, rows)
     sent = pickle.dumps(_rows.Keeper("fit", 1))
     _rows.forget("fit")
-    assert _rows.kept("fit", 1) is None
+    assert _rows.find_kept("fit", 1) is None
     pickle.loads(sent)
-    found = _rows.kept("fit", 1)
+    found = _rows.find_kept("fit", 1)
     np.testing.assert_array_equal(found.S, rows.S)
     assert found.number == 4
     found.number = 6
     pickle.loads(sent)  # older than what is here
-    assert _rows.kept("fit", 1).number == 6
+    assert _rows.find_kept("fit", 1).number == 6
     _rows.forget("fit")
 
 

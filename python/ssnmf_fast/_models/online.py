@@ -72,7 +72,7 @@ class Online:
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
     @classmethod
-    def resumed(cls, A: Array, B: Array | None) -> Online:
+    def resume(cls, A: Array, B: Array | None) -> Online:
         """Set out from a dictionary (r x m) and a classifier (r x k) that were learned before."""
         factors = {"A": padded(A.T, A.dtype)}
         if B is not None:
@@ -83,20 +83,20 @@ class Online:
         """Return a copy of A or B as (r x m) or (r x k)."""
         return np.ascontiguousarray(self.factors[name][:, : self.rank].T)
 
-    def copied(self) -> Online:
+    def copy(self) -> Online:
         """Return one whose steps leave this one as it is."""
         factors = {name: F.copy() for name, F in self.factors.items()}
         return replace(self, factors=factors, settings=dict(self.settings))
 
-    def settle(self, settings: dict[str, Any]) -> None:
+    def check_settings(self, settings: dict[str, Any]) -> None:
         """Keep the settings of a batch; raise ValueError if they differ from those before."""
         for name, value in settings.items():
             known = self.settings.setdefault(name, value)
             if known != value:
                 raise ValueError(
-                    f"{name}={value!r} differs from {name}={known!r}, with which the model has "
-                    "learned so far; what it has learned does not hold for another setting. Set "
-                    "it back, or make a new estimator, for example by sklearn.base.clone."
+                    f"{name} must stay {known!r}, with which the model has learned so far; got "
+                    f"{value!r}. Set it back, or make a new estimator, for example by "
+                    "sklearn.base.clone."
                 )
 
     def step(self, data: Term, labels: Term | None, keep: float) -> float:
@@ -208,7 +208,9 @@ def learn_batch(
     Returns a new object; the one given stays as it is.
     """
     if isinstance(X, CsrFile):
-        raise TypeError("partial_fit takes batches in memory; fit takes a matrix on disk.")
+        raise TypeError(
+            "X must be in memory for partial_fit; got a matrix on disk, which fit takes."
+        )
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor")
     if keep > 1:
@@ -216,7 +218,7 @@ def learn_batch(
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
-        online = online.copied()
+        online = online.copy()
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     units.require_trivial()
@@ -229,8 +231,8 @@ def learn_batch(
         if Y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)
-        online = Online.resumed(A, B)
-    online.settle(settings)
+        online = Online.resume(A, B)
+    online.check_settings(settings)
     if online.weight is None:
         online.weight = weight
     online.step(data, labels, keep)

@@ -26,7 +26,7 @@ from ._build import Plan
 from ._cluster import Blocks
 from ._counts import ClusterValues, PosteriorOrder
 from ._data import Data, load
-from ._fit import ClusterFit, begin, chosen, fitting, seeded
+from ._fit import ClusterFit, begin, choose_start, open_fit, to_pcg64
 from ._on_cluster import OnCluster, lazy
 from ._rows import aligned_copy
 from ._samples import MEMORY
@@ -39,8 +39,8 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
 
     The model, its parameters and its attributes are those of :class:`ssnmf_fast.BayesianNMF`, but
     that `representation_` and `representation_groups_` are dask arrays.  In every iteration each
-    worker updates the posteriors of the rows of S that belong to its blocks, and sends what they
-    say of A; these sums are added in a fixed order.  So the result does not depend on the number of
+    worker updates the posteriors of the rows of S that belong to its blocks, and sends their
+    sums for A, which are added in a fixed order.  So the result does not depend on the number of
     workers.  :meth:`transform` of a dask array is a lazy dask array.
 
     Parameters
@@ -203,7 +203,7 @@ class ClusterVariationalSteps(VariationalSteps):
         """Return futures of the expectations of the rows of S."""
         return self._blocks.read(self._order(), _counts.expectations, (), {"A": self.A.F})
 
-    def shown(self) -> Mapping[str, Array | None]:
+    def show(self) -> Mapping[str, Array | None]:
         """Return the factors for a callback."""
         return {"S": None, "A": self.A.E[:, : self.A.rank].T, "B": None}
 
@@ -220,43 +220,43 @@ def fit_variational(
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
     checked = Parameters.checked(**parameters)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
-    rng = seeded(check_random_state(random_state))
-    S, A = (None, None) if isinstance(init, str) else _given(init)
+    rng = to_pcg64(check_random_state(random_state))
+    S, A = (None, None) if isinstance(init, str) else _read_init(init)
     raw = load(client, X, threads, MEMORY, S=S)
     if raw.on_disk:
         raise TypeError(
-            "X has blocks on disk, and BayesianNMF needs them in the memory of the workers. Give "
+            "X must be in the memory of the workers for BayesianNMF; got blocks on disk. Give "
             "delayed objects that read them, or use ssnmf_fast.dask.NMF."
         )
-    name = chosen(init, KULLBACK_LEIBLER, raw.on_disk) if A is None else ""
+    name = choose_start(init, KULLBACK_LEIBLER, raw.on_disk) if A is None else ""
     scale = checked.count_scale
     if scale is None:
         scale = scale_of(ClusterValues(raw))
-    data = _counted(raw, scale)
+    data = _count(raw, scale)
     plan = Plan(checked.rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths)
-    with fitting(data, plan, threads) as fit:
-        started = begin(fit, name, rng, threads) if A is None else _from_given(fit, A, scale)
+    with open_fit(data, plan, threads) as fit:
+        started = begin(fit, name, rng, threads) if A is None else _begin_with(fit, A, scale)
         steps = _steps(fit, *started, checked, scale, threads)
-        run = checked.seen_in_units(scale).run(steps, steps.shown, checked.burn_in)
+        run = checked.seen_in_units(scale).run(steps, steps.show, checked.burn_in)
         rows = data.array(steps.rows(), checked.rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, rows, groups)
 
 
-def _given(init: Any) -> tuple[Any, Any]:
+def _read_init(init: Any) -> tuple[Any, Any]:
     if not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None:
-        raise ValueError(f"init must be the name of a start, or hold (S, A); got {init!r:.100}.")
+        raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
     return init[0], init[1]
 
 
-def _from_given(fit: ClusterFit, A: Any, scale: float) -> tuple[Array, Array, float]:
+def _begin_with(fit: ClusterFit, A: Any, scale: float) -> tuple[Array, Array, float]:
     shape = fit.plan.rank, fit.data.shape[1]
     A = check_factor(A, "init[1] (A)", shape, fit.data.dtype, "components x features")
     columns, _ = fit.begin([None] * len(fit.blocks))
     return scaled(A, scale), columns, 1.0
 
 
-def _counted(data: Data, scale: float) -> Data:
+def _count(data: Data, scale: float) -> Data:
     """Return the data as counts, on the workers."""
     futures = [
         data.client.submit(_counts.as_counts, given, scale, f"block {position}", pure=False)

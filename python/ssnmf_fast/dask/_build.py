@@ -77,7 +77,9 @@ def check(
         return given
     Y = check_matrix(as_matrix(given.Y), "Y", dtype=X.dtype)
     if Y.shape[0] != X.shape[0]:
-        raise ValueError(f"Y has {Y.shape[0]} rows and X has {X.shape[0]}; expected as many.")
+        raise ValueError(
+            f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {X.shape[0]}."
+        )
     return replace(given, Y=sparse_labels(Y))
 
 
@@ -138,7 +140,7 @@ def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) 
     return Block(number, first, relations, stored, plan.rank, dtype, S, plan.most_face_steps)
 
 
-def weighed(block: Block, weight: float) -> Block:
+def reweigh(block: Block, weight: float) -> Block:
     """Return a block with another weight of the supervision."""
     X, Y = block.relations
     return replace(block, relations=[X, replace(Y, coefficient=weight)])

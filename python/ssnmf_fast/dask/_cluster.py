@@ -20,14 +20,14 @@ from distributed import Client, Future, get_client
 from .._common.arrays import Array
 from . import _rows, _waiting
 from ._rows import BlockStatistics, Order
-from ._standing import homes
+from ._standing import find_homes
 from ._waiting import (
     WorkersLostError,
     ask,
     cancel,
     finish,
     insist,
-    lasting,
+    keep_value,
     logger,
     result_of,
     scatter,
@@ -47,7 +47,7 @@ def check_client(client: Any) -> Client:
     if not isinstance(client, Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
     if client.asynchronous:
-        raise ValueError("client is asynchronous; expected one made with asynchronous=False.")
+        raise ValueError("client must be made with asynchronous=False; got an asynchronous one.")
     return client
 
 
@@ -97,13 +97,13 @@ class Blocks:
     def _locate(self) -> None:
         self._finish_blocks()
         if not self._keepers:
-            places = self._homes(self.futures)
+            places = self._find_homes(self.futures)
             self._keepers = [
                 self._anywhere(place, _rows.make_keeper, future, self.fit)
                 for place, future in zip(places, self.futures, strict=True)
             ]
         finish(self.client, self._keepers)
-        self._places = self._homes(self._keepers)
+        self._places = self._find_homes(self._keepers)
 
     def _finish_blocks(self) -> None:
         try:
@@ -119,9 +119,9 @@ class Blocks:
                     ) from error
             raise
 
-    def _homes(self, futures: Sequence[Future]) -> list[str]:
+    def _find_homes(self, futures: Sequence[Future]) -> list[str]:
         keys = [future.key for future in futures]
-        found: list[str] = ask(self.client, self.client.run_on_scheduler, homes, keys)
+        found: list[str] = ask(self.client, self.client.run_on_scheduler, find_homes, keys)
         if not all(found):
             raise WorkersLostError("A worker was lost while the blocks were located.")
         return found
@@ -131,18 +131,15 @@ class Blocks:
         where: dict[str, Any] = {"workers": [place], "allow_other_workers": True}
         return self.client.submit(task, *arguments, **where, pure=False)
 
-    def replace(
-        self, task: Callable[..., Any], *arguments: Any, parts: Sequence[Any] | None = None
-    ) -> None:
-        """Make every block anew where it is, from what it was and from its part."""
-        firsts = [()] * len(self) if parts is None else [(part,) for part in parts]
+    def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
+        """Make every block anew where it is, from what it was."""
         self.futures = [
-            self._anywhere(place, task, future, *first, *arguments)
-            for future, place, first in zip(self.futures, self._places, firsts, strict=True)
+            self._anywhere(place, task, future, *arguments)
+            for future, place in zip(self.futures, self._places, strict=True)
         ]
         self.locate()
 
-    def each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
+    def _each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
         """Start a task for every block with its argument; return the futures."""
         self._count += 1
         return [
@@ -179,7 +176,7 @@ class Blocks:
         started: list[Any] = []
         try:
             shared = scatter(self.client, list(factors), self._places) if factors else []
-            started += self.each(task, arguments, *shared)
+            started += self._each(task, arguments, *shared)
             # The last sum is the caller's where workers send to it directly: that spares them a
             # way.
             n_sums = 2 if self.client.direct_to_workers else 1
@@ -217,7 +214,7 @@ class Blocks:
         factors: Mapping[str, Array],
     ) -> list[Any]:
         """Return futures of what a function makes of the rows of each block, on any worker."""
-        shared = [lasting(self.client, factors[name]) for name in order.names]
+        shared = [keep_value(self.client, factors[name]) for name in order.names]
         arguments = (_rows.read, order, what, given, *shared)
 
         def attempt() -> list[Any]:

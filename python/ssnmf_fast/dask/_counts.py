@@ -35,7 +35,7 @@ def as_counts(given: BlockInput, scale: float, title: str) -> BlockInput:
 def _as_counts(X: Any, scale: float) -> Any:
     if not sp.issparse(X) and np.isnan(X.max()):
         raise ValueError(
-            "X contains NaN, and BayesianNMF takes no missing entries. Fill them, or leave out "
+            "X must not contain NaN: BayesianNMF takes no missing entries. Fill them, or leave out "
             "their rows."
         )
     return counts_of(check_matrix(X, "X", allow_nan=False), scale)

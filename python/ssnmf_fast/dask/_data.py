@@ -110,7 +110,7 @@ def load(
         raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
     blocks, rows = start_blocks(client, X, memory)
     if not sum(rows):
-        raise ValueError("X has no rows; expected at least one sample.")
+        raise ValueError("X must have at least one row; got none.")
     parts = [
         cut(Y, "Y", rows),
         cut_weights(X_weights, "X_weights", rows),
@@ -138,7 +138,6 @@ def _check(
 
 def _compute(client: Client, parts: list[list[Any]]) -> list[list[Any]]:
     """Start what is lazy among the parts of blocks, also within the tuples of weights."""
-    from dask.delayed import Delayed
 
     def walk(part: Any) -> Any:
         if isinstance(part, Delayed):
@@ -152,22 +151,26 @@ def _compute(client: Client, parts: list[list[Any]]) -> list[list[Any]]:
 
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
-    names = {"n_columns": "columns", "n_labels": "columns of Y", "dtype": "the dtype"}
+    names = {
+        "n_columns": "number of columns",
+        "n_labels": "number of columns of Y",
+        "dtype": "dtype",
+    }
     for name, words in names.items():
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):
             if getattr(each, name) != first:
                 raise ValueError(
-                    f"block {position} of X has {words} {_readable(getattr(each, name))} and block "
-                    f"{positions[0]} has {_readable(first)}; expected the same in all blocks."
+                    f"All blocks must have the same {words}; got {_readable(first)} in block "
+                    f"{positions[0]} and {_readable(getattr(each, name))} in block {position}."
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
     for position, each in zip(positions, info, strict=True):
         if not each.ordinary:
             raise ValueError(
-                f"block {position} has a largest entry that is far from 1, beyond what blocks can "
-                "be fitted with; multiply X, or Y, by a constant that brings it nearer to 1."
+                f"The largest entry of block {position} is too far from 1 for a fit in blocks; "
+                "multiply X, or Y, by a constant that brings it nearer to 1."
             )
 
 
@@ -185,11 +188,11 @@ def check_block(X: Any) -> Any:
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
         raise TypeError(
-            f"X is a {type(X).__name__}; expected a NumPy array, a SciPy sparse matrix or a "
-            "pydata/sparse array, with two dimensions."
+            "X must be a NumPy array, a SciPy sparse matrix or a pydata/sparse array; got "
+            f"{type(X).__name__}."
         )
     if len(shape) != 2:
-        raise ValueError(f"X has shape {shape}; expected two dimensions.")
+        raise ValueError(f"X must have two dimensions; got shape {shape}.")
     return X
 
 
@@ -198,12 +201,12 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
     given = blocks_of(X, "X")
     if given is None:
         raise TypeError(
-            f"X is a {type(X).__name__}; expected a dask array cut by rows, or a list of delayed "
-            "objects, of futures or of paths, one for each block of rows. For data in memory, "
-            "ssnmf_fast.factorize does the same."
+            "X must be a dask array cut by rows, or a list of delayed objects, of futures or of "
+            f"paths, one for each block of rows; got {type(X).__name__}. For data in memory, use "
+            "ssnmf_fast.factorize."
         )
     if not given:
-        raise ValueError("X is an empty list; expected at least one block of rows.")
+        raise ValueError("X must have at least one block of rows; got an empty list.")
     futures = _start(client, given, memory)
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
@@ -244,7 +247,7 @@ def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
 def whole_rows(Z: da.Array, name: str, columns: bool = True) -> da.Array:
     """Return a dask array that is cut by rows only."""
     if Z.ndim != (2 if columns else 1):
-        raise ValueError(f"{name} has shape {Z.shape}; expected {1 + columns} dimensions.")
+        raise ValueError(f"{name} must have {1 + columns} dimensions; got shape {Z.shape}.")
     if not columns or Z.numblocks[1] <= 1:
         return Z
     warn_user(
@@ -268,8 +271,8 @@ def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[An
     if blocks is not None:
         if len(blocks) != len(rows):
             raise ValueError(
-                f"{name} has {len(blocks)} blocks and X has {len(rows)}; expected as many, with "
-                "the same rows."
+                f"{name} must have the blocks of X, with the same rows; got {len(blocks)} blocks, "
+                f"and X has {len(rows)}."
             )
         return blocks
     Z = sp.csr_array(Z) if sp.issparse(Z) else np.asarray(Z)
@@ -279,7 +282,9 @@ def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[An
 
 def _check_rows(found: int, name: str, rows: Sequence[int]) -> None:
     if found != sum(rows):
-        raise ValueError(f"{name} has {found} rows and X has {sum(rows)}; expected as many.")
+        raise ValueError(
+            f"{name} must have the rows of X; got {found} rows, and X has {sum(rows)}."
+        )
 
 
 def cut_weights(given: Any, name: str, rows: Sequence[int]) -> list[Any]:

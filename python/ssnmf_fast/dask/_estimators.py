@@ -34,7 +34,7 @@ class NMF(OnCluster, estimators.NMF):
     Parameters
     ----------
     **parameters
-        Those of :class:`ssnmf_fast.NMF`.  What `solver` and `init` may be is said by
+        Those of :class:`ssnmf_fast.NMF`.  For `solver` and `init` see
         :func:`ssnmf_fast.dask.factorize`; `n_threads` are those of each task, None for one.
 
     See Also
@@ -92,9 +92,8 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         elif isinstance(weights.by_rows, (da.Array, list, tuple)):
             kind = type(X_weights).__name__.lower()
             raise ValueError(
-                f"X_weights ({kind}) are given by blocks, which labeled_weight="
-                f"{self.labeled_weight!r} cannot be combined with. Set labeled_weight=1, or "
-                "give the weights as one dask array."
+                f"X_weights must be one array with labeled_weight={self.labeled_weight!r}; got "
+                f"blocks ({kind}). Set labeled_weight=1, or give the weights as one dask array."
             )
         return super()._with_rows(weights, rows)
 
@@ -111,7 +110,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
         if not isinstance(X, Samples):
             return X, lists
-        return X.only(lists.labeled), lists.part(lists.labeled)
+        return X.select(lists.labeled), lists.part(lists.labeled)
 
 
 def _support_of(lists: LabelLists, rank: int, free_in_labeled: bool) -> Array:
@@ -136,8 +135,8 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         X in memory.  "auto" is "refit".
     **parameters
         Others are those of :class:`ssnmf_fast.SSNMFClassifier`; `self_training` and `class_weight`
-        belong to the logistic readout, and stay at "auto".  What `solver` and `init` may be is
-        said by :func:`ssnmf_fast.dask.factorize`, but that `init` may also be "labels".
+        belong to the logistic readout, and stay at "auto".  For `solver` and `init` see
+        :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
 
     Attributes
     ----------
@@ -228,7 +227,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
             n_labeled_=int(labels.known.sum()),
         )
         self._drop_readout()
-        S = self._represent(X.only(targets.labeled), X_weights)
+        S = self._represent(X.select(targets.labeled), X_weights)
         if wishes.readout == "refit":
             self._refit_components(S, labels)
         shares = topic_shares(S[labels.known], self.components_)
@@ -240,8 +239,8 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         for name in ("n_components", "supervision_weight"):
             if getattr(wishes, name) is None:
                 raise ValueError(
-                    f"{name}='auto' is chosen by validation, which needs the data in memory. Give "
-                    f"a number for data on a cluster, for example what ssnmf_fast.SSNMFClassifier "
+                    f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
+                    "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
                     "chooses on a part of the samples."
                 )
         return wishes

@@ -28,7 +28,7 @@ from ._block import copy_of_rows
 from ._build import Plan
 from ._cluster import check_client
 from ._data import load
-from ._fit import ClusterFit, begin, chosen, fitting, seeded, start_B, stored
+from ._fit import ClusterFit, begin, choose_start, open_fit, start_B, store, to_pcg64
 from ._problem import ClusterProblem
 
 Names = str | Path
@@ -140,11 +140,11 @@ def factorize(
     rank = check_integer(n_components, "n_components", 1)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
     check_integer(memory, "memory", 1)
-    rng = seeded(check_random_state(random_state))
+    rng = to_pcg64(check_random_state(random_state))
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
-    given = _given(init, Y is not None)
-    seen = callback if checkpoint is None else _saving(checkpoint, callback)
+    given = _read_init(init, Y is not None)
+    seen = callback if checkpoint is None else _save_to(checkpoint, callback)
     loop = FitLoop.checked(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
     S = None if given is None else given[0]
@@ -162,29 +162,29 @@ def factorize(
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
-    name = "" if given is not None else chosen(init, losses[0], data.on_disk)
+    name = "" if given is not None else choose_start(init, losses[0], data.on_disk)
     plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths)
     zeros: dict[str, Array] = {}
-    with fitting(data, plan, threads) as fit:
+    with open_fit(data, plan, threads) as fit:
         if given is None:
             A, means, scale = begin(fit, name, rng, threads)
             B = None if data.n_labels is None else start_B(fit, means, rng)
-            factors = stored(A, B, data.dtype)
+            factors = store(A, B, data.dtype)
         else:
-            factors, scale = _from_given(fit, given, rng), 1.0
+            factors, scale = _begin_with(fit, given, rng), 1.0
             zeros = zeros_that_stay({name: factors[name] for name in factors if name != "S"}, rank)
         problem = fit.problem(factors, zeros)
         problem.scale_rows(scale)
         if weight is None and data.n_labels is not None:
-            weight = _balanced(fit, problem)
+            weight = _balance(fit, problem)
             problem = fit.problem(factors, zeros)
         run = loop.run(
-            steps_of(problem, loop.solver), _shown(problem, rank), None, None, problem.unreached()
+            steps_of(problem, loop.solver), _show(problem, rank), None, None, problem.unreached()
         )
         return _result(fit, problem, run, None if data.n_labels is None else weight)
 
 
-def _given(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
+def _read_init(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
     """Return S, A and B of a start that is given; S and B may be None."""
     if isinstance(init, Factorization):
         S = init.S if len(init.S) else None
@@ -197,7 +197,7 @@ def _given(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
     return init[0], init[1], init[2] if len(init) > 2 else None
 
 
-def _from_given(
+def _begin_with(
     fit: ClusterFit, given: tuple[Any, Any, Any], rng: np.random.Generator
 ) -> dict[str, Array]:
     """Return the factors of a start that is given; S is set on the workers."""
@@ -212,10 +212,10 @@ def _from_given(
         B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
     elif data.n_labels is not None:
         B = start_B(fit, columns, rng)
-    return stored(A, B, data.dtype)
+    return store(A, B, data.dtype)
 
 
-def _balanced(fit: ClusterFit, problem: ClusterProblem) -> float:
+def _balance(fit: ClusterFit, problem: ClusterProblem) -> float:
     """Weigh the supervision so that both losses are equal at the start."""
     sums = problem.order(asks=("losses",)).sums
     losses = sums["loss 0"], sums["loss 1"]
@@ -224,7 +224,7 @@ def _balanced(fit: ClusterFit, problem: ClusterProblem) -> float:
     return weight
 
 
-def _shown(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Array | None]]:
+def _show(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Array | None]]:
     def shown() -> Mapping[str, Array | None]:
         found = {name: problem.factors[name][:, :rank].T for name in problem.others}
         return {"S": None, "B": None, **found}
@@ -232,7 +232,7 @@ def _shown(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Arra
     return shown
 
 
-def _saving(path: Names, callback: Callable[[FitState], Any] | None) -> Callable[[FitState], Any]:
+def _save_to(path: Names, callback: Callable[[FitState], Any] | None) -> Callable[[FitState], Any]:
     """Return a callback that writes A and B to a file, and calls the user's."""
 
     def saved(state: FitState) -> Any:

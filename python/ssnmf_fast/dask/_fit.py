@@ -75,11 +75,11 @@ class ClusterFit:
             self.relations[0],
             *(replace(each, coefficient=weight) for each in self.relations[1:]),
         ]
-        self.blocks.replace(_build.weighed, weight)
+        self.blocks.replace(_build.reweigh, weight)
 
 
 @contextmanager
-def fitting(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
+def open_fit(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
     """Give a fit, of which the workers keep nothing in the end."""
     fit = ClusterFit(data, plan, threads)
     try:
@@ -88,14 +88,14 @@ def fitting(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
         fit.blocks.forget()
 
 
-def seeded(rng: np.random.Generator) -> np.random.Generator:
+def to_pcg64(rng: np.random.Generator) -> np.random.Generator:
     """Return a generator that blocks can move on in: this one, if it can."""
     if isinstance(rng.bit_generator, np.random.PCG64):
         return rng
     return np.random.Generator(np.random.PCG64(int(rng.integers(2**63))))
 
 
-def chosen(init: Any, loss: Loss, on_disk: bool) -> str:
+def choose_start(init: Any, loss: Loss, on_disk: bool) -> str:
     """Return the name of the start that is meant, and can be had."""
     check_option(init, "init", INITS)
     if init == "auto":
@@ -173,9 +173,9 @@ def _least_squares(
     """Set out from the squares of factors fitted to the square roots of X."""
     plan = replace(fit.plan, of_roots=True, most_face_steps=0)
     rank = plan.rank
-    with fitting(fit.data, plan, threads) as roots:
+    with open_fit(fit.data, plan, threads) as roots:
         A, _ = _uniform(roots, rng)
-        problem = roots.problem(stored(A, None, fit.data.dtype), {})
+        problem = roots.problem(store(A, None, fit.data.dtype), {})
         steps = steps_of(problem, "auto")
         for iteration in range(LEAST_SQUARES_STEPS):
             steps.iterate(iteration + 1)
@@ -189,7 +189,7 @@ def _least_squares(
     return A, means * scale, scale
 
 
-def stored(A: Array, B: Array | None, dtype: Any) -> dict[str, Array]:
+def store(A: Array, B: Array | None, dtype: Any) -> dict[str, Array]:
     """Return the factors as the problem here holds them: without a row of S."""
     factors = {"S": padded(np.zeros((0, len(A))), dtype), "A": padded(A.T, dtype)}
     if B is not None:

@@ -117,8 +117,8 @@ class OnCluster(FactorizationBase):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if on_cluster(X):
             raise TypeError(
-                f"X is a {type(X).__name__} on a cluster, which fit takes and partial_fit does "
-                "not; give it batches as NumPy arrays or SciPy sparse matrices."
+                "X must be in memory for partial_fit; got data on a cluster "
+                f"({type(X).__name__}). Give batches as NumPy arrays or SciPy sparse matrices."
             )
         return super()._checked(X, reset=reset)
 
@@ -131,7 +131,7 @@ class OnCluster(FactorizationBase):
     def _represent(self, X: Any, X_weights: Any) -> Array:
         if not isinstance(X, Samples):
             return super()._represent(X, X_weights)
-        return X.represented(self.components_, self.loss, X_weights, self.n_threads)
+        return X.represent(self.components_, self.loss, X_weights, self.n_threads)
 
     def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
@@ -225,8 +225,8 @@ def _weights(X_weights: Any, rows: Any) -> da.Array:
     """Return an array whose blocks are the weights of blocks of rows."""
     if np.isnan(rows).any():
         raise ValueError(
-            "X_weights are given for a dask array whose blocks have unknown numbers of rows; call "
-            "compute_chunk_sizes on it before."
+            "X must have blocks of known numbers of rows with X_weights; call "
+            "X.compute_chunk_sizes() before."
         )
     meta = np.empty((0, 1), dtype=object)
     parts = [

@@ -99,7 +99,7 @@ def keep(fit: str, number: int, rows: Kept) -> None:
     _kept[fit, number] = rows
 
 
-def kept(fit: str, number: int) -> Any:
+def find_kept(fit: str, number: int) -> Any:
     """Return the rows of a block, or None if they are not here."""
     return _kept.get((fit, number))
 
@@ -117,7 +117,7 @@ class Keeper:
         self.fit, self.number = fit, number
 
     def __reduce__(self) -> Any:
-        rows = kept(self.fit, self.number)
+        rows = find_kept(self.fit, self.number)
         if rows is None:
             return Keeper, (self.fit, self.number)
         with rows.lock:
@@ -126,7 +126,7 @@ class Keeper:
 
 
 def _restore_keeper(fit: str, number: int, contents: bytes) -> Keeper:
-    rows, here = pickle.loads(contents), kept(fit, number)
+    rows, here = pickle.loads(contents), find_kept(fit, number)
     if here is None or here.number < rows.number:
         keep(fit, number, rows)
     return Keeper(fit, number)
@@ -187,7 +187,7 @@ def _named(order: Order, factors: tuple[Array, ...]) -> dict[str, Array]:
 
 def _rows(block: Any, fit: str, order: Order, others: Mapping[str, Array]) -> tuple[Any, Order]:
     before = order.number - order.moves
-    rows = kept(fit, block.number)
+    rows = find_kept(fit, block.number)
     if rows is None or rows.number < before:  # lost, or moved before an order obeyed elsewhere
         rows = order.find_again(block, others)
         rows.number = before

@@ -32,7 +32,7 @@ from ._cluster import check_client, reduce_tasks
 from ._data import Data, check_block, load, start_blocks
 from ._factorize import factorize
 from ._rows import with_title
-from ._waiting import lasting, result_of
+from ._waiting import keep_value, result_of
 
 MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
@@ -57,22 +57,22 @@ class Samples:
     def shape(self) -> tuple[int, int]:
         return sum(self.rows) if self.chosen is None else len(self.chosen), self.n_columns
 
-    def only(self, rows: Array) -> Samples:
+    def select(self, rows: Array) -> Samples:
         """Return some samples, of a mask of all of them."""
         return replace(self, chosen=np.flatnonzero(rows))
 
-    def loaded(self, X_weights: Any, n_threads: int | None) -> Data:
+    def load(self, X_weights: Any, n_threads: int | None) -> Data:
         """Return all blocks that have rows, checked, with their weights."""
         threads = 1 if n_threads is None else n_threads
         return load(self.client, self.futures, threads, self.memory, X_weights=X_weights)
 
-    def represented(
+    def represent(
         self, A: Array, loss: str | float, X_weights: Any, n_threads: int | None
     ) -> Array:
         """Return the chosen samples over a dictionary, in the memory of the caller."""
-        data = self.loaded(X_weights, n_threads)
+        data = self.load(X_weights, n_threads)
         chosen = np.arange(self.shape[0]) if self.chosen is None else self.chosen
-        shared = lasting(data.client, A)
+        shared = keep_value(data.client, A)
         futures = [
             data.client.submit(_represented, given, rows, shared, loss, n_threads, pure=False)
             for given, (_, rows) in zip(data.futures, data.parts(chosen), strict=True)
@@ -142,7 +142,7 @@ class LabeledBlocks(LabeledSamples):
 
     @cached_property
     def _data(self) -> Data:
-        return self.X.loaded(self.X_weights, self.options.n_threads)
+        return self.X.load(self.X_weights, self.options.n_threads)
 
     def _each(self, task: Callable[..., Any], parts: Iterable[Any], *shared: Any) -> list[Any]:
         """Start a task for every block with its part, a tuple; None leaves a block out."""
@@ -173,7 +173,7 @@ class LabeledBlocks(LabeledSamples):
 
     def even_start(self, A: Array, support: list[Any] | None) -> list[Any]:
         blocks = [(None if support is None else support[i],) for i in self._data.positions]
-        futures = self._each(_even_start, blocks, lasting(self.X.client, A))
+        futures = self._each(_even_start, blocks, keep_value(self.X.client, A))
         return self._data.of_all_blocks(futures, len(A))
 
     def labeled_sums(self, S: Any) -> Array:

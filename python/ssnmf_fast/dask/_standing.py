@@ -22,7 +22,9 @@ class Standing(NamedTuple):
     paused: dict[str, str]  # workers that take no tasks, with their memory
 
 
-def standing(keys: Sequence[Any], places: Sequence[str], dask_scheduler: Any = None) -> Standing:
+def look_at_tasks(
+    keys: Sequence[Any], places: Sequence[str], dask_scheduler: Any = None
+) -> Standing:
     """Return how far the tasks with these keys are."""
     workers = dask_scheduler.workers
     paused = {
@@ -69,7 +71,7 @@ def _works(worker: Any, now: float) -> bool:
     )
 
 
-def homes(keys: Sequence[Any], dask_scheduler: Any = None) -> list[str]:
+def find_homes(keys: Sequence[Any], dask_scheduler: Any = None) -> list[str]:
     """Return for each key a worker that has it, or "": one that stays rather than one that ends."""
     found = []
     for key in keys:

@@ -22,7 +22,7 @@ from distributed import Client, Future
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
-from ._standing import Standing, standing
+from ._standing import Standing, look_at_tasks
 
 Result = TypeVar("Result")
 
@@ -79,7 +79,7 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
     def look() -> None:
         watch.look()
         if monotonic() > end:
-            raise WorkersLostError(f"A worker takes no data since {SILENCE:.0f} s. {_GOES_ON}")
+            raise WorkersLostError(f"A worker has taken no data for {SILENCE:.0f} s. {_GOES_ON}")
 
     try:
         found: list[Any] = _polled(client, look, client.scatter, data, hash=False, workers=workers)
@@ -88,7 +88,7 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
         raise _lost(client) from error
 
 
-def lasting(client: Client, value: Any) -> Any:
+def keep_value(client: Client, value: Any) -> Any:
     """Return a future of a value that is kept by the scheduler: no worker can take it away."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
         return client.submit(_same, value, pure=False)
@@ -146,7 +146,7 @@ def check_scheduler(client: Client) -> None:
 
 
 def cancel(client: Client, futures: Sequence[Any]) -> None:
-    """Let nobody go on with futures, if that can still be said."""
+    """Cancel futures, if the scheduler can still be told."""
     if client.status == "running":
         with suppress(*LOST, SchedulerLostError):
             ask(client, client.cancel, list(futures), force=True)
@@ -224,7 +224,7 @@ class _Watch:
         """Raise an error if nothing will come of waiting."""
         try:
             now = ask(
-                self._client, self._client.run_on_scheduler, standing, self._keys, self._places
+                self._client, self._client.run_on_scheduler, look_at_tasks, self._keys, self._places
             )
         except LOST as error:
             raise SchedulerLostError from error

@@ -44,7 +44,7 @@ class BatchLearner(FactorizationBase):
         first = not hasattr(self, "_online")
         online = getattr(self, "_online", None)
         if first and hasattr(self, "components_"):
-            online = Online.resumed(self.components_, getattr(self, "label_components_", None))
+            online = Online.resume(self.components_, getattr(self, "label_components_", None))
         online = learn_batch(
             online,
             X,
