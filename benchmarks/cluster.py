@@ -27,7 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say
+from common import load_average, markdown, new_parser, say
 from scale import skewed
 
 import ssnmf_fast as sf
@@ -274,9 +274,7 @@ def large(options: argparse.Namespace) -> None:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="small matrices, no picture")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--columns", type=int, default=20_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import gzip
 import json
@@ -30,6 +31,28 @@ ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)
 COARSE_FROM = 1.0
 
 
+def data_file(name: str) -> Path:
+    """Return the path of a file in $SSNMF_FAST_DATA."""
+    return Path(os.environ["SSNMF_FAST_DATA"]) / name
+
+
+def read_lines(name: str) -> list[dict[str, Any]]:
+    """Return the records of a compressed file of JSON lines in $SSNMF_FAST_DATA."""
+    with gzip.open(data_file(name), "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def stop_words() -> list[str] | str:
+    """Return NLTK's list, which the papers take, from $SSNMF_FAST_DATA; else scikit-learn's.
+
+    Words with an apostrophe are cut as the terms are, or they would never match.
+    """
+    path = data_file("english_stopwords.txt")
+    if not path.is_file():
+        return "english"
+    return sorted(set(path.read_text(encoding="utf-8").replace("'", " ").split()))
+
+
 def tfidf(texts: list[str]) -> tuple[Any, Array]:
     """Return the TF-IDF matrix (csr) of the papers, at most 5000 terms, and its terms."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -53,9 +76,7 @@ def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
 @cache
 def reuters() -> Any:
     """Return Reuters-21578: TF-IDF of title and body (csr, about 21,000 x 5000)."""
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / "reuters21578.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        stories = [json.loads(line) for line in file]
+    stories = read_lines("reuters21578.jsonl.gz")
     X, _ = tfidf([f"{story['title']} {story['body']}" for story in stories])
     return sp.csr_matrix(X)
 
@@ -63,7 +84,7 @@ def reuters() -> Any:
 @cache
 def mnist() -> Any:
     """Return the 10,000 test digits of MNIST (csr, 10,000 x 784, in [0, 1])."""
-    images = np.load(Path(os.environ["SSNMF_FAST_DATA"]) / "mnist_t10k.npz")["images"]
+    images = np.load(data_file("mnist_t10k.npz"))["images"]
     return sp.csr_matrix(images.reshape(len(images), -1) / 255.0)
 
 
@@ -326,6 +347,38 @@ def append_records(path: Path | None, records: Iterable[dict[str, Any]]) -> None
     if path is not None:
         with path.open("a") as file:
             file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def measure_missing(
+    tasks: Iterable[Any],
+    key: Callable[[dict[str, Any]], Any],
+    measure: Callable[[Any], dict[str, Any]],
+    path: Path | None,
+    name: str = "fits",
+) -> list[dict[str, Any]]:
+    """Return the records of all tasks: those in the file, and others, measured and written now.
+
+    `key` is the task of a record, None for one that does not count.
+    """
+    tasks = list(tasks)
+    done = {key(record): record for record in read_records(path)}
+    todo = [task for task in tasks if task not in done]
+    begin = last = perf_counter()
+    for number, task in enumerate(todo, 1):
+        done[task] = measure(task)
+        append_records(path, [done[task]])
+        if perf_counter() - last > 20 or number == len(todo):
+            last = perf_counter()
+            left = (last - begin) * (len(todo) / number - 1)
+            say(f"{name}: {number} of {len(todo)}, {last - begin:.0f} s, {left:.0f} s left")
+    return [done[task] for task in tasks]
+
+
+def new_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help is the docstring of a script, line by line."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 def say(text: str) -> None:

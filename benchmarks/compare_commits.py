@@ -5,14 +5,13 @@
 
 Each version is a folder that contains `ssnmf_fast` with its compiled modules, or a commit, which is
 unpacked to a temporary folder and given those of the installed package: kernels are compared by
-folders alone.  Every round times all calls in a fresh process for each version, in turn; a figure is
-the least of all rounds, since noise only ever adds.  Calls that seem too slow get more rounds.  The
-exit status is 1 if one of them stays above the limit.
+folders alone.  Every round times all calls in a fresh process for each version, in turn; a figure
+is the least of all rounds, since noise only ever adds.  Calls that seem too slow get more rounds.
+The exit status is 1 if one of them stays above the limit.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -28,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import ROOT, best, load_average, markdown, one_hot, say, start, zipf_text
+from common import ROOT, best, load_average, markdown, new_parser, one_hot, say, start, zipf_text
 
 Times = dict[str, float]
 
@@ -141,9 +140,7 @@ def least_times(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("old", help="folder that contains ssnmf_fast, or a commit")
     parser.add_argument("new", help="the same of the version that must not be slower")
     parser.add_argument("--limit", type=float, default=1.03, help="largest ratio, new to old")

@@ -24,7 +24,7 @@ from typing import Any
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, newsgroups, say, seconds, zipf_text
+from common import load_average, markdown, new_parser, newsgroups, say, seconds, zipf_text
 
 BUSY = "while True: pass"
 
@@ -131,9 +131,7 @@ def rows(builds: list[Build], options: argparse.Namespace) -> list[list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--loads", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=9)

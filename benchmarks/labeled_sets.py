@@ -5,19 +5,16 @@ The files come from $SSNMF_FAST_DATA; digits come with scikit-learn.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, data_file, read_lines
 from newsgroup_posts import strip
-from text_sets import _lines
 
 FIVE_GROUPS = (
     "comp.graphics",
@@ -46,18 +43,22 @@ class Split:
 
 
 def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    posts = [p for p in _lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups]
+    posts = [
+        p for p in read_lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups
+    ]
     return [strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
 
 
 def _articles() -> tuple[list[str], Array]:
-    first = {a["body"]: a for a in reversed(_lines("bbc_news.jsonl.gz"))}  # without repeats
+    first = {a["body"]: a for a in reversed(read_lines("bbc_news.jsonl.gz"))}  # without repeats
     texts = [f"{a['title']}\n{a['body']}" for a in first.values()]
     return texts, np.array([a["label"] for a in first.values()])
 
 
 def _stories() -> list[dict[str, Any]]:
-    return [s for s in _lines("reuters21578.jsonl.gz") if s["modapte"] != "unused" and s["topics"]]
+    return [
+        s for s in read_lines("reuters21578.jsonl.gz") if s["modapte"] != "unused" and s["topics"]
+    ]
 
 
 def _ten_topics() -> tuple[list[str], Array]:
@@ -82,7 +83,7 @@ def _all_topics() -> tuple[list[str], Array]:
 
 def _abstracts() -> tuple[list[str], Array]:
     """Abstracts, and indicators of the roots of the MeSH tree."""
-    lines = _lines("pubmed_mesh_sample.jsonl.gz")
+    lines = read_lines("pubmed_mesh_sample.jsonl.gz")
     names = sorted({root for a in lines for root in a["roots"]})
     Y = np.array([[name in a["roots"] for name in names] for a in lines], dtype=np.int64)
     kept = Y.any(axis=1)
@@ -120,11 +121,10 @@ def _matrix(name: str) -> tuple[Any, Array]:
 
         X, y = load_digits(return_X_y=True)
         return X / 16, y
-    folder = Path(os.environ["SSNMF_FAST_DATA"])
     if name == "MNIST":
-        data = np.load(folder / "mnist_train.npz")
+        data = np.load(data_file("mnist_train.npz"))
         return data["images"].reshape(-1, 784), data["labels"].astype(np.int64)
-    data = np.load(folder / "aviation_tmc2007_500.npz")
+    data = np.load(data_file("aviation_tmc2007_500.npz"))
     indptr, indices = data["indptr"], data["indices"]
     X = sp.csr_array((np.ones(len(indices)), indices, indptr), shape=tuple(data["shape"]))
     kept = np.diff(indptr) > 0

@@ -21,8 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say
-from text_sets import _lines
+from common import load_average, markdown, read_lines, say
 
 import ssnmf_fast as sf
 
@@ -50,7 +49,7 @@ def vectors(texts: list[str], n_words: int, form: str) -> Any:
 def by_month(rng: np.random.Generator) -> dict[str, list[str]]:
     """Return equally many headlines of every month that has as many, in random order."""
     months: dict[str, list[str]] = defaultdict(list)
-    for line in _lines("abc_headlines.jsonl.gz"):
+    for line in read_lines("abc_headlines.jsonl.gz"):
         months[line["publish_date"][:6]].append(line["headline_text"])
     return {
         month: [texts[i] for i in rng.permutation(len(texts))[:PER_MONTH]]
@@ -85,7 +84,7 @@ def pairs(seed: int) -> Case:
 def reuters(seed: int) -> Case:
     """Topics of the agency x words x days: counts of words."""
     del seed
-    stories = [s for s in _lines("reuters21578.jsonl.gz") if s["topics"]]
+    stories = [s for s in read_lines("reuters21578.jsonl.gz") if s["topics"]]
     days = np.array([datetime.strptime(_day(s), "%d-%b-%Y") for s in stories], "datetime64[D]")
     topics = sorted({t for s in stories for t in s["topics"]})
     X = vectors([f"{s['title']} {s['body']}" for s in stories], 3000, "counts").astype(float)

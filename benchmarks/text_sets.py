@@ -5,28 +5,18 @@ The files come from $SSNMF_FAST_DATA.
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, read_lines
 from newsgroup_posts import load_subset
 
 Texts = tuple[list[str], list[str] | None]
 FORMS = ("tfidf", "counts")
 HEADLINES = 20_000
-
-
-def _lines(name: str) -> list[dict[str, Any]]:
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / name
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
 
 
 def _newsgroups() -> Texts:
@@ -35,22 +25,24 @@ def _newsgroups() -> Texts:
 
 
 def _bbc() -> Texts:
-    articles = _lines("bbc_news.jsonl.gz")
+    articles = read_lines("bbc_news.jsonl.gz")
     return [f"{a['title']} {a['body']}" for a in articles], [a["label"] for a in articles]
 
 
 def _reuters() -> Texts:
     """Stories with a single topic."""
-    stories = [story for story in _lines("reuters21578.jsonl.gz") if len(story["topics"]) == 1]
+    stories = [story for story in read_lines("reuters21578.jsonl.gz") if len(story["topics"]) == 1]
     return [f"{s['title']} {s['body']}" for s in stories], [s["topics"][0] for s in stories]
 
 
 def _pubmed() -> Texts:
-    return [f"{a['title']} {a['abstract']}" for a in _lines("pubmed_mesh_sample.jsonl.gz")], None
+    return [
+        f"{a['title']} {a['abstract']}" for a in read_lines("pubmed_mesh_sample.jsonl.gz")
+    ], None
 
 
 def _headlines() -> Texts:
-    lines = _lines("abc_headlines.jsonl.gz")[:HEADLINES]
+    lines = read_lines("abc_headlines.jsonl.gz")[:HEADLINES]
     return [line["headline_text"] for line in lines], None
 
 

@@ -13,7 +13,6 @@ this.  It shows what the cut into blocks allows.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import sys
 import time
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say
+from common import load_average, markdown, new_parser, say
 from scale import skewed
 from threads import plain_fit
 
@@ -190,9 +189,7 @@ def picture(path: str, curves: dict[str, list[float]]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--wake", type=float, default=2.0, help="microseconds to wake a thread")

@@ -8,14 +8,13 @@ The matrices are those of scale.py; the fits are plain NMF with the default solv
 
 from __future__ import annotations
 
-import argparse
 import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say, seconds
+from common import load_average, markdown, new_parser, say, seconds
 from scale import skewed
 
 import ssnmf_fast as sf
@@ -63,9 +62,7 @@ def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[10, 32, 64])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="the first is 1")
     parser.add_argument("--quick", action="store_true", help="the smallest matrix and rank only")

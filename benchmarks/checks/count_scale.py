@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, blas_threads, markdown, say
+from common import Array, blas_threads, markdown, new_parser, say
 from text_sets import documents
 
 import ssnmf_fast as sf
@@ -73,9 +73,7 @@ def row(name: str, median: float | None, options: argparse.Namespace) -> list[st
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--data", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--medians", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 4, 16])
     parser.add_argument("--shares", nargs="+", type=float, default=[0.05, 0.2, 1.0])

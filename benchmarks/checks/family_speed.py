@@ -12,7 +12,6 @@ are evaluated every ten, as always.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import load_average, markdown, say, seconds, zipf_text
+from common import load_average, markdown, new_parser, say, seconds, zipf_text
 
 import ssnmf_fast as sf
 
@@ -81,9 +80,7 @@ def iteration_times(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 50, 100])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--iterations", type=int, default=10)

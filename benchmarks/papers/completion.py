@@ -27,11 +27,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import append_records, blas_threads, load_average, new_parser, read_records, say
 from completion_cases import EXPERIMENTS, METHODS, Cell, Experiment, measure, rates
 from completion_summary import Results, pictures, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 Task = tuple[Experiment, Cell, list[str]]
@@ -113,9 +112,7 @@ def wanted(record: Record, chosen: set[float], matrices: int, methods: list[str]
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--figure", nargs="+", choices=list(EXPERIMENTS), help="default: all")
     parser.add_argument("--matrices", type=int, default=3, help="for every cell; the thesis: 20")
     parser.add_argument("--step", type=float, help="of the rates; default .05, .2 for 2.1 and 2.2")

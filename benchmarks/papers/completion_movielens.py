@@ -13,9 +13,7 @@ fancyimpute==0.7.0; without it SoftImpute is the same algorithm in NumPy.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -28,7 +26,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "peers"))
-from common import Array, blas_threads, load_average, markdown, mean_and_deviation, say
+from common import (
+    Array,
+    blas_threads,
+    data_file,
+    load_average,
+    markdown,
+    mean_and_deviation,
+    new_parser,
+    say,
+)
 from imputers import Impute, iterative_svd, soft_impute, source
 
 import ssnmf_fast as sf
@@ -70,7 +77,7 @@ Predict = Callable[[Ratings], Array]  # the places of ratings -> predictions
 
 
 def movielens() -> Ratings:
-    data = np.load(Path(os.environ["SSNMF_FAST_DATA"]) / "movielens100k.npz")
+    data = np.load(data_file("movielens100k.npz"))
     users, items = data["user"].astype(np.int64), data["item"].astype(np.int64)
     shape = int(users.max()) + 1, int(items.max()) + 1
     return Ratings(users, items, data["rating"].astype(np.float64), shape)
@@ -249,9 +256,7 @@ def table(records: list[dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1, help="more stall BLAS on busy cores")
     parser.add_argument("--all", action="store_true", help="IterativeImputer too: very slow")

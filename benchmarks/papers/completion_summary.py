@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from completion_cases import AUTO, SIRLS, STRUCTURED, WITHOUT, Experiment, density
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, markdown
+from completion_cases import AUTO, SIRLS, STRUCTURED, WITHOUT, Experiment, density
 
 HARD = 0.4  # degrees of freedom for every observed entry, above which a problem counts as hard
 SAME = 1 - 1e-9  # a ratio has to be below it: rounding is no win

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from text_sets import _lines
+from common import read_lines
 
 FIRST, LAST, A_MONTH = 20030201, 20151231, 500
 
@@ -35,7 +35,7 @@ def headlines(seed: int) -> Dated:
     """Return at most 500 headlines of every month, drawn with a seed."""
     lines = [
         line
-        for line in _lines("abc_headlines.jsonl.gz")
+        for line in read_lines("abc_headlines.jsonl.gz")
         if FIRST <= int(line["publish_date"]) <= LAST
     ]
     months = np.array([str(line["publish_date"])[:6] for line in lines])
@@ -61,7 +61,7 @@ def headlines(seed: int) -> Dated:
 def reuters(seed: int) -> Dated:
     """Return the stories of Reuters-21578 by their date; all of them, whatever the seed."""
     del seed
-    stories = _lines("reuters21578.jsonl.gz")
+    stories = read_lines("reuters21578.jsonl.gz")
     months = {"FEB": "02", "MAR": "03", "APR": "04", "JUN": "06", "OCT": "10"}
     months |= {"MAY": "05", "JUL": "07", "AUG": "08", "SEP": "09"}
     texts, times = [], []

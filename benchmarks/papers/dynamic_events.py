@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import markdown, say
+from common import markdown, new_parser, say
 from dated_news import A_MONTH, SETS, Dated, Event, matrices
 from over_time import as_dynamic, save, sklearn_lda
 
@@ -173,9 +173,7 @@ def draw(name: str, methods: dict[str, Found], names: Any, folder: Path) -> None
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--only", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--rank", type=int, default=25)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])

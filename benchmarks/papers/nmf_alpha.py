@@ -21,15 +21,13 @@ import argparse
 import sys
 from itertools import product
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import blas_threads, load_average, measure_missing, new_parser
 from nmf_alpha_data import DATA, RATES, Data, made_up, split
 from nmf_alpha_methods import METHODS, RAW, Case, measure, possible
 from nmf_alpha_summary import basis_images, curves, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 Task = tuple[int, int, float, str]  # split, rank, rate, method
@@ -50,24 +48,19 @@ def tasks(data: Data, options: argparse.Namespace) -> list[Task]:
 
 def run(data: Data, options: argparse.Namespace, path: Path | None) -> list[Record]:
     """Measure what is missing, write it, and return all records of the run."""
-    chosen = tasks(data, options)
-    records = [r for r in read_records(path) if r["updates"] == options.updates]
-    done = {tuple(record[name] for name in KEY) for record in records}
-    todo = [task for task in chosen if task not in done]
     splits = [split(data, number) for number in range(options.splits)]
-    begin = said = perf_counter()
-    for count, task in enumerate(todo, 1):
+
+    def key(record: Record) -> Task | None:
+        number, rank, rate, method = (record[name] for name in KEY)
+        return (number, rank, rate, method) if record["updates"] == options.updates else None
+
+    def result(task: Task) -> Record:
         number, rank, rate, method = task
         case = Case(data, splits[number], rate, number, options.updates)
         record = dict(zip(KEY, task, strict=True)) | measure(case, rank, method)
-        record["updates"] = options.updates
-        records.append(record)
-        append_records(path, [record])
-        if perf_counter() - said > 20 or count == len(todo):
-            said = perf_counter()
-            say(f"{data.name}: {count} of {len(todo)}, {said - begin:.0f} s")
-    wanted = set(chosen)
-    return [r for r in records if tuple(r[name] for name in KEY) in wanted]
+        return record | {"updates": options.updates}
+
+    return measure_missing(tasks(data, options), key, result, path, data.name)
 
 
 def one_data_set(name: str, options: argparse.Namespace) -> str:
@@ -88,9 +81,7 @@ def one_data_set(name: str, options: argparse.Namespace) -> str:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=list(DATA), help="default: all")
     parser.add_argument("--splits", type=int, default=5, help="as many as in the paper")
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 40, 80])

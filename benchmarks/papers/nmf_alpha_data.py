@@ -7,22 +7,14 @@ the file names no test part, so that one of the competition's size is drawn once
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from ssnmf_documents import _stop_words
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array
+from common import Array, data_file, read_lines, stop_words
 from newsgroup_posts import FILE_NAME, strip
 
 VALIDATION = 0.2  # of the documents that are not test
@@ -67,16 +59,12 @@ def split(data: Data, seed: int) -> Split:
     return Split(order[held:], order[:held])
 
 
-def _folder() -> Path:
-    return Path(os.environ["SSNMF_FAST_DATA"])
-
-
 @cache
 def mnist() -> Data:
     """Return fours against nines (11791 + 1991 images, csr of 784 pixels)."""
     parts = []
     for name in ("mnist_train.npz", "mnist_t10k.npz"):
-        with np.load(_folder() / name) as file:
+        with np.load(data_file(name)) as file:
             images, labels = file["images"], file["labels"]
         chosen = np.isin(labels, (4, 9))
         flat = images[chosen].reshape(int(chosen.sum()), -1) / 255.0
@@ -92,11 +80,10 @@ def news() -> Data:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    with gzip.open(_folder() / FILE_NAME, "rt", encoding="utf-8") as file:
-        records = [json.loads(line) for line in file]
+    records = read_lines(FILE_NAME)
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(
-        token_pattern="[a-zA-Z]+", max_df=0.5, max_features=N_TERMS, stop_words=_stop_words()
+        token_pattern="[a-zA-Z]+", max_df=0.5, max_features=N_TERMS, stop_words=stop_words()
     )
     parts: list[Any] = []
     for part, convert in (("train", vectorizer.fit_transform), ("test", vectorizer.transform)):
@@ -109,7 +96,7 @@ def news() -> Data:
 @cache
 def aviation() -> Data:
     """Return the safety reports (21519 + 7077, presence of 500 words, 22 labels)."""
-    with np.load(_folder() / "aviation_tmc2007_500.npz") as file:
+    with np.load(data_file("aviation_tmc2007_500.npz")) as file:
         words = np.ones(len(file["indices"]))
         shape = tuple(int(size) for size in file["shape"])
         X = sp.csr_matrix((words, file["indices"], file["indptr"]), shape=shape)

@@ -6,21 +6,17 @@ validation and test rows by one and the same map, which sees no label.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from nmf_alpha_data import Data, Split
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array
+from nmf_alpha_data import Data, Split
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators

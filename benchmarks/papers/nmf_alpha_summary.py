@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import Array, markdown, mean_and_deviation
 from nmf_alpha_methods import (
     ALPHA,
     METHODS,
@@ -18,9 +18,6 @@ from nmf_alpha_methods import (
     mapped,
     margin_model,
 )
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, markdown, mean_and_deviation
 
 Record = dict[str, Any]
 TITLES = {

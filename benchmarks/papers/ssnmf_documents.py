@@ -6,18 +6,13 @@ quotes; 60 % train, 20 % validation, 20 % test, class by class; TF-IDF of at mos
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array
+from common import Array, stop_words
 from newsgroup_posts import CLASSES, PER_CLASS, read_posts, strip
 
 SUBGROUPS = tuple(group for groups in CLASSES.values() for group in groups)
@@ -118,20 +113,8 @@ def _part(documents: Documents, fitted: Array, held: Array) -> Part:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     vectorizer = TfidfVectorizer(
-        token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words=_stop_words()
+        token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words=stop_words()
     )
     X = sp.csr_matrix(vectorizer.fit_transform(documents.texts[fitted]))
     X_held = sp.csr_matrix(vectorizer.transform(documents.texts[held]))
     return Part(X, documents.subgroups[fitted], X_held, documents.subgroups[held])
-
-
-def _stop_words() -> list[str] | str:
-    """NLTK's list, as in the paper, from the data folder; else scikit-learn's.
-
-    Words with an apostrophe are cut as the tokens are, or they would never match.
-    """
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / "english_stopwords.txt"
-    if not path.is_file():
-        return "english"
-    words = path.read_text(encoding="utf-8").replace("'", " ").split()
-    return sorted(set(words))

@@ -24,10 +24,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents, split
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, load_average, markdown, mean_and_deviation, say
+from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents, split
 
 import ssnmf_fast as sf
 

@@ -24,10 +24,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from ssnmf_models import MODELS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, load_average, markdown, say
+from ssnmf_models import MODELS
 
 import ssnmf_fast as sf
 

@@ -18,18 +18,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-from topic_supervised_models import LDA, METHODS, measure
-from topic_supervised_stories import Stories, random_stories, reuters_stories
-from topic_supervised_summary import Results, picture, report
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import append_records, blas_threads, load_average, read_records, say
+from common import blas_threads, load_average, measure_missing, new_parser
+from topic_supervised_models import LDA, METHODS, measure
+from topic_supervised_stories import random_stories, reuters_stories
+from topic_supervised_summary import Results, picture, report
 
 Record = dict[str, Any]
 Task = tuple[str, float, int]
@@ -47,22 +44,8 @@ def key(record: Record) -> Task:
     return record["method"], record["rate"], record["draw"]
 
 
-def run(stories: Stories, todo: list[Task], path: Path | None) -> Iterator[Record]:
-    """Yield the records of the tasks, each written as soon as it is there."""
-    begin = said = perf_counter()
-    for number, task in enumerate(todo, 1):
-        record = measure(stories, *task)
-        append_records(path, [record])
-        yield record
-        if perf_counter() - said > 20 or number == len(todo):
-            said = perf_counter()
-            say(f"{number} of {len(todo)}, {said - begin:.0f} s")
-
-
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--draws", type=int, default=5, help="of the labeled stories and starts")
     parser.add_argument("--lda-draws", type=int, default=2, help="at most: a fit takes minutes")
     parser.add_argument("--rates", type=float, nargs="+", help="shares of labeled stories")
@@ -86,12 +69,9 @@ def main(arguments: list[str] | None = None) -> None:
         path = options.out / f"topic_supervised{options.quick * '-quick'}.jsonl"
     stories = random_stories() if options.quick else reuters_stories()
     print(f"one thread, load {load_average()}\n")
-    wanted = tasks(options)
-    records = {key(record): record for record in read_records(path)}
     with blas_threads(1):
-        for record in run(stories, [task for task in wanted if task not in records], path):
-            records[key(record)] = record
-    results = Results([records[task] for task in wanted])
+        records = measure_missing(tasks(options), key, lambda task: measure(stories, *task), path)
+    results = Results(records)
     summary = report(results, *stories.topics.shape)
     print(summary)
     if path is not None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from topic_supervised_stories import Stories, labeled_rows
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array
+from topic_supervised_stories import Stories, labeled_rows
 
 import ssnmf_fast as sf
 

@@ -8,19 +8,12 @@ more letters, as it stands.
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array
+from common import Array, read_lines, stop_words
 
 SHORTEST = 250
 TERMS = 2000
@@ -40,9 +33,7 @@ class Stories:
 @cache
 def reuters_stories() -> Stories:
     """Return the stories of the 90 topics, from $SSNMF_FAST_DATA."""
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / "reuters21578.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        stories = [json.loads(line) for line in file]
+    stories = read_lines("reuters21578.jsonl.gz")
     names = sorted(_topics_of(stories, "train") & _topics_of(stories, "test"))
     texts, topics = [], []
     for story in stories:
@@ -89,15 +80,9 @@ def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
 
 
 def _stop_words() -> list[str] | str:
-    """NLTK's list, as in the paper, from the data folder; else scikit-learn's.
-
-    Words with an apostrophe are cut as the terms are, or they would never match.
-    """
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / "english_stopwords.txt"
-    if not path.is_file():
-        return "english"
-    words = path.read_text(encoding="utf-8").replace("'", " ").split()
-    return sorted({word for word in words if len(word) >= 3})
+    """Return the stop words that are long enough to be terms."""
+    words = stop_words()
+    return words if isinstance(words, str) else [word for word in words if len(word) >= 3]
 
 
 def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:

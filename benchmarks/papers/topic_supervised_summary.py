@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import markdown, mean_and_deviation
 from topic_supervised_models import (
     LDA,
     METHODS,
@@ -18,9 +18,6 @@ from topic_supervised_models import (
     UNSUPERVISED,
     WHERE,
 )
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import markdown, mean_and_deviation
 
 RIVALS = (NMF, SKLEARN_NMF, LDA)
 TITLES = {"all": "all stories (as in the paper)", "unlabeled": "unlabeled stories only"}

@@ -21,15 +21,13 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import blas_threads, load_average, measure_missing, new_parser
 from vbnmf_documents import made_up_documents, newsgroup_documents
 from vbnmf_fits import PCA, SUPERVISED, UNSUPERVISED, Task, measure
 from vbnmf_summary import pictures, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import append_records, blas_threads, load_average, read_records, say
 
 Record = dict[str, Any]
 A_LAMBDA = (1.0, 10.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 1e5)
@@ -49,32 +47,18 @@ def wanted(options: argparse.Namespace) -> Iterator[Task]:
 
 def run(options: argparse.Namespace, stem: str) -> list[Record]:
     """Return the records of all fits, those that are missing measured now."""
+    documents = made_up_documents if options.quick else newsgroup_documents
     path = options.out / f"{stem}.jsonl" if options.out else None
-    tasks = list(wanted(options))
-    done = {key(record): record for record in read_records(path)}
-    todo = [task for task in tasks if task.key not in done]
-    if todo:
-        documents = made_up_documents() if options.quick else newsgroup_documents()
-    begin = said = perf_counter()
-    for number, task in enumerate(todo, 1):
-        with blas_threads(1):
-            record = done[task.key] = measure(task, documents)
-        append_records(path, [record])
-        if perf_counter() - said > 20 or number == len(todo):
-            said = perf_counter()
-            left = (said - begin) * (len(todo) / number - 1)
-            say(f"{number} of {len(todo)} fits, {said - begin:.0f} s, {left:.0f} s left")
-    return [done[task.key] for task in tasks]
+    with blas_threads(1):
+        return measure_missing(wanted(options), key, lambda task: measure(task, documents()), path)
 
 
-def key(record: Record) -> tuple[str, int, float, int]:
-    return record["method"], record["rank"], record["shape"], record["start"]
+def key(record: Record) -> Task:
+    return Task(record["method"], record["rank"], record["shape"], record["start"])
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--restarts", type=int, default=3, help="random starts; the paper: 10")
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 40, 60, 100])
     parser.add_argument("--pca-rank", type=int, default=200, help="beside --ranks, for PCA alone")

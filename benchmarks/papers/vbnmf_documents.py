@@ -8,20 +8,14 @@ largest TF-IDF in any training document is highest.
 
 from __future__ import annotations
 
-import gzip
-import json
-import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array
+from common import Array, read_lines, stop_words
 
 TERMS = 10_000
 LEAST_DOCUMENTS = 5
@@ -37,10 +31,10 @@ class Documents:
     classes_test: Array
 
 
+@cache
 def newsgroup_documents() -> Documents:
     """Return the 11,314 training and the 7,532 test documents."""
-    with gzip.open(_folder() / "20newsgroups.jsonl.gz", "rt", encoding="utf-8") as file:
-        posts = [json.loads(line) for line in file]
+    posts = read_lines("20newsgroups.jsonl.gz")
     counts = _counts(post["text"].partition("\n\n")[2] for post in posts)
     groups = np.array([post["label"] for post in posts])
     train = np.array([post["split"] == "train" for post in posts])
@@ -48,6 +42,7 @@ def newsgroup_documents() -> Documents:
     return Documents(X, groups[train], X_test, groups[~train])
 
 
+@cache
 def made_up_documents(per_class: int = 60, classes: int = 5, seed: int = 0) -> Documents:
     """Return Poisson counts; every class has terms of its own, and all share others."""
     rng = np.random.default_rng(seed)
@@ -81,15 +76,5 @@ def _counts(texts: Iterable[str]) -> Any:
     """Return the counts (csr) of all words but the stop words."""
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(token_pattern="[a-z]+", stop_words=_stop_words(), dtype=np.float64)
+    vectorizer = CountVectorizer(token_pattern="[a-z]+", stop_words=stop_words(), dtype=np.float64)
     return vectorizer.fit_transform(texts)
-
-
-def _stop_words() -> list[str]:
-    """Return NLTK's list; words with an apostrophe are cut as the tokens are."""
-    path = _folder() / "english_stopwords.txt"
-    return sorted(set(path.read_text(encoding="utf-8").replace("'", " ").split()))
-
-
-def _folder() -> Path:
-    return Path(os.environ["SSNMF_FAST_DATA"])

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from vbnmf_documents import Documents
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array
+from vbnmf_documents import Documents
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -26,8 +21,7 @@ SHAPE_OF_A = 1.0
 COUNT_SCALE = 2.0
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """A fit: method, rank, S_shape or rate_shape (PCA: 0), number of the random start."""
 
     method: str
@@ -35,17 +29,12 @@ class Task:
     shape: float
     start: int
 
-    @property
-    def key(self) -> tuple[str, int, float, int]:
-        return self.method, self.rank, self.shape, self.start
-
 
 def measure(task: Task, documents: Documents) -> dict[str, Any]:
     """Fit once and return what is measured."""
     begin = perf_counter()
     measured = _pca(task, documents) if task.method == PCA else _bayesian(task, documents)
-    place = {"method": task.method, "rank": task.rank, "shape": task.shape, "start": task.start}
-    return place | measured | {"seconds": round(perf_counter() - begin, 2)}
+    return task._asdict() | measured | {"seconds": round(perf_counter() - begin, 2)}
 
 
 def _pca(task: Task, documents: Documents) -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from vbnmf_fits import PCA, SUPERVISED, UNSUPERVISED
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import markdown
+from vbnmf_fits import PCA, SUPERVISED, UNSUPERVISED
 
 Record = dict[str, Any]
 METHODS = (PCA, UNSUPERVISED, SUPERVISED)

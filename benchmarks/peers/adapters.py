@@ -8,18 +8,14 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import io
-import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, Factors, our_runner, sklearn_runner
 
 import ssnmf_fast as sf

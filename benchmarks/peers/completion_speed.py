@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "completion"))
 import completion_svd
 import dense_completion
-from common import Array, best, blas_threads, load_average, markdown, say, seconds
+from common import Array, best, blas_threads, load_average, markdown, new_parser, say, seconds
 from imputers import soft_impute, source
 
 import ssnmf_fast as sf
@@ -224,9 +224,7 @@ def table_pass(records: list[Record]) -> str:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--parts", nargs="+", choices=list("abd"), default=list("abd"))
     parser.add_argument("--huge", action="store_true", help="part c too: about 2 GB of memory")
     parser.add_argument("--threads", type=int, default=2)

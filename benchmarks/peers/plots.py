@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from math import isfinite
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Point
 
 # Okabe and Ito's colors, told apart by the color-blind too: one for each package.

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import load_average, markdown, say
+from common import load_average, markdown, new_parser, say
 
 Array = np.ndarray[Any, Any]
 Sparse = tuple[Array, Array, tuple[int, ...]]
@@ -293,9 +293,7 @@ def in_own_process(peer: str, case: str, options: argparse.Namespace) -> dict[st
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--only", nargs="+", default=MAIN, choices=CASES, help="some tensors")
     parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS)
     parser.add_argument("--threads", type=int, default=2)

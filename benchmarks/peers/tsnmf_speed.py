@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # Last, since the script papers/topic_supervised.py must not hide the package tsnmf.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "papers"))
-from common import Array, Factors, blas_threads, load_average, markdown, say, seconds
+from common import Array, Factors, blas_threads, load_average, markdown, new_parser, say, seconds
 from topic_supervised_stories import Stories, labeled_rows, random_stories, reuters_stories
 
 import ssnmf_fast as sf
@@ -139,9 +139,7 @@ def table(results: list[dict[str, Any]]) -> str:
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="made-up stories, one round")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.2])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])

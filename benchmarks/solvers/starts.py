@@ -21,10 +21,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from start_methods import METHODS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import append_records, blas_threads, load_average, markdown, read_records, say
+from common import blas_threads, load_average, markdown, measure_missing, new_parser
+from start_methods import METHODS
 from text_sets import FORMS, TEXTS, documents
 
 import ssnmf_fast as sf
@@ -65,25 +65,18 @@ def measure(task: tuple[str, str, str, int, str, int], settled: bool, threads: i
 
 def run(options: argparse.Namespace) -> list[Record]:
     """Return the records of all fits, those that are missing measured now."""
-    tasks = list(
-        product(
-            options.data,
-            options.forms,
-            options.losses,
-            options.ranks,
-            options.starts,
-            range(options.seeds),
+    grid = (options.data, options.forms, options.losses, options.ranks, options.starts)
+
+    def key(record: Record) -> tuple[Any, ...] | None:
+        return tuple(record["task"]) if "settled" in record or not options.settled else None
+
+    with blas_threads(options.threads):
+        return measure_missing(
+            product(*grid, range(options.seeds)),
+            key,
+            lambda task: measure(task, options.settled, options.threads),
+            options.out,
         )
-    )
-    done = {tuple(record["task"]): record for record in read_records(options.out)}
-    for number, task in enumerate(tasks, 1):
-        if task in done and ("settled" in done[task] or not options.settled):
-            continue
-        with blas_threads(options.threads):
-            done[task] = measure(task, options.settled, options.threads)
-        append_records(options.out, [done[task]])
-        say(f"{number} of {len(tasks)}: {done[task]}")
-    return [done[task] for task in tasks]
 
 
 def _excess(records: list[Record], measure: str) -> dict[int, float]:
@@ -124,9 +117,7 @@ def summary(records: list[Record], by: tuple[int, ...]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     names = list(TEXTS)
     parser.add_argument("--data", nargs="+", default=names[:4], choices=names)
     parser.add_argument("--forms", nargs="+", default=list(FORMS), choices=FORMS)
