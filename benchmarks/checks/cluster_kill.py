@@ -100,7 +100,7 @@ def ready(cluster: LocalCluster, client: Client) -> dict[str, int]:
     raise TimeoutError("the cluster has no two workers")
 
 
-def replace(cluster: LocalCluster, name: int) -> None:
+def replace(cluster: LocalCluster, name: int | None) -> None:
     """Let another worker take the place of one that was retired."""
     cluster.worker_spec.pop(name, None)
     nanny = cluster.workers.pop(name, None)
@@ -138,9 +138,8 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
             address = rng.choice(sorted(pids))
             seconds = rng.uniform(0.0, 0.9 * times[kind])
             given = client, address, pids[address], seconds, retire
-            name = next(
-                k for k, nanny in cluster.workers.items() if nanny.worker_address == address
-            )
+            nannies = cluster.workers.items()
+            place = next((k for k, nanny in nannies if nanny.worker_address == address), None)
             loss = threading.Thread(target=lose, args=given)
             most = max(limit, 5 * times[kind])
             print(f"begin {most}", flush=True)
@@ -155,7 +154,7 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
             print(f"{number} {name} {seconds:.2f} {times[kind]:.1f} {took:.1f} {same}", flush=True)
             loss.join()
             if retire:
-                replace(cluster, name)
+                replace(cluster, place)
 
 
 def other() -> None:
