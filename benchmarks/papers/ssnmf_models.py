@@ -1,15 +1,128 @@
-"""The four models of the SSNMF paper: its settings, its start, its stopping rule, its score P."""
+"""The documents and the four models of the SSNMF paper: settings, start, stopping rule, score P.
+
+20 Newsgroups as the SSNMF paper prepares it, and random texts in its place for quick runs.
+
+Five classes of 1796 documents made of 13 newsgroups ("subgroups"), without headers, footers and
+quotes; 60 % train, 20 % validation, 20 % test, class by class; TF-IDF of at most 5000 terms.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array
+from common import Array, stop_words
+from newsgroup_posts import CLASSES, PER_CLASS, read_posts, strip
 
 import ssnmf_fast as sf
+
+SUBGROUPS = tuple(group for groups in CLASSES.values() for group in groups)
+CLASS_OF_SUBGROUP = np.array([k for k, groups in enumerate(CLASSES.values()) for _ in groups])
+TRAIN, VALIDATION = 0.6, 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Texts and the index of each one's subgroup."""
+
+    texts: Array
+    subgroups: Array
+
+    @property
+    def classes(self) -> Array:
+        """Return the class of every text."""
+        return CLASS_OF_SUBGROUP[self.subgroups]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """TF-IDF matrices (csr) of fitted and of held-out documents, and the labels of both."""
+
+    X: Any
+    subgroups: Array
+    X_held: Any
+    subgroups_held: Array
+
+    @property
+    def classes(self) -> Array:
+        """Return the classes of the fitted documents."""
+        return CLASS_OF_SUBGROUP[self.subgroups]
+
+    @property
+    def classes_held(self) -> Array:
+        """Return the classes of the held-out documents."""
+        return CLASS_OF_SUBGROUP[self.subgroups_held]
+
+    @property
+    def Y(self) -> Array:
+        """Return the one-hot classes of the fitted documents."""
+        return np.eye(len(CLASSES))[self.classes]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What the settings are chosen on (train, validation), and the test (both of these, test)."""
+
+    choice: Part
+    test: Part
+
+
+@cache
+def newsgroup_documents() -> Documents:
+    """Return all posts of the 13 subgroups."""
+    index = {group: i for i, group in enumerate(SUBGROUPS)}
+    kept = [(text, index[group]) for text, group in read_posts() if group in index]
+    texts = np.array([strip(text) for text, _ in kept], dtype=object)
+    return Documents(texts, np.array([group for _, group in kept]))
+
+
+def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> Documents:
+    """Return texts of made-up words, a third of them from the text's own subgroup."""
+    rng = np.random.default_rng(seed)
+    subgroups = np.repeat(np.arange(len(SUBGROUPS)), per_subgroup)
+    texts = []
+    for group in subgroups:
+        own = rng.integers(30, size=words // 3) + 30 * (group + 1)
+        common = rng.integers(30, size=words - len(own))
+        texts.append(" ".join("w" + _letters(word) for word in [*own, *common]))
+    return Documents(np.array(texts, dtype=object), subgroups)
+
+
+def _letters(number: int) -> str:
+    """Spell a number by letters: the paper's tokens hold no digits."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
+def split(documents: Documents, seed: int) -> Split:
+    """Draw the balanced subset and cut it into train, validation and test."""
+    rng = np.random.default_rng(seed)
+    classes = documents.classes
+    size = min(PER_CLASS, int(np.bincount(classes).min()))
+    cuts = [round(TRAIN * size), round((TRAIN + VALIDATION) * size)]
+    pieces: list[list[Array]] = [[], [], []]
+    for k in range(len(CLASSES)):
+        drawn = rng.choice(np.flatnonzero(classes == k), size, replace=False)
+        for piece, rows in zip(pieces, np.split(drawn, cuts), strict=True):
+            piece.append(rows)
+    train, validation, test = (rng.permutation(np.concatenate(piece)) for piece in pieces)
+    full = np.concatenate([train, validation])
+    return Split(_part(documents, train, validation), _part(documents, full, test))
+
+
+def _part(documents: Documents, fitted: Array, held: Array) -> Part:
+    """TF-IDF whose terms and document frequencies are those of the fitted documents."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(
+        token_pattern="[a-zA-Z]+", min_df=5, max_df=0.7, max_features=5000, stop_words=stop_words()
+    )
+    X = sp.csr_matrix(vectorizer.fit_transform(documents.texts[fitted]))
+    X_held = sp.csr_matrix(vectorizer.transform(documents.texts[held]))
+    return Part(X, documents.subgroups[fitted], X_held, documents.subgroups[held])
+
 
 F, D = "frobenius", "kullback-leibler"
 RANK = 13

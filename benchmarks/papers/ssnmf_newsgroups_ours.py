@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import Array, load_average, markdown, mean_and_deviation, say
-from ssnmf_documents import CLASSES, Part, newsgroup_documents, random_documents, split
+from ssnmf_models import CLASSES, Part, newsgroup_documents, random_documents, split
 
 import ssnmf_fast as sf
 

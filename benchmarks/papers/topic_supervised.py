@@ -24,8 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import blas_threads, load_average, measure_missing, new_parser
-from topic_supervised_models import LDA, METHODS, measure
-from topic_supervised_stories import random_stories, reuters_stories
+from topic_supervised_models import LDA, METHODS, measure, random_stories, reuters_stories
 from topic_supervised_summary import Results, picture, report
 
 Record = dict[str, Any]

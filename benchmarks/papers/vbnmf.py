@@ -6,7 +6,7 @@ k-NN with cosine similarity, k = sqrt(n_train), classifies the test documents in
     python benchmarks/papers/vbnmf.py --out results
 
 As in the paper settings are compared on the test documents, so that the best of them flatters.
-Departures, since other settings do worse or the paper is silent (see vbnmf_documents.py and
+Departures, since other settings do worse or the paper is silent (see
 vbnmf_fits.py): TF-IDF counts twice (count_scale=2), the shape of A is fixed at 1, fits have 60
 iterations.  Training documents are represented by the fit itself, which knew their labels; test
 documents by updates of S alone, under one exponential prior.  The paper has 10 random starts.
@@ -25,8 +25,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import blas_threads, load_average, measure_missing, new_parser
-from vbnmf_documents import made_up_documents, newsgroup_documents
-from vbnmf_fits import PCA, SUPERVISED, UNSUPERVISED, Task, measure
+from vbnmf_fits import (
+    PCA,
+    SUPERVISED,
+    UNSUPERVISED,
+    Task,
+    made_up_documents,
+    measure,
+    newsgroup_documents,
+)
 from vbnmf_summary import pictures, report
 
 Record = dict[str, Any]

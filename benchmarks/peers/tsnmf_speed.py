@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # Last, since the script papers/topic_supervised.py must not hide the package tsnmf.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "papers"))
 from common import Array, Factors, blas_threads, load_average, markdown, new_parser, say, seconds
-from topic_supervised_stories import Stories, labeled_rows, random_stories, reuters_stories
+from topic_supervised_models import Stories, labeled_rows, random_stories, reuters_stories
 
 import ssnmf_fast as sf
 
