@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import importlib
+import os
+from pathlib import Path
 from typing import Any
 
 from ssnmf_fast._backend import dispatch as _dispatch
 from ssnmf_fast._backend import reference as _reference
 
-__all__ = ["AVAILABLE", "IS_REFERENCE", "kernels_in_use", "kernels_of", "reference"]
+__all__ = ["AVAILABLE", "IS_REFERENCE", "environment", "kernels_in_use", "kernels_of", "reference"]
 
 AVAILABLE = _dispatch.available_levels()
 IS_REFERENCE = _dispatch.level == "reference"
 kernels_in_use: Any = _dispatch.kernels
 reference: Any = _reference
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the environment of a process that imports this module."""
+    paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
 
 
 def kernels_of(level: str) -> Any:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ssnmf_fast._backend.reference_parts import shrunk
-from ssnmf_fast._common.arrays import Array
 from ssnmf_fast.completion._schedule import Schedule
+
+Array = NDArray[np.float64]
 
 
 def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:

@@ -16,7 +16,6 @@ from levels import IS_REFERENCE
 from random_examples import examples
 
 import ssnmf_fast as sf
-from ssnmf_fast._linalg.tall import svd
 
 METHODS = (
     "auto",
@@ -572,13 +571,18 @@ def test_saved_completion(easy, tmp_path):
 
 
 def test_svd_falls_back_on_plain_iteration(monkeypatch):
+    calls = []
+
     def fails(*args, **options):
+        calls.append(args)
         raise np.linalg.LinAlgError("SVD did not converge")
 
-    A = np.random.default_rng(0).standard_normal((4, 3))
-    expected = np.linalg.svd(A, compute_uv=False)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 3)) @ rng.standard_normal((3, 30))
+    expected = np.linalg.svd(A, compute_uv=False)[:3]
     monkeypatch.setattr(np.linalg, "svd", fails)
-    left, singular, right = svd(A)
+    left, singular, right = sf.linalg.randomized_svd(A, 3, random_state=0)
+    assert calls
     np.testing.assert_allclose(singular, expected)
     np.testing.assert_allclose(left * singular @ right, A)
 

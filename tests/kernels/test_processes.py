@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-from levels import AVAILABLE
+from levels import AVAILABLE, environment
 
 pytestmark = [
     pytest.mark.compiled("plain NumPy has no kernels"),
@@ -18,7 +17,7 @@ START = """
 import os, resource, signal, sys, threading, time, warnings
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from ssnmf_fast._backend.dispatch import kernels
+from levels import kernels_in_use as kernels
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
 rng = np.random.default_rng(0)
 
@@ -30,11 +29,11 @@ def kl_rows(rows, n_threads, sweeps=50):
 """
 
 
-def check(code, **environment):
+def check(code, **variables):
     """Run code in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-c", START + code],
-        env={**os.environ, **environment},
+        env=environment(**variables),
         capture_output=True,
         text=True,
         timeout=60,

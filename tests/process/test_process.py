@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from levels import AVAILABLE
+from levels import AVAILABLE, environment
 
 import ssnmf_fast as sf
 
@@ -32,10 +32,10 @@ np.save(sys.argv[1], np.concatenate(parts))
 """
 
 
-def run(code, *arguments, **environment):
+def run(code, *arguments, **variables):
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        env={**os.environ, **environment},
+        env=environment(**variables),
         capture_output=True,
         text=True,
         timeout=120,
@@ -93,7 +93,7 @@ ENDLESS = """
 import os, signal, threading
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from ssnmf_fast._backend.dispatch import kernels
+from levels import kernels_in_use as kernels
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 rng = np.random.default_rng(0)
 
