@@ -12,12 +12,11 @@ from distributed import Client
 
 from .. import estimators
 from .._common.arrays import Array
-from .._data.checks import check_random_state
 from .._labels import Indicators, LabelLists, labels_of
 from .._solver.weights import as_weights
 from .._topics import topic_shares
 from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
-from ..estimators._classifier_training import Wishes
+from ..estimators._classifier_training import Settings, start_of
 from ..estimators._conventions import require
 from ..estimators._predicting import shares_of_classes
 from ..estimators._training_labels import check_classes, labels_for_training
@@ -200,22 +199,17 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         sample_weight: Any = None,
     ) -> None:
         require(self, X, y)
-        wishes = self._wishes()
+        settings = self._settings()
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         several = isinstance(targets, Indicators)
         chosen = np.flatnonzero(targets.labeled)
         labels = labels_for_training(targets, sample_weight, chosen)
         check_classes(labels)
-        choice = wishes.named(targets.classes, several).choices(labels)[0]
+        choice = settings.named(targets.classes, several).choices(labels)[0]
         blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
-        init, state = self.init, self.random_state
-        if isinstance(init, str) and init == "auto":
-            init = "labels" if choice.n_components >= labels.members.shape[1] else "random"
-        seed = int(check_random_state(state).integers(2**31))
-        start_seed = int(state) if isinstance(state, (int, np.integer)) else None
         rank, weight = choice.n_components, choice.supervision_weight
-        fit = fit_class_topics(blocks, rank, weight, init, seed, start_seed)
+        fit = fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
         weight = fit.supervision_weight
         self._keep(
             fit,
@@ -228,19 +222,19 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         )
         self._drop_readout()
         S = self._represent(X.select(targets.labeled), X_weights)
-        if wishes.readout == "refit":
+        if settings.readout == "refit":
             self._refit_components(S, labels)
         shares = topic_shares(S[labels.known], self.components_)
         self.class_shares_ = shares_of_classes(shares, labels)
 
-    def _wishes(self) -> Wishes:
+    def _settings(self) -> Settings:
         """Check the parameters; raise ValueError for those that ask for a validation."""
-        wishes = Wishes.checked(self)
+        settings = Settings.checked(self)
         for name in ("n_components", "supervision_weight"):
-            if getattr(wishes, name) is None:
+            if getattr(settings, name) is None:
                 raise ValueError(
                     f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
                     "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
                     "chooses on a part of the samples."
                 )
-        return wishes
+        return settings

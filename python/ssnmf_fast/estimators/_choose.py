@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
+from .._common.warn import warn_user
 from .._data.csr_file import CsrFile
 from ._label_guided import TRIAL_ITERATIONS, Choice, Problem, read_out, train
 from ._readout import Readout, ReadoutOptions, calibration, probabilities
@@ -39,22 +41,20 @@ class Validation:
     folds: Array | None = None
     logits: Array | None = None
 
-    def folds_of_all(self, labels: TrainingLabels) -> Array:
-        """Return the folds of all samples, (n,), -1 without validation."""
-        return np.full(len(labels.members), -1) if self.folds is None else self.folds
-
-    def probabilities(self, labels: TrainingLabels, readout: Readout) -> Array:
-        """Return calibrated probabilities of the validated samples, (n, k), else 0."""
-        found = np.zeros(labels.members.shape)
+    def attributes(self, labels: TrainingLabels, readout: Readout) -> dict[str, Any]:
+        """Return the attributes of an estimator that tell of the validation."""
+        folds, probability = np.full(len(labels.members), -1), np.zeros(labels.members.shape)
         if self.logits is not None and self.folds is not None:
-            rows = self.folds >= 0
+            folds, rows = self.folds, self.folds >= 0
             logits = self.logits[rows] * readout.slopes + readout.offsets
-            found[rows] = probabilities(logits, labels.several)
-        return found
-
-    def accuracy(self, labels: TrainingLabels) -> float:
-        """Return the accuracy to expect; NaN without validation or for several labels."""
-        return float("nan") if labels.several else self.score
+            probability[rows] = probabilities(logits, labels.several)
+        return {
+            "validation_scores_": self.scores,
+            "validation_accuracy_": float("nan") if labels.several else self.score,
+            "validation_interval_": self.interval(labels),
+            "validation_folds_": folds,
+            "validation_proba_": probability,
+        }
 
     def interval(self, labels: TrainingLabels) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation.
@@ -70,6 +70,17 @@ class Validation:
         found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
         shown = 1 - float(sizes.mean()) / int(labels.known.sum())
         return float(found.low), float(1 - (1 - found.high) * np.sqrt(shown))
+
+    def warn_if_poor(self, labels: TrainingLabels) -> None:
+        """Warn if always predicting the largest class would be better."""
+        largest = float(labels.prior().max())
+        if self.interval(labels)[1] < largest:
+            warn_user(
+                f"By validation the accuracy to expect is {self.score:.1%}, less than the "
+                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
+                "look whether X tells the classes apart.",
+                UserWarning,
+            )
 
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array | None:

@@ -7,12 +7,17 @@ from typing import Any, ClassVar
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
+from .._data.checks import require_memory
 from .._labels import Indicators, labels_of
 from ._batches import ClassBatches
+from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
-from ._classifier_training import Wishes, learn
+from ._classifier_training import Settings, choose_thresholds, start_of
 from ._conventions import require, set_parameters
-from ._predicting import READOUT_ATTRIBUTES
+from ._label_guided import Problem, train
+from ._missing import filled
+from ._predicting import READOUT_ATTRIBUTES, shares_of_classes
+from ._readout import Context, context_of, directions_of
 from ._training_labels import check_classes, labels_for_training
 
 
@@ -234,36 +239,45 @@ class SSNMFClassifier(ClassBatches):
         sample_weight: Any = None,
     ) -> None:
         require(self, X, y)
-        wishes = Wishes.checked(self)
+        settings = Settings.checked(self)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        several = isinstance(targets, Indicators)
+        multilabel = isinstance(targets, Indicators)
         labels = labels_for_training(targets, sample_weight)
         check_classes(labels)
-        learned = learn(
-            X,
-            X_weights,
-            labels,
-            wishes.named(targets.classes, several),
-            FitOptions.of(self),
-            self.init,
-            self.random_state,
-        )
+        choices = settings.named(targets.classes, multilabel).choices(labels)
+        for choice in choices:
+            require_memory(choice.n_components, X.shape, X.dtype)
+        start = start_of(self, labels, choices[0].n_components)
+        directions, context = None, Context()
+        if settings.readout == "logistic":
+            directions = directions_of(X, X_weights, start[1], self.n_threads)
+            if directions is not None:
+                context = context_of(filled(X, None, None), directions)
+        problem = Problem(X, X_weights, labels, context, FitOptions.of(self), *start)
+        choice, validation = choices[0], Validation()
+        if settings.validates:
+            choice, validation = choose(problem, choices, multilabel and settings.may_balance)
+        trained = train(problem, labels, choice, problem.options)
+        readout = calibrated(trained.readout, labels, validation)
         self._keep(
-            learned.fit,
-            **learned.attributes(),
-            multilabel_=several,
+            trained.fit,
+            **validation.attributes(labels, readout),
+            supervision_weight_=trained.weight,
+            self_training_=choice.rounds,
+            multilabel_=multilabel,
             classes_=targets.classes,
             class_prior_=labels.prior(),
             n_labeled_=int(labels.known.sum()),
         )
         self._drop_readout()
-        if wishes.readout == "logistic":
-            self._keep_readout(learned.readout, learned.directions, learned.thresholds)
-        elif wishes.readout == "refit":
-            self._refit_components(self._represent(X, X_weights), learned.labels)
-        self.class_shares_ = learned.class_shares
-        learned.warn_if_poor()
+        if settings.readout == "logistic":
+            thresholds = choose_thresholds(labels, validation, readout)
+            self._keep_readout(readout, directions, thresholds)
+        elif settings.readout == "refit":
+            self._refit_components(self._represent(X, X_weights), labels)
+        self.class_shares_ = shares_of_classes(trained.shares, labels)
+        validation.warn_if_poor(labels)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

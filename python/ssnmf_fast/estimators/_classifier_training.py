@@ -1,4 +1,4 @@
-"""What :class:`SSNMFClassifier` learns: the choice, the topics, the readout."""
+"""Parameters of :class:`SSNMFClassifier`: their checks, what to try, starts and thresholds."""
 
 from __future__ import annotations
 
@@ -9,27 +9,19 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
-from .._common.warn import warn_user
 from .._data.checks import (
     check_integer,
     check_option,
     check_random_state,
     check_real,
-    require_memory,
 )
-from .._models.factorize import Factorization
 from .._solver.starts import INITS
-from ._choose import Validation, calibrated, choose
-from ._class_topics import SUPPORTS, FitOptions
-from ._label_guided import Choice, Problem, train
-from ._missing import filled
-from ._predicting import shares_of_classes
+from ._choose import Validation
+from ._class_topics import SUPPORTS
+from ._label_guided import Choice
 from ._readout import (
-    Context,
     Readout,
     ReadoutOptions,
-    context_of,
-    directions_of,
     probabilities,
 )
 from ._training_labels import TrainingLabels
@@ -40,8 +32,8 @@ _FEW_POSITIVE = 10.0  # validated samples of a label that speak as loud as those
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Parameters of the classifier, checked; None where the choice is ours."""
+class Settings:
+    """Checked parameters of the classifier; None where validation is to choose."""
 
     n_components: int | None
     supervision_weight: float | str | None
@@ -51,7 +43,7 @@ class Wishes:
     may_balance: bool
 
     @classmethod
-    def checked(cls, model: Any) -> Wishes:
+    def checked(cls, model: Any) -> Settings:
         """Read the parameters of an estimator."""
         readout = model._chosen_readout()
         rank, weight, rounds = model.n_components, model.supervision_weight, model.self_training
@@ -80,7 +72,7 @@ class Wishes:
             automatic,
         )
 
-    def named(self, classes: Array, several: bool) -> Wishes:
+    def named(self, classes: Array, several: bool) -> Settings:
         """Return the same with class weights by the number of the class, which readouts know."""
         given = self.class_weight
         if given is None or isinstance(given, str):
@@ -162,81 +154,14 @@ def _check_init(init: Any) -> None:
         raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
 
 
-@dataclass(frozen=True)
-class Learned:
-    """Result of the training."""
-
-    fit: Factorization
-    choice: Choice
-    readout: Readout
-    directions: Array | None
-    thresholds: Array
-    validation: Validation
-    labels: TrainingLabels
-    supervision_weight: float
-    class_shares: Array
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes of an estimator that say what was chosen, and why."""
-        labels, validation = self.labels, self.validation
-        return {
-            "supervision_weight_": self.supervision_weight,
-            "self_training_": self.choice.rounds,
-            "validation_scores_": validation.scores,
-            "validation_accuracy_": validation.accuracy(labels),
-            "validation_interval_": validation.interval(labels),
-            "validation_folds_": validation.folds_of_all(labels),
-            "validation_proba_": validation.probabilities(labels, self.readout),
-        }
-
-    def warn_if_poor(self) -> None:
-        """Warn if always predicting the largest class would be better, as validation has it."""
-        labels, validation = self.labels, self.validation
-        accuracy, largest = validation.accuracy(labels), float(labels.prior().max())
-        if validation.interval(labels)[1] < largest:
-            warn_user(
-                f"By validation the accuracy to expect is {accuracy:.1%}, less than the "
-                f"{largest:.1%} of always predicting the largest class. Label more samples, or "
-                "look whether X tells the classes apart.",
-                UserWarning,
-            )
-
-
-def learn(
-    X: Any,
-    X_weights: Any,
-    labels: TrainingLabels,
-    wishes: Wishes,
-    options: FitOptions,
-    init: Any,
-    random_state: Any,
-) -> Learned:
-    """Choose, fit topics and readout; `labels` count where their weight is above 0."""
-    seed = int(check_random_state(random_state).integers(2**31))
-    directions, context = None, Context()
-    if wishes.readout == "logistic":
-        directions = directions_of(X, X_weights, seed, options.n_threads)
-        if directions is not None:
-            context = context_of(filled(X, None, None), directions)
-    choices = wishes.choices(labels)
-    for choice in choices:
-        require_memory(choice.n_components, X.shape, X.dtype)
-    if init == "auto":
-        init = "labels" if choices[0].n_components >= labels.members.shape[1] else "random"
+def start_of(model: Any, labels: TrainingLabels, n_components: int) -> tuple[Any, int, int | None]:
+    """Return `init`, the seed of a training, and that of random starts where it is another one."""
+    state, init = model.random_state, model.init
+    if isinstance(init, str) and init == "auto":
+        init = "labels" if n_components >= labels.members.shape[1] else "random"
+    seed = int(check_random_state(state).integers(2**31))
     # A random start is then that of factorize with the same number.
-    start_seed = int(random_state) if isinstance(random_state, (int, np.integer)) else None
-    problem = Problem(X, X_weights, labels, context, options, init, seed, start_seed)
-    choice, validation = choices[0], Validation()
-    if wishes.validates:
-        choice, validation = choose(problem, choices, labels.several and wishes.may_balance)
-    trained = train(problem, labels, choice, options)
-    readout = calibrated(trained.readout, labels, validation)
-    thresholds = choose_thresholds(labels, validation, readout)
-    weight = trained.weight
-    shares = shares_of_classes(trained.shares, labels)
-    return Learned(
-        trained.fit, choice, readout, directions, thresholds, validation, labels, weight, shares
-    )
+    return init, seed, int(state) if isinstance(state, (int, np.integer)) else None
 
 
 def choose_thresholds(labels: TrainingLabels, validation: Validation, readout: Readout) -> Array:
@@ -254,15 +179,8 @@ def choose_thresholds(labels: TrainingLabels, validation: Validation, readout: R
     grid = np.linspace(0.05, 0.9, 35)
     micro = [f1_score(truth, chance > t, average="micro", zero_division=0) for t in grid]
     common = float(grid[int(np.argmax(micro))])
-    found = np.full(k, common)
-    for label in np.flatnonzero(truth.any(axis=0)):
-        scores = [_f(truth[:, label], chance[:, label] > t) for t in grid]
-        own = float(grid[int(np.argmax(scores))])
-        count = float(truth[:, label].sum())
-        found[label] = (count * own + _FEW_POSITIVE * common) / (count + _FEW_POSITIVE)
-    return found
-
-
-def _f(truth: Array, guess: Array) -> float:
-    both = float((truth & guess).sum())
-    return 2 * both / max(float(truth.sum() + guess.sum()), 1.0)
+    guesses = chance > grid[:, None, None]
+    hits, counts = (truth & guesses).sum(axis=1), truth.sum(axis=0)
+    best = grid[(2 * hits / np.maximum(counts + guesses.sum(axis=1), 1)).argmax(axis=0)]
+    found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
+    return np.asarray(np.where(counts > 0, found, common))
