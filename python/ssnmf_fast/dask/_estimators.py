@@ -18,7 +18,6 @@ from .._topics import topic_shares
 from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._conventions import require
-from ..estimators._predicting import shares_of_classes
 from ..estimators._training_labels import check_classes, labels_for_training
 from ._on_cluster import OnCluster, PredictsOnCluster
 from ._samples import MEMORY, LabeledBlocks, Samples, gather
@@ -225,7 +224,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         if settings.readout == "refit":
             self._refit_components(S, labels)
         shares = topic_shares(S[labels.known], self.components_)
-        self.class_shares_ = shares_of_classes(shares, labels)
+        self.class_shares_ = labels.class_shares(shares)
 
     def _settings(self) -> Settings:
         """Check the parameters; raise ValueError for those that ask for a validation."""

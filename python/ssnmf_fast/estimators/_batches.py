@@ -16,10 +16,11 @@ from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self, product
 from ._classifier_training import refuse_unused
-from ._component_scores import ComponentScores
 from ._conventions import require
+from ._predicting import ReadoutPredictions
 from ._training_labels import TrainingLabels, as_outer, label_weights
 
+_LEAST_SHARE = 1e-9  # of a class in a probability
 _READOUTS_OF_FITS = ("readout_coef_", "refitted_label_components_")
 
 
@@ -124,8 +125,62 @@ class SupervisedBase(BatchLearner):
         return product(S, B, "the predictions")
 
 
-class ClassBatches(ComponentScores, SupervisedBase):
-    """A classifier that may learn from one batch of samples after the other."""
+class ClassBatches(ReadoutPredictions, SupervisedBase):
+    """A classifier that may learn from batches.
+
+    It predicts by its logistic readout, or else by scores S B.
+    """
+
+    label_components_: Array
+    threshold: float | str
+    readout: str
+
+    @property
+    def _by_regression(self) -> bool:
+        check_is_fitted(self)
+        return hasattr(self, "readout_coef_")
+
+    def _component_scores(self, X: Any, X_weights: Any) -> Array:
+        """Return S B, (n, k), with the class frequencies in rows of zeros."""
+        scores = self._scores(X, X_weights)
+        if not self.multilabel_:
+            scores[~scores.any(axis=1)] = self.class_prior_
+        return np.asarray(scores)
+
+    def _limits(self) -> Array:
+        if not isinstance(self.threshold, str):
+            return np.full(len(self.classes_), float(self.threshold))
+        if self.threshold != "auto":
+            raise ValueError(f"threshold must be 'auto' or a number; got {self.threshold!r}.")
+        return self.thresholds_ if self._by_regression else np.full(len(self.classes_), 0.5)
+
+    def _decisions(self, X: Any, X_weights: Any) -> Array:
+        if self._by_regression:
+            return super()._decisions(X, X_weights)
+        scores = self._component_scores(X, X_weights)
+        if self.multilabel_:
+            return np.asarray(scores - self._limits().astype(scores.dtype))
+        if scores.shape[1] > 2:
+            return scores
+        shares = _shares(scores)
+        return np.asarray(shares[:, 1] - shares[:, 0])
+
+    def _chances(self, X: Any, X_weights: Any) -> Array:
+        if self._by_regression:
+            return super()._chances(X, X_weights)
+        scores = self._component_scores(X, X_weights)
+        if self.multilabel_:
+            margin = np.finfo(scores.dtype).eps
+            return np.clip(scores, margin, 1 - margin)
+        shares = _shares(scores)
+        least = scores.dtype.type(_LEAST_SHARE)
+        return np.asarray((shares + least) / (1 + least * shares.shape[1]))
+
+    def _predicted(self, X: Any, X_weights: Any) -> Array:
+        check_is_fitted(self)
+        if self.multilabel_:
+            return np.asarray(self._decisions(X, X_weights) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[self._chances(X, X_weights).argmax(axis=1)])
 
     def partial_fit(
         self: Self,
@@ -230,3 +285,9 @@ def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:
     if isinstance(model.init, str) and model.init in ("auto", "labels"):
         chosen["init"] = "random"
     return chosen
+
+
+def _shares(scores: Array) -> Array:
+    """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
+    scores = scores / scores.max(axis=1, keepdims=True)
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))

@@ -12,7 +12,8 @@ from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
 from ._bayesian_base import BayesianBase
 from ._conventions import require, set_parameters
-from ._predicting import READOUT_ATTRIBUTES, ReadoutPredictions
+from ._predicting import ReadoutPredictions
+from ._readout import READOUT_ATTRIBUTES
 
 
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):

@@ -16,8 +16,7 @@ from ._classifier_training import Settings, choose_thresholds, start_of
 from ._conventions import require, set_parameters
 from ._label_guided import Problem, train
 from ._missing import filled
-from ._predicting import READOUT_ATTRIBUTES, shares_of_classes
-from ._readout import Context, context_of, directions_of
+from ._readout import READOUT_ATTRIBUTES, Context, context_of, directions_of
 from ._training_labels import check_classes, labels_for_training
 
 
@@ -276,7 +275,7 @@ class SSNMFClassifier(ClassBatches):
             self._keep_readout(readout, directions, thresholds)
         elif settings.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
-        self.class_shares_ = shares_of_classes(trained.shares, labels)
+        self.class_shares_ = labels.class_shares(trained.shares)
         validation.warn_if_poor(labels)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:

@@ -16,7 +16,7 @@ from .._models.cnmf import collapse
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from ._conventions import require, set_parameters
-from ._guided import GuidedBase
+from ._predicting import GuidedBase
 
 
 class ConstrainedNMF(GuidedBase):

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length
 
+from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._data.border import require_finite
+from .._data.checks import check_vector
 
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
@@ -82,3 +85,18 @@ def require(estimator: Any, X: Any, y: Any) -> None:
             "Use NMF to fit without targets."
         )
     check_consistent_length(X, y)
+
+
+def score_labeled(
+    predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any
+) -> float:
+    """Compare the predictions for the labeled samples with the truth."""
+    if not labeled.any():
+        raise ValueError("y has no labeled sample to score; give at least one.")
+    predicted = np.asarray(predicted)
+    if len(predicted) != len(labeled):
+        raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
+    if sample_weight is not None:
+        checked = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        sample_weight = checked[labeled]
+    return float(metric(truth, predicted[labeled], sample_weight=sample_weight))

@@ -17,7 +17,7 @@ from .._labels import labels_of
 from .._models.nmf_alpha import factorize_preserving
 from ._conventions import require, set_parameters
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
-from ._guided import GuidedBase
+from ._predicting import GuidedBase
 
 FEATURES = ("inner-product", "representation")
 

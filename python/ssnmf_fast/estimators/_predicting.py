@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,14 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.saved import Saved
 from .._data.border import require_finite
-from .._data.checks import check_option, check_vector
+from .._data.checks import check_option
 from .._labels import ClassLabels, Indicators
-from .._topics import class_means, topic_shares
+from .._topics import topic_shares
+from ._base import FactorizationBase
 from ._class_topics import row_sums
+from ._conventions import score_labeled
 from ._missing import filled, row_blocks
 from ._readout import (
+    READOUT_ATTRIBUTES,
     Context,
     Readout,
     ReadoutOptions,
@@ -30,20 +32,6 @@ from ._readout import (
 )
 from ._training_labels import TrainingLabels, labels_for_training
 
-# What is saved of a readout, and of the classes that it predicts.
-READOUT_ATTRIBUTES = {
-    "readout_coef_": Saved("kp", "finite", optional=True),
-    "readout_intercept_": Saved("k", "finite", optional=True),
-    "readout_directions_": Saved("dm", "finite", optional=True),
-    "readout_row_scale_": Saved(None, "finite", optional=True),
-    "readout_slope_": Saved("k", "finite", optional=True),
-    "readout_offset_": Saved("k", "finite", optional=True),
-    "thresholds_": Saved("k", "finite", optional=True),
-    "class_shares_": Saved("rk", optional=True),
-    "classes_": Saved("k", optional=True),
-    "class_prior_": Saved("k", "finite", optional=True),
-    "multilabel_": Saved("", optional=True),
-}
 _OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -128,7 +116,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         readout = fit_readout(context, shares[rows], targets, weights, options, labels.several)
         k = labels.members.shape[1]
         self._keep_readout(readout, directions, np.full(k, 0.5))
-        self.class_shares_ = shares_of_classes(shares[rows], labels)
+        self.class_shares_ = labels.class_shares(shares[rows])
 
     def _readout(self) -> Readout:
         return Readout(
@@ -289,7 +277,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         check_is_fitted(self)
         truth, labeled = self._known_targets(y)
         predicted = self.predict(X, X_weights=X_weights)
-        return scored(predicted, truth, labeled, sample_weight, accuracy_score)
+        return score_labeled(predicted, truth, labeled, sample_weight, accuracy_score)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         """Return the labels of the labeled samples, and which samples those are."""
@@ -300,23 +288,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         return labels.known, labels.labeled
 
 
-def scored(predicted: Any, truth: Array, labeled: Array, sample_weight: Any, metric: Any) -> float:
-    """Compare the predictions for the labeled samples with the truth."""
-    if not labeled.any():
-        raise ValueError("y has no labeled sample to score; give at least one.")
-    predicted = np.asarray(predicted)
-    if len(predicted) != len(labeled):
-        raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
-    if sample_weight is not None:
-        checked = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
-        sample_weight = checked[labeled]
-    return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
+class GuidedBase(ReadoutPredictions, FactorizationBase):
+    """A dictionary whose learning labels guide; samples are represented over it without labels."""
 
-
-def shares_of_classes(shares: Array, labels: TrainingLabels) -> Array:
-    """Return the mean share of every component in the labeled samples of each class, (r, k).
-
-    `shares` are those of the labeled samples.
-    """
-    rows = labels.known
-    return class_means(shares, labels.members[rows] * (labels.entry_weights[rows] > 0))
+    _saved: ClassVar = {**FactorizationBase._saved, **READOUT_ATTRIBUTES}

@@ -16,10 +16,25 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
+from .._common.saved import Saved
 from .._data.threads import one_blas_thread
 from .._linalg.randomized_svd import randomized_svd
 from ._missing import filled
 
+# What is saved of a readout, and of the classes that it predicts.
+READOUT_ATTRIBUTES = {
+    "readout_coef_": Saved("kp", "finite", optional=True),
+    "readout_intercept_": Saved("k", "finite", optional=True),
+    "readout_directions_": Saved("dm", "finite", optional=True),
+    "readout_row_scale_": Saved(None, "finite", optional=True),
+    "readout_slope_": Saved("k", "finite", optional=True),
+    "readout_offset_": Saved("k", "finite", optional=True),
+    "thresholds_": Saved("k", "finite", optional=True),
+    "class_shares_": Saved("rk", optional=True),
+    "classes_": Saved("k", optional=True),
+    "class_prior_": Saved("k", "finite", optional=True),
+    "multilabel_": Saved("", optional=True),
+}
 N_DIRECTIONS = 50
 _OVERSAMPLES, _POWER_STEPS = 10, 2
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13

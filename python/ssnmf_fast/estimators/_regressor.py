@@ -16,8 +16,7 @@ from .._data.border import CleanMatrix, require_finite
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._batches import SupervisedBase
-from ._conventions import require, set_parameters
-from ._predicting import scored
+from ._conventions import require, score_labeled, set_parameters
 from ._training_labels import as_outer, label_weights, labels_for_training
 
 
@@ -234,7 +233,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         predicted = self.predict(X, X_weights=X_weights)
         given = targets.known, targets.complete, sample_weight
         with np.errstate(over="ignore", invalid="ignore"):
-            found = scored(predicted, *given, r2_score)
+            found = score_labeled(predicted, *given, r2_score)
         require_finite({"The score": found}, "Bring y nearer to 1, by a constant factor.")
         return found
 

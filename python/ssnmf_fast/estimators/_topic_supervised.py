@@ -15,7 +15,7 @@ from .._labels import LabelLists
 from .._solver.weights import as_weights
 from .._topics import Topics
 from ._conventions import require, set_parameters
-from ._guided import GuidedBase
+from ._predicting import GuidedBase
 
 
 class TopicSupervisedNMF(GuidedBase):

@@ -17,6 +17,7 @@ from .._data.checks import check_vector
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, Targets
 from .._solver.weights import Outer
+from .._topics import class_means
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ class TrainingLabels:
     def only(self, rows: Array) -> TrainingLabels:
         """Return the labels of some samples, all others being unknown."""
         return replace(self, entry_weights=self.entry_weights * rows[:, None])
+
+    def class_shares(self, shares: Array) -> Array:
+        """Return the mean share of every component in the known samples of each class, (r, k).
+
+        `shares` (known samples, r) are those of the known samples.
+        """
+        rows = self.known
+        return class_means(shares, self.members[rows] * (self.entry_weights[rows] > 0))
 
     def targets(self, rows: Array) -> Array:
         """Return what the readout is fitted to, for some rows: codes, or indicators."""
