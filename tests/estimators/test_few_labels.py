@@ -16,6 +16,7 @@ from ssnmf_fast import _labels
 from ssnmf_fast.estimators import (
     _choose,
     _class_topics,
+    _context,
     _label_guided,
     _readout,
     _training_labels,
@@ -163,7 +164,7 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
     options = _class_topics.FitOptions(loss, loss, "auto", 20, 0, 1)
-    context = _readout.context_of(X, _readout.leading_directions(X, 0, 1))
+    context = _context.context_of(X, _context.leading_directions(X, 0, 1))
     problem = _label_guided.Problem(X, None, labels, context, options, "labels", 0)
     folds = _choose.folds_of(labels, 0)
     readout = _readout.ReadoutOptions()

@@ -172,10 +172,10 @@ def test_thresholds_of_labels(digits):
     model = sf.SSNMFClassifier(**QUICK).fit(X, given)
     chance = model.predict_proba(X)
     assert ((chance > 0) & (chance < 1)).all()
-    assert model.thresholds_.shape == (3,)
-    assert ((model.thresholds_ > 0) & (model.thresholds_ < 1)).all()
-    assert np.array_equal(model.predict(X), chance > model.thresholds_)
-    assert np.array_equal(model.decision_function(X) > 0, chance > model.thresholds_)
+    assert model.readout_.thresholds.shape == (3,)
+    assert ((model.readout_.thresholds > 0) & (model.readout_.thresholds < 1)).all()
+    assert np.array_equal(model.predict(X), chance > model.readout_.thresholds)
+    assert np.array_equal(model.decision_function(X) > 0, chance > model.readout_.thresholds)
     new = slice(200, None)
     assert f1_score(Y[new], model.predict(X[new]), average="macro") > 0.75
     counts = [model.set_params(threshold=t).predict(X).sum() for t in (0.0, 0.3, 0.6, 1.0)]

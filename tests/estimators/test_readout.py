@@ -127,7 +127,7 @@ def test_batches_refuse_another_readout_than_joint(asked, small):
             model.partial_fit(X, y, classes=range(10))
         assert hasattr(model.fit(X, y), "components_")
     model.set_params(readout="joint").partial_fit(X, y)
-    assert not hasattr(model, "readout_coef_")
+    assert not hasattr(model, "readout_")
     np.testing.assert_allclose(model.decision_function(X), _by_joint(model, X))
 
 
@@ -241,7 +241,7 @@ def test_without_a_readout_nothing_predicts(kind, small):
 
 
 def columns_of(model):
-    return model.readout_coef_.shape[1]
+    return model.readout_.coefficients.shape[1]
 
 
 def test_data_on_disk_are_seen_through_topics(small, tmp_path):
@@ -252,7 +252,7 @@ def test_data_on_disk_are_seen_through_topics(small, tmp_path):
     for model in (sf.SSNMFClassifier(**QUICK), sf.TopicSupervisedNMF(labeled_weight=1, **QUICK)):
         model.fit(file, y)
         assert columns_of(model) == len(model.components_)
-        assert len(model.readout_directions_) == 0
+        assert model.readout_.directions is None
         np.testing.assert_allclose(
             model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
         )

@@ -34,7 +34,7 @@ def test_files_keep_what_predicts(name, small, tmp_path):
         if hasattr(model, method):
             assert np.array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
     assert loaded.score(X, targets) == model.score(X, targets)
-    for attribute in ("validation_scores_", "thresholds_", "class_shares_", "validation_folds_"):
+    for attribute in ("validation_scores_", "class_shares_", "validation_folds_"):
         if hasattr(model, attribute):
             assert np.array_equal(getattr(loaded, attribute), getattr(model, attribute))
 
@@ -72,27 +72,27 @@ def _without(name):
 @pytest.mark.parametrize(
     "change",
     [
-        _without("readout_directions_"),
-        _without("readout_intercept_"),
-        _without("readout_slope_"),
-        _without("readout_row_scale_"),
-        _without("thresholds_"),
+        _without("readout_/directions"),
+        _without("readout_/intercepts"),
+        _without("readout_/slopes"),
+        _without("readout_/row_scale"),
+        _without("readout_/thresholds"),
         _without("classes_"),
         _without("class_prior_"),
         _without("multilabel_"),
-        _set("readout_coef_", lambda a: a[:, :-1]),
-        _set("readout_coef_", lambda a: a[:-1]),
-        _set("readout_coef_", lambda a: np.where(a == a[0, 0], np.nan, a)),
-        _set("readout_coef_", lambda a: a.astype(int)),
-        _set("readout_directions_", lambda a: a[:-1]),
-        _set("readout_directions_", lambda a: np.full_like(a, np.inf)),
-        _set("readout_intercept_", lambda a: a * np.nan),
-        _set("readout_slope_", lambda a: a[:-1]),
-        _set("readout_offset_", lambda a: a + np.inf),
-        _set("thresholds_", lambda a: a * np.nan),
+        _set("readout_/coefficients", lambda a: a[:, :-1]),
+        _set("readout_/coefficients", lambda a: a[:-1]),
+        _set("readout_/coefficients", lambda a: np.where(a == a[0, 0], np.nan, a)),
+        _set("readout_/coefficients", lambda a: a.astype(int)),
+        _set("readout_/directions", lambda a: a[:-1]),
+        _set("readout_/directions", lambda a: np.full_like(a, np.inf)),
+        _set("readout_/intercepts", lambda a: a * np.nan),
+        _set("readout_/slopes", lambda a: a[:-1]),
+        _set("readout_/offsets", lambda a: a + np.inf),
+        _set("readout_/thresholds", lambda a: a * np.nan),
         _set("class_prior_", lambda a: a * np.nan),
-        _plain("readout_row_scale_", "1"),
-        _plain("readout_row_scale_", float("nan")),
+        _set("readout_/row_scale", lambda a: a.astype(str)),
+        _set("readout_/row_scale", lambda a: a * np.nan),
     ],
 )
 def test_damaged_readouts_are_refused(change, small, tmp_path):

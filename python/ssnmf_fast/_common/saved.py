@@ -58,6 +58,10 @@ class Saved:
                     )
         self._check_entries(name, value)
 
+    def restored(self, value: Any) -> Any:
+        """Return the attribute, of the value of a file that was checked."""
+        return value
+
     def _check_entries(self, name: str, value: Any) -> None:
         if self.values == "text" and value.dtype.kind != "U":
             raise ValueError(f"{name} holds other than text")
@@ -111,6 +115,12 @@ class SavedArrays(Saved):
 
 Table = Mapping[str, Saved]
 
+
+def arrays_of(value: Any) -> Any:
+    """Return what is saved of an attribute: an object that is made of arrays gives these."""
+    return value.arrays() if hasattr(value, "arrays") else value
+
+
 COUNT, PLAIN = Saved(""), Saved()
 NUMBER, POSITIVE = Saved(values="number"), Saved(values="positive")
 _DICTIONARIES = ("A", "right", "components_", "factors", "factors_")
@@ -133,18 +143,3 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
         groups, rates = values["representation_groups_"], values["representation_rates_"]
         if groups.dtype.kind != "i" or not np.all((groups >= 0) & (groups < len(rates))):
             raise ValueError("representation_groups_ are no rows of representation_rates_")
-    if "readout_coef_" in values:
-        _check_readout(values, sizes)
-
-
-def _check_readout(values: dict[str, Any], sizes: dict[str, int]) -> None:
-    """Raise ValueError unless the parts of a readout are there and fit together."""
-    parts = ("directions", "intercept", "slope", "offset", "row_scale")
-    needed = [f"readout_{name}_" for name in parts]
-    needed += ["thresholds_", "classes_", "class_prior_", "multilabel_"]
-    missing = [name for name in needed if name not in values]
-    if missing:
-        raise ValueError(f"{missing[0]} is missing")
-    whole = sizes["d"] + sizes["m"] if sizes["d"] else 0
-    if sizes["p"] != sizes["r"] + whole:
-        raise ValueError(f"readout_coef_ has {sizes['p']} columns, which other arrays contradict")

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, check_parts
+from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, arrays_of, check_parts
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
 from .._version import __version__
@@ -115,7 +115,7 @@ def save(model: Any, path: Names) -> None:
     kind, name = type(model), type(model).__name__
     if kind not in _RESULTS and kind is not _estimators().get(name):
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
-    values = {key: getattr(model, key) for key in _table(kind) if hasattr(model, key)}
+    values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
     if kind not in _RESULTS and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
@@ -263,7 +263,7 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
         raise ValueError(f"{sorted(missing)} is missing")
     model = kind(**parameters)
     for key, value in values.items():
-        setattr(model, key, value)
+        setattr(model, key, table[key].restored(value))
     if hasattr(model, "_check_loaded"):
         model._check_loaded()
     return model

@@ -80,7 +80,7 @@ def judged(fitted: Fitted) -> Judged | None:
 def _of_validation(model: Any, rows: Array, several: bool) -> Array:
     chance = model.validation_proba_[rows]
     if several:
-        return np.asarray(chance > model.thresholds_, dtype=np.int64)
+        return np.asarray(chance > model.readout_.thresholds, dtype=np.int64)
     return np.asarray(model.classes_[chance.argmax(axis=1)]).astype(str)
 
 

@@ -25,7 +25,7 @@ from ..estimators._class_topics import (
     support_of,
     weighted_sums,
 )
-from ..estimators._missing import visible
+from ..estimators._context import visible
 from ..estimators._training_labels import TrainingLabels, as_outer
 from ._build import BlockInput
 from ._cluster import check_client, reduce_tasks

@@ -21,7 +21,7 @@ from ._predicting import ReadoutPredictions
 from ._training_labels import TrainingLabels, as_outer, label_weights
 
 _LEAST_SHARE = 1e-9  # of a class in a probability
-_READOUTS_OF_FITS = ("readout_coef_", "refitted_label_components_")
+_READOUTS_OF_FITS = ("readout_", "refitted_label_components_")
 
 
 class BatchLearner(FactorizationBase):
@@ -138,7 +138,7 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
     @property
     def _by_regression(self) -> bool:
         check_is_fitted(self)
-        return hasattr(self, "readout_coef_")
+        return hasattr(self, "readout_")
 
     def _component_scores(self, X: Any, X_weights: Any) -> Array:
         """Return S B, (n, k), with the class frequencies in rows of zeros."""
@@ -152,7 +152,7 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
             return np.full(len(self.classes_), float(self.threshold))
         if self.threshold != "auto":
             raise ValueError(f"threshold must be 'auto' or a number; got {self.threshold!r}.")
-        return self.thresholds_ if self._by_regression else np.full(len(self.classes_), 0.5)
+        return self.readout_.thresholds if self._by_regression else np.full(len(self.classes_), 0.5)
 
     def _decisions(self, X: Any, X_weights: Any) -> Array:
         if self._by_regression:

@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
-from ._missing import visible
+from ._context import visible
 from ._training_labels import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used

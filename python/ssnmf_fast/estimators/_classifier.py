@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from .._common.arrays import Array
@@ -13,10 +14,10 @@ from ._batches import ClassBatches
 from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._classifier_training import Settings, choose_thresholds, start_of
+from ._context import Context, context_of, directions_of, filled
 from ._conventions import require, set_parameters
 from ._label_guided import Problem, train
-from ._missing import filled
-from ._readout import READOUT_ATTRIBUTES, Context, context_of, directions_of
+from ._readout import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
 
 
@@ -272,7 +273,7 @@ class SSNMFClassifier(ClassBatches):
         self._drop_readout()
         if settings.readout == "logistic":
             thresholds = choose_thresholds(labels, validation, readout)
-            self._keep_readout(readout, directions, thresholds)
+            self.readout_ = replace(readout, directions=directions, thresholds=thresholds)
         elif settings.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
         self.class_shares_ = labels.class_shares(trained.shares)

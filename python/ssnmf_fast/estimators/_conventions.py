@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length
 
 from .._common.arrays import Array
-from .._common.saved import Saved
+from .._common.saved import Saved, arrays_of
 from .._common.warn import warn_user
 from .._data.border import require_finite
 from .._data.checks import check_vector
@@ -48,7 +48,11 @@ def _restoring(method: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            kept = {name: vars(self).get(name) for name, one in _table(self) if one.of_numbers}
+            kept = {
+                name: arrays_of(vars(self).get(name))
+                for name, one in _table(self)
+                if one.of_numbers
+            }
             require_finite(kept)
             return result
         except BaseException:

@@ -14,13 +14,8 @@ from .._models.factorize import Factorization
 from .._models.represent import represent
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, FitOptions, SamplesInMemory, fit_class_topics
-from ._readout import (
-    Context,
-    Readout,
-    ReadoutOptions,
-    fit_readout,
-    probabilities,
-)
+from ._context import Context
+from ._readout import Readout, ReadoutOptions, fit_readout, probabilities
 from ._training_labels import TrainingLabels, with_neighbors, with_predictions
 
 TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
@@ -160,4 +155,5 @@ def _padded(readout: Readout, k: int) -> Readout:
         intercepts=np.concatenate([readout.intercepts, unlikely]),
         slopes=np.ones(k),
         offsets=np.zeros(k),
+        thresholds=np.full(k, 0.5),
     )

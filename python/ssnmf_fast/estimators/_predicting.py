@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,21 +19,11 @@ from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._class_topics import row_sums
+from ._context import Context, context_of, directions_of, filled, row_blocks
 from ._conventions import score_labeled
-from ._missing import filled, row_blocks
-from ._readout import (
-    READOUT_ATTRIBUTES,
-    Context,
-    Readout,
-    ReadoutOptions,
-    context_of,
-    directions_of,
-    fit_readout,
-    probabilities,
-)
+from ._readout import READOUT_ATTRIBUTES, Readout, ReadoutOptions, fit_readout, probabilities
 from ._training_labels import TrainingLabels, labels_for_training
 
-_OF_THE_READOUT = tuple(READOUT_ATTRIBUTES)[:-3]
 _READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
@@ -63,6 +54,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     multilabel_: bool
     n_threads: int | None
     readout: str | None
+    readout_: Readout
     unlabeled: Any
 
     def __sklearn_tags__(self) -> Any:
@@ -88,19 +80,15 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         S = self._represent(X, X_weights)
         self._read_out(X, S, X_weights, labels_for_training(targets))
 
-    def _keep_readout(self, readout: Readout, directions: Array | None, thresholds: Array) -> None:
-        """Set the attributes of a readout."""
-        self.readout_coef_ = readout.coefficients
-        self.readout_intercept_ = readout.intercepts
-        width = self.components_.shape[1]
-        self.readout_directions_ = np.zeros((0, width)) if directions is None else directions
-        self.readout_row_scale_ = readout.row_scale
-        self.readout_slope_, self.readout_offset_ = readout.slopes, readout.offsets
-        self.thresholds_ = thresholds
-
     def _drop_readout(self) -> None:
-        for name in _OF_THE_READOUT:
+        for name in ("readout_", "class_shares_"):
             self.__dict__.pop(name, None)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a model of a file with a readout whose classes are missing."""
+        for name in ("classes_", "class_prior_", "multilabel_"):
+            if hasattr(self, "readout_") and not hasattr(self, name):
+                raise ValueError(f"{name} is missing")
 
     def _read_out(self, X: Any, S: Array, X_weights: Any, labels: TrainingLabels) -> None:
         """Fit a readout over the learned dictionary; S represents the samples without labels."""
@@ -114,34 +102,23 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             context = context_of(filled(X, S, self.components_)[rows], directions)
         targets, weights = labels.targets(rows), labels.readout_weights(rows)
         readout = fit_readout(context, shares[rows], targets, weights, options, labels.several)
-        k = labels.members.shape[1]
-        self._keep_readout(readout, directions, np.full(k, 0.5))
+        self.readout_ = replace(readout, directions=directions)
         self.class_shares_ = labels.class_shares(shares[rows])
-
-    def _readout(self) -> Readout:
-        return Readout(
-            self.readout_coef_,
-            self.readout_intercept_,
-            float(self.readout_row_scale_),
-            bool(self.multilabel_),
-            self.readout_slope_,
-            self.readout_offset_,
-        )
 
     def _logits(self, X: Any, X_weights: Any) -> Array:
         check_is_fitted(self)
-        if not hasattr(self, "readout_coef_"):
+        if not hasattr(self, "readout_"):
             raise AttributeError(
                 f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
                 "it with labels to predict them."
             )
         X = self._checked(X, reset=False)
         S, A = self._represent(X, X_weights), self.components_
-        shares, readout = topic_shares(S, A), self._readout()
-        if len(self.readout_directions_):
+        shares, readout = topic_shares(S, A), self.readout_
+        if readout.directions is not None and len(readout.directions):
             parts = [
                 readout.logits(
-                    context_of(filled(block, S[rows], A, absent), self.readout_directions_),
+                    context_of(filled(block, S[rows], A, absent), readout.directions),
                     shares[rows],
                 )
                 for rows, block, absent in row_blocks(X, X_weights)
@@ -156,7 +133,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
 
     def _limits(self) -> Array:
         """Return the probability above which each label is predicted, (k,)."""
-        return self.thresholds_
+        return self.readout_.thresholds
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
@@ -254,7 +231,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     def _predicted(self, X: Any, X_weights: Any) -> Array:
         chance = self._chances(X, X_weights)
         if self.multilabel_:
-            return np.asarray(chance > self.thresholds_, dtype=np.int64)
+            return np.asarray(chance > self.readout_.thresholds, dtype=np.int64)
         return np.asarray(self.classes_[chance.argmax(axis=1)])
 
     @with_readout

@@ -11,130 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
 from .._common.saved import Saved
 from .._data.threads import one_blas_thread
-from .._linalg.randomized_svd import randomized_svd
-from ._missing import filled
+from ._context import Context
 
-# What is saved of a readout, and of the classes that it predicts.
-READOUT_ATTRIBUTES = {
-    "readout_coef_": Saved("kp", "finite", optional=True),
-    "readout_intercept_": Saved("k", "finite", optional=True),
-    "readout_directions_": Saved("dm", "finite", optional=True),
-    "readout_row_scale_": Saved(None, "finite", optional=True),
-    "readout_slope_": Saved("k", "finite", optional=True),
-    "readout_offset_": Saved("k", "finite", optional=True),
-    "thresholds_": Saved("k", "finite", optional=True),
-    "class_shares_": Saved("rk", optional=True),
-    "classes_": Saved("k", optional=True),
-    "class_prior_": Saved("k", "finite", optional=True),
-    "multilabel_": Saved("", optional=True),
-}
-N_DIRECTIONS = 50
-_OVERSAMPLES, _POWER_STEPS = 10, 2
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
 _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-
-
-def unit_rows(X: Any) -> Any:
-    """Return X with rows of length 1, float64; empty rows stay."""
-    if sp.issparse(X):
-        matrix = sp.csr_array(X, dtype=np.float64, copy=True)
-        if matrix.nnz <= np.iinfo(np.int32).max:  # liblinear takes no other indices
-            matrix.indices = matrix.indices.astype(np.int32, copy=False)
-            matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
-        largest = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
-        _divide_rows(matrix, largest)
-        _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
-        return matrix
-    array = np.array(X, dtype=np.float64)
-    for norm in (np.abs(array).max(axis=1, initial=0.0), None):
-        length = np.linalg.norm(array, axis=1) if norm is None else norm
-        array /= np.where(length > 0, length, 1)[:, None]
-    return array
-
-
-def _divide_rows(matrix: Any, lengths: Array) -> None:
-    lengths = np.where(lengths > 0, lengths, 1)
-    matrix.data /= np.repeat(lengths, np.diff(matrix.indptr))
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the readout sees of samples besides their topics: unit rows and leading directions.
-
-    `rows` (n, m) are the samples with length 1, `scores` (n, d) their coordinates in the leading
-    right singular vectors of the training samples, with length 1 again.  Both are None for a
-    readout that sees the topics only.
-    """
-
-    rows: Any = None
-    scores: Array | None = None
-
-    def __getitem__(self, chosen: Array) -> Context:
-        if self.rows is None or self.scores is None:
-            return self
-        return Context(self.rows[chosen], self.scores[chosen])
-
-    def features(self, shares: Array, row_scale: float) -> Any:
-        """Return the features, (n, p): Hellinger coordinates of the shares, scores, rows."""
-        topics = np.sqrt(shares)
-        if self.rows is None or self.scores is None:
-            return topics
-        parts = [topics, self.scores]
-        if sp.issparse(self.rows):
-            blocks = [sp.csr_array(part) for part in parts]
-            return sp.csr_array(sp.hstack([*blocks, row_scale * self.rows], format="csr"))
-        return np.hstack([*parts, row_scale * self.rows])
-
-
-def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
-    """Return the leading directions of X, or None if the readout uses the topics only.
-
-    It does so for data that are not in memory, and for data with weights.
-    """
-    in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
-    if not in_memory or X_weights is not None:
-        return None
-    seed = random_state if isinstance(random_state, (int, np.integer)) else 0
-    return leading_directions(filled(X, None, None), int(seed), n_threads)
-
-
-@one_blas_thread()
-def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Array:
-    """Return leading right singular vectors of the rows of X at length 1, (d, m)."""
-    rows = unit_rows(X)
-    rank = min(N_DIRECTIONS, min(rows.shape))
-    _, singular, Vt = randomized_svd(
-        rows,
-        rank,
-        n_oversamples=_OVERSAMPLES,
-        n_power=_POWER_STEPS,
-        random_state=random_state,
-        n_threads=n_threads,
-    )
-    # A direction without data is noise of rounding.
-    kept = singular > singular[0] * 1e-10 if len(singular) else singular > 0
-    return np.asarray(Vt[kept])
-
-
-@one_blas_thread()
-def context_of(X: Any, directions: Array | None) -> Context:
-    """Return the context of samples without missing entries.
-
-    Where data have no direction at all, as zeros have, the readout sees the topics only.
-    """
-    if directions is None or not len(directions):
-        return Context()
-    rows = unit_rows(X)
-    return Context(rows, unit_rows(np.asarray(rows @ directions.T)))
 
 
 @dataclass(frozen=True)
@@ -160,15 +48,18 @@ class Readout:
     """A fitted readout.
 
     `coefficients` (k, p) and `intercepts` (k,) are those of the logistic regressions, one of all
-    classes or (`several`) one for each label; `slopes` and `offsets` (k,) calibrate its logits.
+    classes or one for each label; `slopes` and `offsets` (k,) calibrate its logits, and a label is
+    predicted where its probability lies above that of `thresholds` (k,).  The samples are seen
+    along `directions` (d, m) as well, unless they are None.
     """
 
     coefficients: Array
     intercepts: Array
     row_scale: float
-    several: bool
     slopes: Array
     offsets: Array
+    thresholds: Array
+    directions: Array | None = None
 
     @one_blas_thread()
     def logits(self, context: Context, shares: Array) -> Array:
@@ -176,6 +67,48 @@ class Readout:
         features = context.features(shares, self.row_scale)
         raw = np.asarray(features @ self.coefficients.T) + self.intercepts
         return np.asarray(raw * self.slopes + self.offsets)
+
+    def arrays(self) -> dict[str, Array]:
+        """Return what is saved of it."""
+        parts = {name: np.atleast_1d(part) for name, part in vars(self).items() if part is not None}
+        return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
+
+
+class SavedReadout(Saved):
+    """A :class:`Readout`, saved as its arrays."""
+
+    @property
+    def of_numbers(self) -> bool:
+        return True
+
+    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
+        """Raise ValueError unless the parts are there and fit together."""
+        axes = dict.fromkeys(("intercepts", "slopes", "offsets", "thresholds"), "k")
+        axes |= {"coefficients": "kp", "row_scale": "1"}
+        if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, "directions"}:
+            raise ValueError(f"{name} has not the parts {sorted(axes)}")
+        sizes["1"] = 1
+        for part, array in value.items():
+            Saved(axes.get(part, "dm"), "finite").check(f"{name}.{part}", array, sizes)
+            if array.dtype.kind != "f":
+                raise ValueError(f"{name}.{part} holds other than real numbers")
+        seen = sizes["d"] + sizes["m"] if len(value.get("directions", ())) else 0
+        if sizes["p"] != sizes["r"] + seen:
+            raise ValueError(f"{name} has {sizes['p']} columns, which other arrays contradict")
+
+    def restored(self, value: Any) -> Readout:
+        """Return the readout of checked arrays."""
+        return Readout(**value | {"row_scale": float(value["row_scale"][0])})
+
+
+# What is saved of a readout, and of the classes that it predicts.
+READOUT_ATTRIBUTES = {
+    "readout_": SavedReadout(optional=True),
+    "class_shares_": Saved("rk", optional=True),
+    "classes_": Saved("k", optional=True),
+    "class_prior_": Saved("k", "finite", optional=True),
+    "multilabel_": Saved("", optional=True),
+}
 
 
 def probabilities(logits: Array, several: bool) -> Array:
@@ -204,7 +137,8 @@ def fit_readout(
     fit = _fit_labels if several else _fit_classes
     coefficients, intercepts = fit(features, targets, weights, options)
     k = len(intercepts)
-    return Readout(coefficients, intercepts, options.row_scale, several, np.ones(k), np.zeros(k))
+    uncalibrated, halves = (np.ones(k), np.zeros(k)), np.full(k, 0.5)
+    return Readout(coefficients, intercepts, options.row_scale, *uncalibrated, halves)
 
 
 def _fit_classes(
