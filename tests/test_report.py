@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from absent_packages import hide
 from topic_tables import Topics, amounts, class_means, make_topics, topic_shares
 
 import ssnmf_fast as sf
@@ -335,9 +335,7 @@ class TestImages:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        hide("matplotlib", monkeypatch)
         assert self.fit(images[0], tmp_path / "out", "--image-shape", "4x3") == 0
         assert "left out: components.png, report.html" in capsys.readouterr().out
         assert (tmp_path / "out" / "topic_examples.csv").exists()

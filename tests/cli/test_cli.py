@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from absent_packages import hide
 from outputs import error_line, measures_of, rows_of
 
 import ssnmf_fast as sf
@@ -248,13 +249,6 @@ class TestMissingPackages:
         hide("matplotlib", monkeypatch)
         assert main(["demo", "--out", str(tmp_path / "demo"), "--threads", "1"]) == 0
         assert "left out: components.png, report.html" in capsys.readouterr().out
-
-
-def hide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the import of a package fail."""
-    for module in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, name, None)
 
 
 class TestErrors:

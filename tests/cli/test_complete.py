@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from absent_packages import hide
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -188,9 +188,7 @@ class TestRatings:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        for name in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
-            monkeypatch.delitem(sys.modules, name)
-        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        hide("matplotlib", monkeypatch)
         out = tmp_path / "out"
         assert complete(table, out, "--rank", "1", "--test-size", "0") == 0
         assert "left out: singular_values.png" in capsys.readouterr().out

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from absent_packages import hide
 
 import ssnmf_fast as sf
 from ssnmf_fast import cli
@@ -322,5 +323,5 @@ def test_shell_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_ARGCOMPLETE", "1")
     assert main(["--version"]) == 0
     assert [parser.prog for parser in seen] == ["ssnmf-fast"]
-    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    hide("argcomplete", monkeypatch)
     assert cli.main(["--version"]) == 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
+from absent_packages import hide
 
 import ssnmf_fast as sf
 
@@ -119,7 +119,7 @@ def test_parts_of_a_time_beyond_int64():
 
 
 def test_without_pandas(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
+    hide("pandas", monkeypatch)
     assert slices(["2004-12-26", "2004-12-28"]) == THREE_DAYS
     with pytest.raises(sf.MissingPackageError, match=r"times\[1\] is '26 Dec.*ssnmf-fast\[all\]"):
         slices(["2004-12-26", "26 Dec 2004"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import dated_documents as dated
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from absent_packages import hide
 from sklearn.base import clone
 
 import ssnmf_fast as sf
@@ -195,7 +194,7 @@ class TestTables:
 
     def test_without_pandas(self, monkeypatch):
         model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
-        monkeypatch.setitem(sys.modules, "pandas", None)
+        hide("pandas", monkeypatch)
         table = model.topics_over_time(n_terms=1)
         assert table.dtype.names[0] == "slice"
         assert np.array_equal(table["slice"], model.slices_)

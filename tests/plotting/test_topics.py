@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from absent_packages import hide
 from topic_tables import Topics, make_topics
 
 import ssnmf_fast as sf
@@ -98,9 +99,7 @@ def test_import_is_lazy_and_needs_no_matplotlib() -> None:
 
 @pytest.mark.parametrize("name", [*CALLS, *WITHOUT_AXES])
 def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in [m for m in sys.modules if m.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    hide("matplotlib", monkeypatch)
     with pytest.raises(Exception, match=r"ssnmf-fast\[plot\]"):
         (CALLS | WITHOUT_AXES)[name]()
 

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from absent_packages import hide
 
 import ssnmf_fast as sf
 from ssnmf_fast._solver import progress
@@ -79,7 +80,7 @@ def test_bar_on_a_terminal(monkeypatch):
 
 
 def test_lines_on_a_terminal_without_tqdm(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm", None)
+    hide("tqdm", monkeypatch)
     monkeypatch.setattr(sys, "stderr", Terminal())
     fit(verbose=1)
     lines = written(sys.stderr.getvalue(), "fit", "objective")
