@@ -11,6 +11,7 @@ import numpy as np
 from common import Array
 
 import ssnmf_fast as sf
+from ssnmf_fast.completion import StructuredNNM, StructuredSIRLS
 
 # Drawn with replacement, so that collisions thin them: about 74 % and 61 % of zeros.
 DENSITIES = (0.3, 0.5)
@@ -20,7 +21,7 @@ NNM, VALIDATED = "structured-nnm", "auto validated"
 METHODS: dict[str, dict[str, Any]] = {
     SIRLS: {"method": "sirls"},
     STRUCTURED: {"method": "structured-sirls"},
-    WITHOUT: {"method": "structured-sirls", "sparsity": 0.0},
+    WITHOUT: {"method": StructuredSIRLS(sparsity=0.0)},
     AUTO: {"method": "auto"},
     NNM: {"method": "structured-nnm"},
     VALIDATED: {"method": "auto", "gamma_min": "validate"},
@@ -103,8 +104,7 @@ def completed(holes: Array, experiment: Experiment, method: str, **more: Any) ->
             rank=experiment.rank if experiment.knows_rank and method != NNM else None,
             random_state=0,
             n_threads=1,
-            **METHODS[method],
-            **more,
+            **METHODS[method] | more,
         )
 
 
@@ -118,7 +118,8 @@ def record(
         choices = [{"sparsity": alpha} for alpha in ALPHAS]
     begin = perf_counter()
     for choice in choices:
-        fit = completed(holes, experiment, method, **choice)
+        more = {"method": StructuredNNM(**choice)} if choice else {}
+        fit = completed(holes, experiment, method, **more)
         filled = fit.to_dense(keep_observed=True)
         error = float(np.linalg.norm(filled - target) / np.linalg.norm(target))
         if error < best["error"]:

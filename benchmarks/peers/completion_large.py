@@ -22,6 +22,7 @@ from common import Array, blas_threads
 from memory import resident
 
 import ssnmf_fast as sf
+from ssnmf_fast.completion import StructuredSIRLS
 
 GOAL = 1e-4
 CHECKED = 200_000  # unobserved places
@@ -71,6 +72,9 @@ class Clock:
 
 
 def complete(job: dict[str, Any], triplets: tuple[Array, Array, Array], **more: Any) -> Any:
+    settings = dict(job["settings"])
+    if settings["method"].endswith("c = 0"):
+        settings["method"] = StructuredSIRLS(sparsity=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sf.complete(
@@ -79,7 +83,7 @@ def complete(job: dict[str, Any], triplets: tuple[Array, Array, Array], **more: 
             rank=job["rank"],
             random_state=0,
             n_threads=job["threads"],
-            **job["settings"],
+            **settings,
             **more,
         )
 

@@ -23,7 +23,8 @@ from ._persist.io import load, save
 from ._solver.state import FitState
 from ._topics import Topic, Topics
 from ._version import __version__
-from .completion import Completion, CompletionState, complete
+from .completion._complete import complete
+from .completion._result import Completion, CompletionState
 
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting

@@ -331,7 +331,10 @@ class TestErrors:
             (["--item", "user"], "cannot tell"),
             (["--rank", "16"], f"--rank 16 is too large for {USERS} x {ITEMS} entries"),
             (["--method", "structured-irls"], "fits exactly; add --exact"),
-            (["--method", "nnm", "--exact", "--rank", "2"], "'nnm' does not use rank; got rank=2"),
+            (
+                ["--method", "nnm", "--exact", "--rank", "2"],
+                "nnm determines the rank; leave --rank",
+            ),
             (["--test-size", "1"], "--test-size 1 leaves no entry to fit"),
             (["--exact", "--noisy"], "not allowed with"),
             (["--top", "0"], "at least 1"),

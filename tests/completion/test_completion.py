@@ -16,6 +16,14 @@ from levels import IS_REFERENCE
 from random_examples import examples
 
 import ssnmf_fast as sf
+from ssnmf_fast.completion import (
+    IRLS,
+    SIRLS,
+    MatrixIRLS,
+    StructuredIRLS,
+    StructuredNNM,
+    StructuredSIRLS,
+)
 
 METHODS = (
     "auto",
@@ -67,7 +75,7 @@ def test_auto_uses_structure(shape):
         M, holes = structured(*shape, 3, 0.05, 0.45, seed)
         common = {"rank": 3, "random_state": 0}
         errors["auto"].append(error(M, sf.complete(holes, **common)))
-        plain = sf.complete(holes, sparsity=0.0, nonnegative=False, **common)
+        plain = sf.complete(holes, method=MatrixIRLS(sparsity=0.0), nonnegative=False, **common)
         errors["plain"].append(error(M, plain))
         for method in ("sirls", "structured-sirls"):
             errors[method].append(
@@ -83,9 +91,8 @@ def test_thesis_without_its_sparsity_step(easy):
     M, holes = easy
     slow = error(M, sf.complete(holes, method="sirls", rank=3, random_state=0))
     for sparsity in (1e-6, 0.0):
-        fit = sf.complete(
-            holes, method="structured-sirls", sparsity=sparsity, rank=3, random_state=0
-        )
+        method = StructuredSIRLS(sparsity=sparsity)
+        fit = sf.complete(holes, method=method, rank=3, random_state=0)
         assert error(M, fit) < 0.5 * slow
 
 
@@ -393,9 +400,9 @@ def test_hardly_anything_is_observed():
 
 def test_many_iterations_stay_finite(easy):
     _, holes = easy
-    options = {"method": "structured-sirls", "rank": 3, "tol": 0.0}
+    options = {"rank": 3, "tol": 0.0, "max_iter": 1300 if FAST else 100}
     for p, q in ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0)):
-        fit = sf.complete(holes, p=p, q=q, max_iter=1300 if FAST else 100, **options)
+        fit = sf.complete(holes, method=StructuredSIRLS(p=p, q=q), **options)
         assert np.isfinite(fit.to_dense()).all()
 
 
@@ -410,24 +417,11 @@ BAD = [
     ({"rank": 4}, ValueError, "rank must be at most"),
     ({"rank": 0}, ValueError, "rank must be at least 1"),
     ({"method": "als"}, ValueError, "method must be one of"),
-    ({"p": 1.5}, ValueError, "p must be from 0 to 1"),
-    ({"method": "structured-irls", "q": -1}, ValueError, "q must be"),
-    ({"p": 1.0}, ValueError, "has p = 0"),
-    ({"sparsity": -1.0}, ValueError, "sparsity must be"),
-    (
-        {"method": "structured-sirls", "sparsity_step": "newton"},
-        ValueError,
-        "sparsity_step must be one of",
-    ),
-    (
-        {"method": "structured-nnm", "missing_norm": "l0"},
-        ValueError,
-        "missing_norm must be one of",
-    ),
     ({"gamma_min": 0}, ValueError, "above 0"),
     ({"gamma_min": "best"}, ValueError, "gamma_min must be"),
     ({"gamma_min": "validate", "method": "structured-irls"}, ValueError, "needs method"),
-    ({"gamma_min": 0.1, "sparsity": 1.0}, ValueError, "sparsity has no part"),
+    ({"method": SIRLS}, TypeError, "method must be a name or an object"),
+    ({"gamma_min": 0.1, "method": MatrixIRLS()}, ValueError, "MatrixIRLS is for exact data"),
     (
         {"gamma_min": 0.1, "init": (np.ones((4, 1)), np.ones((1, 3)))},
         ValueError,
@@ -467,35 +461,59 @@ BAD = [
 ]
 
 
-# Options that only some methods use, with a value other than the default, and these methods.
-USED_BY = {
-    "rank": (1, METHODS[:5]),
-    "p": (0.5, METHODS[1:5]),
-    "q": (0.5, ("structured-sirls", "structured-irls")),
-    "sparsity": (0.3, ("auto", "structured-sirls", "structured-irls", "structured-nnm")),
-    "sparsity_decay": (0.5, ("structured-sirls",)),
-    "sparsity_step": ("explicit", ("structured-sirls",)),
-    "missing_norm": ("l2", ("structured-nnm",)),
-    "gamma_min": (0.1, METHODS[:5]),
-    "init": ((np.ones((40, 1)), np.ones((1, 30))), METHODS[:5]),
-}
+# Parameters with a value other than the default.
+CHANGED = [
+    MatrixIRLS(sparsity=0.3),
+    SIRLS(p=0.5),
+    IRLS(p=0.5),
+    *(StructuredSIRLS(**{name: 0.5}) for name in ("p", "q", "sparsity", "sparsity_decay")),
+    StructuredSIRLS(sparsity_step="explicit"),
+    *(StructuredIRLS(**{name: 0.5}) for name in ("p", "q", "sparsity")),
+    StructuredNNM(sparsity=0.3),
+    StructuredNNM(missing_norm="l2"),
+]
+
+
+@pytest.mark.parametrize("method", CHANGED, ids=repr)
+def test_a_parameter_changes_the_result(easy, method):
+    _, holes = easy
+    options = {"random_state": 0, "max_iter": 25, "tol": 0.0}
+    changed = sf.complete(holes, method=method, **options).to_dense()
+    assert not np.array_equal(
+        changed, sf.complete(holes, method=type(method)(), **options).to_dense()
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "message"),
+    [
+        (IRLS, {"p": 1.5}, "p must be from 0 to 1"),
+        (StructuredIRLS, {"q": -1}, "q must be"),
+        (MatrixIRLS, {"sparsity": -1.0}, "sparsity must be"),
+        (StructuredSIRLS, {"sparsity_decay": 2}, "sparsity_decay must be from 0 to 1"),
+        (StructuredSIRLS, {"sparsity_step": "newton"}, "sparsity_step must be one of"),
+        (StructuredNNM, {"missing_norm": "l0"}, "missing_norm must be one of"),
+    ],
+)
+def test_bad_parameters_of_methods(method, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        method(**parameters)
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", USED_BY)
-def test_an_option_changes_the_result_or_is_refused(easy, method, name):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rank", 1), ("gamma_min", 0.1), ("init", (np.ones((40, 1)), np.ones((1, 30))))],
+)
+def test_an_option_changes_the_result_or_is_refused(easy, method, name, value):
     _, holes = easy
-    value, users = USED_BY[name]
     options = {"method": method, "random_state": 0, "max_iter": 25, "tol": 0.0}
-    if method in users:
-        changed = sf.complete(holes, **options, **{name: value}).to_dense()
-        assert not np.array_equal(changed, sf.complete(holes, **options).to_dense())
+    if method in ("nnm", "structured-nnm"):
+        with pytest.raises(ValueError, match=f"does not use {name}"):
+            sf.complete(holes, **options, **{name: value})
         return
-    message = "has p = 0; got 0.5" if (method, name) == ("auto", "p") else f"does not use {name}"
-    with pytest.raises(ValueError, match=message) as raised:
-        sf.complete(holes, **options, **{name: value})
-    if message.startswith("does not"):
-        assert str(raised.value).endswith(", ".join(map(repr, users)) + ".")
+    changed = sf.complete(holes, **options, **{name: value}).to_dense()
+    assert not np.array_equal(changed, sf.complete(holes, **options).to_dense())
 
 
 @pytest.mark.parametrize(("changes", "kind", "message"), BAD)
@@ -514,6 +532,9 @@ def test_repeated_entries_are_named():
         sf.complete(np.array([[1.0, np.nan]]), observed=np.ones((1, 2), bool))
 
 
+EXPONENTS = st.sampled_from([0.0, 0.5, 1.0])
+
+
 @settings(max_examples=examples(300, in_numpy=20))
 @given(
     data=hnp.arrays(
@@ -526,22 +547,24 @@ def test_repeated_entries_are_named():
             st.sampled_from([0.0, 1.0, 2.0**-123, 2.0**-100, -(2.0**100), np.inf]),
         ),
     ),
-    method=st.sampled_from(METHODS),
+    method=st.one_of(
+        st.sampled_from(METHODS),
+        st.builds(StructuredSIRLS, p=EXPONENTS, q=EXPONENTS),
+        st.builds(StructuredIRLS, p=EXPONENTS, q=EXPONENTS),
+        st.builds(IRLS, p=EXPONENTS),
+    ),
     rank=st.sampled_from([None, 1, 2, 5]),
-    p=st.sampled_from([None, 0.0, 0.5, 1.0]),
-    q=st.sampled_from([0.0, 0.5, 1.0]),
     noisy=st.booleans(),
     fill_value=st.sampled_from([0.0, -2.0]),
     nonnegative=st.sampled_from([None, True, False]),
 )
 @pytest.mark.filterwarnings("ignore:M has no observed entry")
 @pytest.mark.filterwarnings("ignore:All .* observed entries")
-def test_fuzz(data, method, rank, p, q, noisy, fill_value, nonnegative):
+def test_fuzz(data, method, rank, noisy, fill_value, nonnegative):
     """Any input gives a finite completion or a clear error."""
     options = {"gamma_min": "validate", "biases": fill_value == 0} if noisy else {}
-    for name, value in (("rank", rank), ("p", p), ("q", q)):
-        if method in USED_BY[name][1]:
-            options[name] = value
+    if not isinstance(method, str) or method in METHODS[:5]:
+        options["rank"] = rank
     try:
         fit = sf.complete(
             data,
@@ -591,7 +614,7 @@ def test_same_bits_wherever_arrays_lie():
     rng = np.random.default_rng(0)
     M = rng.random((700, 4)) @ rng.random((4, 620))
     M[rng.random(M.shape) < 0.5] = np.nan
-    options = {"method": "structured-sirls", "sparsity": 1e-2, "nonnegative": True, "rank": 4}
+    options = {"method": StructuredSIRLS(sparsity=1e-2), "nonnegative": True, "rank": 4}
     results, kept = set(), []
     for run in range(4):
         kept.append([np.zeros(int(size)) for size in rng.integers(1, 5000, size=20 * run)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from completion_problems import observations, structured
 
-from ssnmf_fast.completion import _dense_irls, _irls, _schedule
+from ssnmf_fast.completion import _irls, _schedule
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
@@ -53,7 +53,7 @@ def test_structured_irls_is_dense(shape, alpha):
     schedule = replace(
         _schedule.sirls(data, RANK, 0.5, None), exact=True, sparsity=_schedule.Sparsity(q=0.5)
     )
-    state = _dense_irls.StructuredIteration(
+    state = _irls.StructuredIteration(
         data, RANK, None, np.random.default_rng(0), alpha, oversampling=WHOLE
     )
     for iteration, expected in zip(

@@ -7,6 +7,7 @@ import pytest
 from completion_problems import structured
 
 import ssnmf_fast as sf
+from ssnmf_fast.completion import StructuredSIRLS
 
 FITS = {
     "auto": {"rank": 3},
@@ -77,10 +78,8 @@ def test_divergence_is_an_error():
     with pytest.raises(ValueError, match="left the range of float32"):
         sf.complete(
             holes.astype(np.float32),
-            method="structured-sirls",
+            method=StructuredSIRLS(sparsity=1e300, sparsity_step="explicit"),
             rank=1,
-            sparsity=1e300,
-            sparsity_step="explicit",
         )
 
 

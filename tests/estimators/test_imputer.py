@@ -112,7 +112,7 @@ def test_saved(table, tmp_path):
         ({"gamma_min": None}, "biases=True needs gamma_min"),
         (
             {"rank": 2, "method": "nnm", "gamma_min": None, "biases": False},
-            "'nnm' does not use rank",
+            "NNM determines the rank itself",
         ),
     ],
 )

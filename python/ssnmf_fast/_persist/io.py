@@ -22,8 +22,7 @@ from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, arr
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
 from .._version import __version__
-from ..completion import Completion
-from ..completion._result import state_of
+from ..completion._result import Completion, state_of
 from .packing import SCALARS, packed, unpacked
 
 Names = str | os.PathLike[str]

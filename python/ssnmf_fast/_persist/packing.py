@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import read_csr
-from ..completion import CompletionState
+from ..completion._result import CompletionState
 
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")

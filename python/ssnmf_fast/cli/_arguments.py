@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..completion._options import METHODS
+from ..completion._methods import METHODS
 from ._option_types import (
     delimiter,
     encoding,

@@ -87,7 +87,7 @@ def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
 
 def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
     """Warn of users and items, or rows and columns, of which nothing is known."""
-    from ..completion._uninformed import counts, empty_lines, only_value
+    from ..completion._read import counts, empty_lines, only_value
 
     is_ratings = names[0] == "user"
     empty, value = empty_lines(task.matrix), only_value(task.matrix)

@@ -38,17 +38,18 @@ class Task:
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together or with the data."""
-        from ..completion._options import WITH_LEVELS, refuse_unused
+        from ..completion._methods import METHODS
 
+        method = METHODS[self.options.method]
         n, m = self.matrix.shape
         if self.options.rank is not None and self.options.rank > min(n, m):
             raise UsageError(f"--rank {self.options.rank} is too large for {n} x {m} entries")
-        if self.noisy and self.options.method not in WITH_LEVELS:
+        if self.noisy and not (method.by_levels or self.options.method == "auto"):
             raise UsageError(f"--method {self.options.method} fits exactly; add --exact")
-        try:
-            refuse_unused(self.options.method, {"rank": self.options.rank})
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+        if self.options.rank is not None and not method.takes_rank:
+            raise UsageError(
+                f"--method {self.options.method} determines the rank; leave --rank out"
+            )
 
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
@@ -172,7 +173,7 @@ def _errors(guess: Array, truth: Array) -> dict[str, float]:
 
 def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
     """Predict by means of rows and columns, drawn to zero where there are few entries."""
-    from ..completion._biases import Biases
+    from ..completion._rows import Biases
 
     biases = Biases(matrix)
     biases.refit(0.0)
@@ -205,11 +206,11 @@ class _FitsBar(ProgressBar):
 
 def _completion_bar(options: Any, shape: tuple[int, int], noisy: bool, chosen: bool) -> ProgressBar:
     """Return a callback for a completion; `chosen` says whether rank and gamma are given."""
-    from ..completion._matrix_irls import MatrixIrls
+    from ..completion._matrix_irls import Parameters
     from ..completion._noisy import ranks
 
     if noisy:
         candidates = 0 if chosen else len(ranks(options.rank, shape))
         return _FitsBar(candidates + 1, "fit" if chosen else "choose")
-    default = MatrixIrls.max_iter if options.method == "auto" else None
+    default = Parameters.max_iter if options.method == "auto" else None
     return ProgressBar(options.max_iter or default, "fit", "change")

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, quietly
 from .._data.csr import entry_rows
-from ..completion import Completion
-from ..completion._uninformed import counts
+from ..completion._read import counts
+from ..completion._result import Completion
 from ._errors import UsageError
 from ._fitted import weights_model
 from ._folder import refuse_replacing

@@ -1,6 +1,14 @@
-"""Completion of structured low-rank matrices."""
+"""Methods of :func:`ssnmf_fast.complete`, with their own parameters."""
 
-from ._complete import complete
-from ._result import Completion, CompletionState
+from ._methods import IRLS, SIRLS, MatrixIRLS, StructuredIRLS, StructuredSIRLS
+from ._nuclear import NNM, StructuredNNM
 
-__all__ = ["Completion", "CompletionState", "complete"]
+__all__ = [
+    "IRLS",
+    "NNM",
+    "SIRLS",
+    "MatrixIRLS",
+    "StructuredIRLS",
+    "StructuredNNM",
+    "StructuredSIRLS",
+]

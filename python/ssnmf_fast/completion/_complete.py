@@ -14,18 +14,16 @@ from .._data.border import LARGEST, check_matrix, require_finite
 from .._data.checks import (
     check_integer,
     check_observers,
-    check_option,
     check_random_state,
     check_real,
 )
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
-from ._irls import Check
-from ._methods import solve
-from ._options import METHODS, Options, check_flag, check_gamma_min, check_share, refuse_unused
-from ._read import read_observed
+from ._methods import MatrixIRLS, check_method
+from ._problem import Check, Method, Options
+from ._read import read_observed, warn_of_uninformed
 from ._result import Completion, CompletionState
-from ._uninformed import warn_of_uninformed
+from ._solve import solve
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
 
@@ -35,14 +33,8 @@ def complete(
     *,
     observed: Any = None,
     shape: tuple[int, int] | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     rank: int | None = None,
-    p: float | None = None,
-    q: float | None = None,
-    sparsity: float | None = None,
-    sparsity_decay: float | None = None,
-    sparsity_step: Literal["proximal", "explicit"] | None = None,
-    missing_norm: Literal["l1", "l2"] | None = None,
     gamma_min: float | Literal["validate"] | None = None,
     biases: bool = False,
     fill_value: float = 0.0,
@@ -70,46 +62,32 @@ def complete(
         True where an entry of a dense or sparse M is observed, if not as above.
     shape : tuple of int, optional
         (n, m), for triplets; by default just large enough.
-    method : str
-        "auto": MatrixIRLS [2]_ with two additional weights on missing entries, which draw them to
-        zero and keep them from being negative; the most accurate method on hard problems, and the
-        default.
-        "sirls", "structured-sirls": gradient steps on the smoothed Schatten-p function, the latter
-        with steps towards sparsity of the missing entries [1]_ (2.2.3, Algorithm 2).
-        "irls", "structured-irls": the weighted least-squares problems solved exactly
-        ([1]_ (2.6), Algorithm 1).  The latter stores an n x m array, the iterate X of Algorithm 1;
-        the completion is its low-rank part, and its attribute `iterate` is X.
-        "nnm", "structured-nnm": nuclear norm minimization ([1]_ (2.2), (2.7)) by ADMM, for small
-        matrices; n x m arrays.
+    method : str or object of ssnmf_fast.completion
+        An object holds the parameters of its method; a name stands for one with the defaults:
+
+        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, which draws missing entries to zero
+          and keeps them from being negative, the most accurate method on hard problems; with
+          `gamma_min` ``IRLS(p=0)``.
+        - "sirls", "structured-sirls": :class:`SIRLS <completion.SIRLS>` and
+          :class:`StructuredSIRLS <completion.StructuredSIRLS>`, gradient steps on the smoothed
+          Schatten-p function [1]_ (2.2.3, Algorithm 2).
+        - "irls", "structured-irls": :class:`IRLS <completion.IRLS>` and
+          :class:`StructuredIRLS <completion.StructuredIRLS>`, weighted least squares solved exactly
+          [1]_ ((2.6), Algorithm 1).
+        - "nnm", "structured-nnm": :class:`NNM <completion.NNM>` and
+          :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
+          (2.7)), for small matrices.
     rank : int, optional
         Rank r; the nuclear norm methods determine it themselves and do not take it.  None estimates
         it: by the number of singular values above a hundredth of the largest while the regularizer
         falls (for "structured-sirls" in a run of "sirls" before), or, where `gamma_min` is
         "validate", by the error at held-out entries.
-    p : float, 0 to 1, optional
-        Exponent of the Schatten function; by default 1, and 0 (log-determinant) for "auto", which
-        takes no other value unless `gamma_min` is given.
-    q : float, 0 to 1, optional
-        Exponent of the sparsity of missing entries, for "structured-sirls" and "structured-irls";
-        by default 1.
-    sparsity : float, optional
-        Strength of the sparsity of missing entries; 0 turns it off.  For "structured-sirls" the
-        step c (default 1e-6), for "structured-irls" and "structured-nnm" alpha (default 1 and
-        0.01), for "auto" lambda (default 200); all in units of data of spectral norm 1.
-    sparsity_decay : float, 0 to 1, optional
-        The step c of "structured-sirls" is multiplied by it in every iteration; by default 1, as
-        in the thesis.
-    sparsity_step : {"proximal", "explicit"}, optional
-        Form of that step; by default "proximal".  "explicit" is that of the thesis, which
-        overshoots late in long runs and diverges for q < 1.
-    missing_norm : {"l1", "l2"}, optional
-        Norm of the missing entries in "structured-nnm"; by default "l1".
     gamma_min : float or "validate", optional
         Smallest regularizer, relative to the squared spectral norm of the observed entries.  None
         lets it vanish, for exact data.  For noisy data, a larger value prevents the model from
         fitting the noise; "validate" chooses it by the error at a tenth of the observed entries.
         The methods "auto", "sirls" and "irls" then go through levels of the regularizer with
-        solutions of (2.6) ("sirls": gradient steps), without `sparsity` and `init`.
+        solutions of (2.6) ("sirls": gradient steps), without `init`.
     biases : bool
         Whether to fit means of rows and columns together with the low-rank part (ratings, tables).
         Needs `gamma_min` and method "auto", "sirls" or "irls".
@@ -180,43 +158,19 @@ def complete(
     >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
     True
     """
-    check_option(method, "method", METHODS)
-    choices = {
-        "rank": rank,
-        "p": p,
-        "q": q,
-        "sparsity": sparsity,
-        "sparsity_decay": sparsity_decay,
-        "sparsity_step": sparsity_step,
-        "missing_norm": missing_norm,
-        "gamma_min": gamma_min,
-        "init": init,
-    }
-    refuse_unused(method, choices)
     options = Options(
-        method=method,
+        method=check_method(method, noisy=gamma_min is not None),
         rank=None if rank is None else check_integer(rank, "rank", 1),
-        p=None if p is None else check_share(p, "p"),
-        q=1.0 if q is None else check_share(q, "q"),
-        sparsity=None if sparsity is None else check_real(sparsity, "sparsity"),
-        sparsity_decay=1.0
-        if sparsity_decay is None
-        else check_share(sparsity_decay, "sparsity_decay"),
-        proximal=sparsity_step is None
-        or check_option(sparsity_step, "sparsity_step", ("proximal", "explicit")) == "proximal",
-        missing_norm="l1"
-        if missing_norm is None
-        else check_option(missing_norm, "missing_norm", ("l1", "l2")),
-        gamma_min=check_gamma_min(gamma_min),
-        biases=check_flag(biases, "biases"),
-        nonnegative=None if nonnegative is None else check_flag(nonnegative, "nonnegative"),
+        gamma_min=_check_gamma_min(gamma_min),
+        biases=_check_flag(biases, "biases"),
+        nonnegative=None if nonnegative is None else _check_flag(nonnegative, "nonnegative"),
         fill_value=check_real(fill_value, "fill_value", allow_negative=True),
         max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
         tol=None if tol is None else check_real(tol, "tol"),
         rng=check_random_state(random_state),
         n_threads=resolve_threads(n_threads),
     )
-    options.check()
+    _check_together(options, init)
     check_observers(callback, verbose)
     matrix = read_observed(M, observed, shape, options.n_threads)
     if abs(options.fill_value) > LARGEST[matrix.dtype]:
@@ -234,6 +188,52 @@ def complete(
     names = ("left", "right", "singular_values", "iterate")
     require_finite({name: getattr(found, name) for name in names}, _HINT)
     return found
+
+
+def _check_together(options: Options, init: Any) -> None:
+    """Raise ValueError for arguments that do not go together."""
+    kind = type(options.method).__name__
+    gamma_min = options.gamma_min
+    for name, value in (("rank", options.rank), ("gamma_min", gamma_min), ("init", init)):
+        if value is not None and not options.method.takes_rank:
+            raise ValueError(
+                f"method {kind} determines the rank itself and does not use {name}; leave it out."
+            )
+    if gamma_min is not None and isinstance(options.method, MatrixIRLS):
+        raise ValueError(
+            "method MatrixIRLS is for exact data and does not use gamma_min; use method='auto', "
+            "IRLS or SIRLS, or leave gamma_min out."
+        )
+    if gamma_min == "validate" and not options.by_levels:
+        raise ValueError(
+            f"gamma_min='validate' needs method 'auto', 'sirls' or 'irls'; got {kind}."
+        )
+    if options.biases and not options.by_levels:
+        raise ValueError(
+            "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
+            f"'irls'; got gamma_min={gamma_min!r} and {kind}."
+        )
+    if options.biases and options.fill_value != 0:
+        raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
+    if options.by_levels and init is not None:
+        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
+
+
+def _check_flag(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def _check_gamma_min(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "validate"):
+        return value
+    if isinstance(value, str):
+        raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
+    number = check_real(value, "gamma_min")
+    if number == 0:
+        raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
+    return number
 
 
 def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> tuple[Array, Array]:

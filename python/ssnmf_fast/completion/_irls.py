@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from .._backend.dispatch import padded
+from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._linalg.operators import Operator
+from .._data.csr import entry_rows
+from .._linalg.operators import MatrixOperator, Operator
 from .._linalg.randomized_svd import leading_triplets, sketch
 from .._linalg.tall import add_times, cross, inner, square, times
 from ._observations import Observations
+from ._problem import Check, Outcome
 from ._result import CompletionState
 from ._schedule import Schedule, damping, ridge
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
 _NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
-
-
-@dataclass
-class Outcome:
-    """Factors of the completed matrix in scaled units, F G^T with orthonormal columns of G."""
-
-    F: Array
-    G: Array
-    singular: Array
-    gamma: float
-    history: list[CompletionState] = field(default_factory=list)
-    n_iter: int = 0
-    converged: bool = False
-    n_biases: int = 0  # columns of the factors after those of the singular values
-    iterate: Array | None = None  # where a method stores it, n x m
-
-
-# The state, the factors F and G, and the scale of F in the units of the data.
-Check = Callable[[CompletionState, Array, Array, float], bool]
+_LEAST_EPS = 1e-30  # of the weights of missing entries
 
 
 class Iteration:
@@ -121,6 +102,44 @@ class Iteration:
         fitted = square(self.observations.values - residuals)
         whole = self.observations.norm**2 + max(square(F) - fitted, 0.0)
         return whole if whole > 0 else 1.0
+
+
+class StructuredIteration(Iteration):
+    """Algorithm 1 of the thesis; X (n x m) is dense, since missing entries are weighted too."""
+
+    def __init__(
+        self,
+        observations: Observations,
+        rank: int | None,
+        start: tuple[Array, Array] | None,
+        rng: np.random.Generator,
+        alpha: float,
+        oversampling: int = 5,
+    ) -> None:
+        super().__init__(observations, rank, start, rng, oversampling=oversampling)
+        indptr, indices, values = observations.csr
+        self.X = np.ascontiguousarray(self.F @ self.G.T)
+        self.X[entry_rows(indptr), indices] = values
+        self._alpha = alpha
+
+    def reweight(self, schedule: Schedule, iteration: int) -> None:
+        """Solve every row exactly with the weights of the last iterate."""
+        observations = self.observations
+        gamma = schedule.gamma_at(iteration)
+        _, eps = schedule.sparsity.values_at(iteration)
+        _, self.G = self._leading(MatrixOperator(self.X, observations.n_threads))
+        self.F = np.zeros((observations.shape[0], self.G.shape[1]), dtype=observations.dtype)
+        kernels.structured_rows(
+            *observations.csr,
+            self.G,
+            ridge(self.singular, gamma, schedule.p),
+            self._alpha * gamma ** (1 - schedule.p / 2),
+            max(eps, _LEAST_EPS),
+            schedule.sparsity.q,
+            self.X,
+            self.F,
+            observations.n_threads,
+        )
 
 
 def _bound(F: Array, G: Array) -> float:

@@ -14,13 +14,14 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._linalg.operators import SparseOperator, SparsePlusLowRank
+from .._data.csr import entry_rows
+from .._linalg.operators import Pattern, SparseOperator, SparsePlusLowRank
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from .._linalg.tall import square, svd, times
-from ._irls import Check, Outcome, distance_squared
+from ._irls import distance_squared
 from ._observations import Observations
+from ._problem import Check, Outcome
 from ._result import CompletionState
-from ._sampling import MissingEntries
 from ._tangent import Tangent, TangentSpace, Weighted, curvature, solve
 
 _OVERSAMPLING = 5
@@ -28,8 +29,8 @@ _SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps
 
 
 @dataclass(frozen=True)
-class MatrixIrls:
-    """Parameters; lengths are in units of the scaled entries (spectral norm 1)."""
+class Parameters:
+    """Lengths are in units of the scaled entries (spectral norm 1)."""
 
     sparsity: float = 200.0  # lambda, weight of the sparsity term at eps = sigma_1
     sparsity_cap: float = 1e-3
@@ -44,6 +45,48 @@ class MatrixIrls:
     cg_share: float = 0.0  # of the last change, below which a solution need not be exact
     max_iter: int = 200
     max_cg: int = 300
+
+
+class MissingEntries:
+    """Draws patterns of entries that are not observed, for work by so many threads.
+
+    `share` is the number of entries of a draw for every observed one; a draw takes all missing
+    entries if there are fewer.
+    """
+
+    def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
+        n, m = observed.shape
+        self._shape = observed.shape
+        self._n_threads = n_threads
+        rows = entry_rows(observed.indptr)
+        self._taken = rows * m + observed.indices
+        self.count = n * m - len(self._taken)
+        self._wanted = int(share * len(self._taken))
+        self._whole: Pattern | None = None
+        if self.count <= self._wanted:
+            missing = np.ones(n * m, dtype=bool)
+            missing[self._taken] = False
+            self._whole = self._pattern(np.flatnonzero(missing))
+
+    def draw(self, rng: np.random.Generator) -> Pattern:
+        """Return distinct missing entries, uniformly at random, about as many as wanted."""
+        if self._whole is not None:
+            return self._whole
+        n, m = self._shape
+        # Some of the places are observed or drawn twice; more are drawn to make up for it.
+        hits = self._wanted * (1 + len(self._taken) / self.count)
+        places = np.sort(rng.integers(n * m, size=int(hits)))
+        places = places[np.diff(places, prepend=-1) > 0]
+        found = np.searchsorted(self._taken, places)
+        found[found == len(self._taken)] = 0
+        return self._pattern(places[self._taken[found] != places])
+
+    def _pattern(self, places: Array) -> Pattern:
+        n, m = self._shape
+        rows, columns = np.divmod(places, m)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+        counts = np.bincount(columns, minlength=m)
+        return Pattern.from_counts(self._shape, indptr, columns, counts, self._n_threads)
 
 
 class _State:
@@ -83,7 +126,7 @@ class _State:
 def run_matrix_irls(
     observations: Observations,
     rank: int,
-    parameters: MatrixIrls,
+    parameters: Parameters,
     start: tuple[Array, Array] | None,
     rng: np.random.Generator,
     check: Check,
@@ -119,7 +162,7 @@ def run_matrix_irls(
 
 def _iterate(
     state: _State,
-    parameters: MatrixIrls,
+    parameters: Parameters,
     missing: MissingEntries,
     everywhere: Weighted,
     iteration: int,
@@ -153,7 +196,7 @@ def _iterate(
 
 
 def _missing_weights(
-    state: _State, parameters: MatrixIrls, missing: MissingEntries, largest: float
+    state: _State, parameters: Parameters, missing: MissingEntries, largest: float
 ) -> tuple[Weighted | None, Array | None]:
     """Weights of sampled missing entries, rescaled to stand for all of them, and their targets."""
     bounded = parameters.floor > -np.inf

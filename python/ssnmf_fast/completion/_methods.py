@@ -1,26 +1,19 @@
-"""Which loop and which parameters belong to a method."""
+"""Methods of completion: objects that hold the parameters which a method alone takes."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array
-from .._data.border import LARGEST
-from .._data.csr import entry_rows
+from .._data.checks import check_option
 from .._linalg.tall import square
-from ._dense_irls import StructuredIteration
-from ._irls import Check, Iteration, Outcome, run
-from ._matrix_irls import MatrixIrls, run_matrix_irls
-from ._noisy import run_noisy
-from ._nuclear import run_nuclear
-from ._observations import Observations
-from ._options import Options
-from ._result import Completion, CompletionState
+from ._irls import Iteration, StructuredIteration, run
+from ._matrix_irls import Parameters, run_matrix_irls
+from ._nuclear import NNM, StructuredNNM
+from ._problem import Method, Outcome, Problem
 from ._schedule import Schedule, Sparsity, sirls, structured
 
 _EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
@@ -28,224 +21,237 @@ _HARD = 0.8
 _FAST_ITERATIONS, _SLOW_ITERATIONS = 60, 500  # of an estimate of the rank
 
 
-def solve(
-    matrix: sp.csr_array, options: Options, start: tuple[Array, Array] | None, check: Check
-) -> Completion:
-    """Complete the matrix of the observed entries."""
-    noisy = options.by_levels
-    if noisy and start is not None:
-        raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
-    lower = 0.0 if _bounded(matrix, options, noisy) else -np.inf
-    unit = _unit(matrix, options.fill_value)
-    entries, scaled, watch = matrix, options, check
-    if unit:
-        entries = sp.csr_array(
-            (np.ldexp(matrix.data, -unit), matrix.indices, matrix.indptr), shape=matrix.shape
+@dataclass(frozen=True)
+class MatrixIRLS(Method):
+    """Log-determinant weights on both sides, and two weights on missing entries.
+
+    The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, ICML
+    2021).  The two additional weights draw missing entries to zero and keep them from being
+    negative.  This is "auto" for exact data.
+
+    Parameters
+    ----------
+    sparsity : float
+        Weight lambda of the first, at least 0, for data of spectral norm 1; 0 turns it off.
+    """
+
+    sparsity: float = 200.0
+
+    nonnegative: ClassVar[bool] = True
+
+    def _run(self, problem: Problem) -> Outcome:
+        observations, options = problem.observations, problem.options
+        rank = options.rank
+        if rank is None:
+            fast = structured(1.0, Sparsity(), None)
+            rank = _estimated(problem, replace(fast, max_iter=_FAST_ITERATIONS))
+        freedom = observations.freedom(rank)
+        easy = freedom < _EASY
+        parameters = Parameters(
+            sparsity=self.sparsity,
+            eps_decay=0.0 if easy else 0.9,
+            cg_share=1e-2 if easy else 0.0,
+            sampled=2.0 if freedom > _HARD else 1.0,
+            floor=problem.floor,
         )
-        scaled = replace(options, fill_value=math.ldexp(options.fill_value, -unit))
-
-        def watch(progress: CompletionState, F: Array, G: Array, scale: float) -> bool:
-            return check(progress, F, G, math.ldexp(scale, unit))
-
-    if noisy:
-        outcome, observations = run_noisy(entries, scaled, watch)
-    else:
-        observations = Observations.of(entries, scaled.fill_value, options.n_threads)
-        start = None if start is None else _relative(start, observations, unit)
-        outcome = _run(observations, scaled, start, lower, watch)
-    completion = _completion(entries, observations, outcome, lower)
-    return _times_unit(completion, matrix, unit) if unit else completion
-
-
-def _unit(matrix: sp.csr_array, fill_value: float) -> int:
-    """The power of two to divide very small data by, whose squares would be lost; else 0."""
-    largest = max(float(np.abs(matrix.data).max()), abs(fill_value))
-    return math.frexp(largest)[1] if largest * LARGEST[matrix.dtype] < 1 else 0
-
-
-def _relative(
-    start: tuple[Array, Array], observations: Observations, unit: int
-) -> tuple[Array, Array]:
-    """The factors of a warm start for observations of spectral norm 1."""
-    with np.errstate(over="ignore"):
-        F = np.ldexp(start[0], -unit) / start[0].dtype.type(observations.scale)
-    limit = LARGEST[F.dtype]
-    if not np.abs(F).max(initial=0.0) <= limit:
-        raise ValueError(
-            f"init is more than {limit:.0e} times as large as M - fill_value, too large to start "
-            "from. Leave it out, or divide it by a constant."
+        if options.tol is not None:
+            parameters = replace(parameters, tol=options.tol)
+        if options.max_iter is not None:
+            parameters = replace(parameters, max_iter=options.max_iter)
+        return run_matrix_irls(
+            observations, rank, parameters, problem.start, options.rng, problem.check
         )
-    return F, start[1]
 
 
-def _times_unit(completion: Completion, matrix: sp.csr_array, unit: int) -> Completion:
-    """A completion of data that were divided by a power of two, in the units of the data."""
-    left, right = np.ldexp(completion.left, unit), completion.right.copy()
-    if completion.has_biases:  # the last columns of left are the row biases and ones
-        left[:, -1] = 1
-        right[-1] = np.ldexp(right[-1], unit)
-    iterate = completion.iterate
-    return replace(
-        completion,
-        left=left,
-        right=right,
-        offset=math.ldexp(completion.offset, unit),
-        singular_values=np.ldexp(completion.singular_values, unit),
-        scale=math.ldexp(completion.scale, unit),
-        observed=matrix,
-        iterate=None if iterate is None else np.ldexp(iterate, unit),
-    )
+@dataclass(frozen=True)
+class _Reweighted(Method):
+    """Iterations of reweighted least squares by a schedule."""
 
+    p: float = 1.0
 
-def _bounded(matrix: sp.csr_array, options: Options, noisy: bool) -> bool:
-    if options.nonnegative is not None:
-        return options.nonnegative
-    return options.method == "auto" and not noisy and bool(matrix.data.min() >= 0)
+    exact: ClassVar[bool] = False  # whether rows are solved exactly
 
+    def _run(self, problem: Problem) -> Outcome:
+        options = problem.options
+        rank = self._rank(problem)
+        schedule = self._schedule(problem)
+        if options.max_iter is not None:
+            schedule = replace(schedule, max_iter=options.max_iter)
+        if problem.start is not None:
+            schedule = replace(schedule, gamma=_warm_gamma(problem, schedule))
+        state = self._state(problem, rank)
+        tol = 1e-5 if options.tol is None else options.tol
+        outcome = run(state, schedule, tol, problem.check)
+        outcome.iterate = state.X if isinstance(state, StructuredIteration) else None
+        return outcome
 
-def _run(
-    observations: Observations,
-    options: Options,
-    start: tuple[Array, Array] | None,
-    lower: float,
-    check: Check,
-) -> Outcome:
-    floor = (lower - observations.offset) / observations.scale
-    if observations.norm == 0:
-        n, m = observations.shape
-        zeros = np.zeros((n, 1), observations.dtype), np.zeros((m, 1), observations.dtype)
-        stored = options.method == "structured-irls"
-        iterate = np.zeros((n, m), observations.dtype) if stored else None
-        return Outcome(*zeros, np.zeros(1), 0.0, converged=True, iterate=iterate)
-    if options.method in ("nnm", "structured-nnm"):
-        return run_nuclear(
-            observations,
-            options.strength,
-            options.missing_norm,
-            floor,
-            1e-5 if options.tol is None else options.tol,
-            options.max_iter or 2000,
-            check,
-        )
-    if options.method == "auto":
-        return _auto(observations, options, start, floor, check)
-    rank = options.rank
-    if rank is None and options.method == "structured-sirls":
-        # Its own schedule falls so fast that nearly every rank the entries allow is kept.
-        slow = sirls(observations, observations.largest_rank(), 1.0, None)
-        rank = _estimated(observations, options, start, replace(slow, max_iter=_SLOW_ITERATIONS))
-    schedule = _schedule(observations, options, floor)
-    if start is not None:
-        schedule = replace(schedule, gamma=_warm_gamma(observations, start, schedule))
-    tol = 1e-5 if options.tol is None else options.tol
-    if options.method != "structured-irls":
-        return run(Iteration(observations, rank, start, options.rng), schedule, tol, check)
-    state = StructuredIteration(observations, options.rank, start, options.rng, options.strength)
-    outcome = run(state, schedule, tol, check)
-    outcome.iterate = state.X
-    return outcome
+    def _rank(self, problem: Problem) -> int | None:
+        return problem.options.rank
 
+    def _state(self, problem: Problem, rank: int | None) -> Iteration:
+        return Iteration(problem.observations, rank, problem.start, problem.options.rng)
 
-def _schedule(observations: Observations, options: Options, floor: float) -> Schedule:
-    p = options.exponent
-    sparsity = Sparsity(
-        step=options.strength if options.method == "structured-sirls" else 0.0,
-        decay=options.sparsity_decay,
-        q=options.q,
-        eps_floor=max((1e-3 * observations.root_mean_square) ** 2, 1e-30),
-        proximal=options.proximal,
-        floor=floor,
-    )
-    if options.method == "structured-sirls":
-        schedule = structured(p, sparsity, options.gamma_min)
-    else:
+    def _schedule(self, problem: Problem) -> Schedule:
+        observations, options = problem.observations, problem.options
         rank = options.rank or observations.largest_rank()
-        schedule = sirls(observations, rank, p, options.gamma_min)
-        exact = options.method in ("irls", "structured-irls")
-        schedule = replace(schedule, sparsity=sparsity, exact=exact)
-    if options.max_iter is not None:
-        schedule = replace(schedule, max_iter=options.max_iter)
-    return schedule
+        schedule = sirls(observations, rank, self.p, options.gamma_min)
+        return replace(schedule, sparsity=self._pull(problem), exact=self.exact)
+
+    def _pull(self, problem: Problem, **further: Any) -> Sparsity:
+        eps_floor = max((1e-3 * problem.observations.root_mean_square) ** 2, 1e-30)
+        return Sparsity(eps_floor=eps_floor, floor=problem.floor, **further)
 
 
-def _warm_gamma(
-    observations: Observations, start: tuple[Array, Array], schedule: Schedule
-) -> float:
-    """Begin where the part that the given factors leave would be the next singular value."""
-    F, G = (padded(factor, observations.dtype) for factor in start)
-    left = square(observations.residuals(F, G))
-    return float(np.clip(left, schedule.gamma_floor, schedule.gamma))
+@dataclass(frozen=True)
+class SIRLS(_Reweighted):
+    """One gradient step on the smoothed Schatten-p function for each update of the weights.
+
+    Mohan and Fazel, "Iterative reweighted algorithms for matrix rank minimization", JMLR 2012.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the Schatten function, 0 (log-determinant) to 1.
+    """
+
+    by_levels: ClassVar[bool] = True
 
 
-def _auto(
-    observations: Observations,
-    options: Options,
-    start: tuple[Array, Array] | None,
-    floor: float,
-    check: Check,
-) -> Outcome:
-    rank = options.rank
-    if rank is None:
-        fast = structured(1.0, Sparsity(), None)
-        rank = _estimated(observations, options, start, replace(fast, max_iter=_FAST_ITERATIONS))
-    freedom = observations.freedom(rank)
-    easy = freedom < _EASY
-    parameters = MatrixIrls(
-        sparsity=options.strength,
-        eps_decay=0.0 if easy else 0.9,
-        cg_share=1e-2 if easy else 0.0,
-        sampled=2.0 if freedom > _HARD else 1.0,
-        floor=floor,
-    )
-    if options.tol is not None:
-        parameters = replace(parameters, tol=options.tol)
-    if options.max_iter is not None:
-        parameters = replace(parameters, max_iter=options.max_iter)
-    return run_matrix_irls(observations, rank, parameters, start, options.rng, check)
+@dataclass(frozen=True)
+class IRLS(_Reweighted):
+    """The weighted least-squares problems solved exactly (Kassab 2021, (2.6)).
+
+    With p = 0 this is "auto" for noisy data.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the Schatten function, 0 (log-determinant) to 1.
+    """
+
+    by_levels: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
 
 
-def _estimated(
-    observations: Observations,
-    options: Options,
-    start: tuple[Array, Array] | None,
-    schedule: Schedule,
-) -> int:
+@dataclass(frozen=True)
+class StructuredSIRLS(_Reweighted):
+    """Ten gradient steps for each update, and a step towards sparsity of the missing entries.
+
+    Kassab 2021, 2.2.3, Algorithm 2.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the Schatten function, 0 (log-determinant) to 1.
+    q : float
+        Exponent of the sparsity of missing entries, 0 to 1.
+    sparsity : float
+        The step c, at least 0, for data of spectral norm 1; 0 turns it off.
+    sparsity_decay : float
+        c is multiplied by it in every iteration, 0 to 1; 1 in the thesis.
+    sparsity_step : {"proximal", "explicit"}
+        Form of that step.  "explicit" is that of the thesis, which overshoots late in long runs and
+        diverges for q < 1.
+    """
+
+    q: float = 1.0
+    sparsity: float = 1e-6
+    sparsity_decay: float = 1.0
+    sparsity_step: Literal["proximal", "explicit"] = "proximal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(self.sparsity_step, "sparsity_step", ("proximal", "explicit"))
+
+    def _rank(self, problem: Problem) -> int | None:
+        if problem.options.rank is not None:
+            return problem.options.rank
+        # Its own schedule falls so fast that nearly every rank the entries allow is kept.
+        slow = sirls(problem.observations, problem.observations.largest_rank(), 1.0, None)
+        return _estimated(problem, replace(slow, max_iter=_SLOW_ITERATIONS))
+
+    def _schedule(self, problem: Problem) -> Schedule:
+        sparsity = self._pull(
+            problem,
+            step=self.sparsity,
+            decay=self.sparsity_decay,
+            q=self.q,
+            proximal=self.sparsity_step == "proximal",
+        )
+        return structured(self.p, sparsity, problem.options.gamma_min)
+
+
+@dataclass(frozen=True)
+class StructuredIRLS(_Reweighted):
+    """IRLS with weights on missing entries too (Kassab 2021, Algorithm 1).
+
+    It stores an n x m array, the iterate X of Algorithm 1; the completion is its low-rank part, and
+    its attribute `iterate` is X.
+
+    Parameters
+    ----------
+    p : float
+        Exponent of the Schatten function, 0 (log-determinant) to 1.
+    q : float
+        Exponent of the sparsity of missing entries, 0 to 1.
+    sparsity : float
+        Weight alpha of the sparsity, at least 0, for data of spectral norm 1; 0 turns it off.
+    """
+
+    q: float = 1.0
+    sparsity: float = 1.0
+
+    exact: ClassVar[bool] = True
+
+    def _state(self, problem: Problem, rank: int | None) -> Iteration:
+        options = problem.options
+        return StructuredIteration(
+            problem.observations, rank, problem.start, options.rng, self.sparsity
+        )
+
+    def _pull(self, problem: Problem, **further: Any) -> Sparsity:
+        return super()._pull(problem, q=self.q, **further)
+
+
+METHODS: dict[str, type[Method]] = {
+    "auto": MatrixIRLS,
+    "sirls": SIRLS,
+    "structured-sirls": StructuredSIRLS,
+    "irls": IRLS,
+    "structured-irls": StructuredIRLS,
+    "nnm": NNM,
+    "structured-nnm": StructuredNNM,
+}
+
+
+def check_method(method: Any, *, noisy: bool) -> Method:
+    """Return the method of a name, with its defaults, or a given one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else.
+    """
+    if isinstance(method, Method):
+        return method
+    if not isinstance(method, str):
+        raise TypeError(
+            f"method must be a name or an object of ssnmf_fast.completion; got {method!r:.80}."
+        )
+    name = check_option(method, "method", tuple(METHODS))
+    return IRLS(p=0.0) if name == "auto" and noisy else METHODS[name]()
+
+
+def _estimated(problem: Problem, schedule: Schedule) -> int:
     """The rank that sIRLS with a falling rank comes to by a schedule."""
-    state = Iteration(observations, None, start, options.rng)
+    state = Iteration(problem.observations, None, problem.start, problem.options.rng)
     run(state, schedule, 1e-4, lambda *_: False)
     return state.rank
 
 
-def _completion(
-    matrix: sp.csr_array, observations: Observations, outcome: Outcome, lower: float
-) -> Completion:
-    columns = len(outcome.singular) + outcome.n_biases
-    scale = observations.dtype.type(observations.scale)
-    return Completion(
-        left=np.ascontiguousarray(outcome.F[:, :columns]) * scale,
-        right=np.ascontiguousarray(outcome.G[:, :columns].T),
-        offset=observations.offset,
-        singular_values=outcome.singular * observations.scale,
-        rank=len(outcome.singular),
-        scale=observations.scale,
-        gamma=outcome.gamma,
-        history=outcome.history,
-        n_iter=outcome.n_iter,
-        converged=outcome.converged,
-        lower=lower,
-        observed=matrix,
-        iterate=_iterate(matrix, outcome.iterate, observations, lower),
-    )
-
-
-def _iterate(
-    matrix: sp.csr_array, X: Array | None, observations: Observations, lower: float
-) -> Array | None:
-    """The dense iterate of a method that stores one, in the units of the data."""
-    if X is None:
-        return None
-    X *= X.dtype.type(observations.scale)
-    X += X.dtype.type(observations.offset)
-    np.maximum(X, X.dtype.type(lower), out=X)
-    X[entry_rows(matrix.indptr), matrix.indices] = matrix.data  # without the rounding of scaling
-    return X
+def _warm_gamma(problem: Problem, schedule: Schedule) -> float:
+    """Begin where the part that the given factors leave would be the next singular value."""
+    assert problem.start is not None
+    F, G = (padded(factor, problem.observations.dtype) for factor in problem.start)
+    left = square(problem.observations.residuals(F, G))
+    return float(np.clip(left, schedule.gamma_floor, schedule.gamma))

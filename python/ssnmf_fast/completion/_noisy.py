@@ -17,11 +17,12 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.csr import drop_entries, entry_rows
 from .._linalg.tall import square
-from ._biases import Biases
-from ._irls import Check, Iteration, Outcome, distance_squared
+from ._irls import Iteration, distance_squared
+from ._methods import IRLS, SIRLS
 from ._observations import Observations
-from ._options import Options
+from ._problem import Check, Options, Outcome
 from ._result import CompletionState
+from ._rows import Biases
 from ._schedule import Schedule, Sparsity
 
 FIRST_GAMMA = 4.0
@@ -99,14 +100,16 @@ class NoisyFit:
 
     def _iterate(self, gamma: float) -> float:
         """Iterate with one gamma; return the last change of the low-rank part."""
+        method = self._options.method
+        assert isinstance(method, (SIRLS, IRLS))
         schedule = Schedule(
             gamma=gamma,
             gamma_decay=1.0,
             gamma_floor=gamma,
-            p=self._options.exponent,
+            p=method.p,
             sparsity=Sparsity(),
             inner_steps=10,
-            exact=self._options.method != "sirls",
+            exact=method.exact,
         )
         tol = _TOL if self._options.tol is None else self._options.tol
         change = 0.0

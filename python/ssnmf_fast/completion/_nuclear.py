@@ -6,18 +6,69 @@ the 2-norm of the missing entries.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
 import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.checks import check_option
 from .._data.csr import entry_rows
 from .._linalg.tall import svd
-from ._irls import Check, Outcome
 from ._observations import Observations
+from ._problem import Check, Method, Outcome, Problem
 from ._result import CompletionState
 
 
-def run_nuclear(
+@dataclass(frozen=True)
+class NNM(Method):
+    """Nuclear norm minimization by ADMM (Kassab 2021, (2.2)), for small matrices.
+
+    It determines the rank itself, and stores n x m arrays.
+    """
+
+    takes_rank: ClassVar[bool] = False
+
+    def _run(self, problem: Problem) -> Outcome:
+        tol = 1e-5 if problem.options.tol is None else problem.options.tol
+        return _run_nuclear(
+            problem.observations,
+            *self._penalty(),
+            problem.floor,
+            tol,
+            problem.options.max_iter or 2000,
+            problem.check,
+        )
+
+    def _penalty(self) -> tuple[float, str]:
+        return 0.0, "l1"
+
+
+@dataclass(frozen=True)
+class StructuredNNM(NNM):
+    """Nuclear norm minimization with a norm of the missing entries (Kassab 2021, (2.7)).
+
+    Parameters
+    ----------
+    sparsity : float
+        Weight alpha of that norm, at least 0, for data of spectral norm 1; 0 turns it off.
+    missing_norm : {"l1", "l2"}
+        The norm.
+    """
+
+    sparsity: float = 0.01
+    missing_norm: Literal["l1", "l2"] = "l1"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(self.missing_norm, "missing_norm", ("l1", "l2"))
+
+    def _penalty(self) -> tuple[float, str]:
+        return self.sparsity, self.missing_norm
+
+
+def _run_nuclear(
     observations: Observations,
     alpha: float,
     missing_norm: str,

@@ -14,9 +14,11 @@ from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import UNINFORMED, quietly, warn_user
 from .._data.border import check_entries, readable, require_finite
 from .._data.csr import list_entries
-from ..completion import complete
+from ..completion._complete import complete
+from ..completion._methods import check_method
+from ..completion._problem import Method
+from ..completion._read import counts
 from ..completion._rows import fitted_rows, rows_ridge
-from ..completion._uninformed import counts
 from ._conventions import AllOrNothing, set_parameters
 
 
@@ -37,10 +39,8 @@ class LowRankImputer(
     rank : int, optional
         Rank r.  None chooses it by the error at held-out entries, or, with ``gamma_min=None``,
         estimates it.
-    method : str
+    method : str or object of ssnmf_fast.completion
         As in :func:`ssnmf_fast.complete`.
-    p : float, optional
-        Exponent of the Schatten function, as in :func:`ssnmf_fast.complete`.
     gamma_min : float, "validate" or None
         Shrinkage that remains, as in :func:`ssnmf_fast.complete`; None is for data of exactly low
         rank.
@@ -118,8 +118,7 @@ class LowRankImputer(
         self,
         rank: int | None = None,
         *,
-        method: str = "auto",
-        p: float | None = None,
+        method: str | Method = "auto",
         gamma_min: Any = "validate",
         biases: bool = True,
         standardize: bool = True,
@@ -159,6 +158,7 @@ class LowRankImputer(
             For bad input, among it a table without any entry.
         """
         del y
+        method = check_method(self.method, noisy=self.gamma_min is not None)
         X = self._checked(X, reset=True)
         scales = _deviations(X) if self.standardize else np.ones(X.shape[1], dtype=X.dtype)
         present = ~np.isnan(X)
@@ -178,9 +178,8 @@ class LowRankImputer(
             UNINFORMED,
             complete,
             list_entries(standardized, present),
-            method=self.method,
+            method=method,
             rank=self.rank,
-            p=self.p,
             gamma_min=self.gamma_min,
             biases=self.biases,
             max_iter=self.max_iter,
@@ -191,7 +190,7 @@ class LowRankImputer(
         )
         self.components_ = result.right[: result.rank]
         self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
-        self.ridge_ = rows_ridge(result, self.p, self.method)
+        self.ridge_ = rows_ridge(result, getattr(method, "p", 0.0))
         centers = result.right[-1] if self.biases else np.zeros(X.shape[1], dtype=X.dtype)
         self.centers_ = (centers + X.dtype.type(result.offset)).astype(X.dtype)
         self.scales_ = scales
