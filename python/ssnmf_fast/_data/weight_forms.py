@@ -7,9 +7,8 @@ tensor that is unfolded by the mode of F.  Each form gives its view for every fa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
 from typing import Any
 
@@ -94,7 +93,7 @@ class Separable(WeightForm):
 
     @property
     def equal_rows(self) -> bool:  # type: ignore[override]
-        return self.rows is None
+        return self.vectors[0] is None
 
     def view(self, position: int) -> Separable:
         rest = self.vectors[:position] + self.vectors[position + 1 :]
@@ -111,8 +110,7 @@ class Separable(WeightForm):
 
     def gram(self, G: Any) -> Array:
         """Return the Gram matrix of G, weighted: the product of those of its factors."""
-        pairs = zip(factors_of(G), self.vectors[1:], strict=True)
-        return np.asarray(reduce(np.multiply, (self._gram(F, w) for F, w in pairs)))
+        return self._product(self._gram, G)
 
     def _gram(self, F: Array, weights: Array | None) -> Array:
         K = np.empty((F.shape[1], F.shape[1]), dtype=F.dtype)
@@ -124,8 +122,16 @@ class Separable(WeightForm):
         kernels.column_sums(F, weights, sums, self.threads)
         return sums
 
+    def _product(self, of: Callable[[Array, Array | None], Array], G: Any) -> Array:
+        """Multiply what is computed from each factor of G and its weights."""
+        first, *others = G.factors if isinstance(G, RowProducts) else (G,)
+        product = of(first, self.vectors[1])
+        for number, F in enumerate(others, 2):
+            product = product * of(F, self.vectors[number])
+        return product
+
     def quadratic(self, G: Any) -> Quadratic:
-        return Quadratic(self.gram(G), self.rows)
+        return Quadratic(self.gram(G), self.vectors[0])
 
     def total(self, shape: tuple[int, ...]) -> float:
         sides = zip(self.vectors, shape, strict=True)
@@ -133,15 +139,14 @@ class Separable(WeightForm):
 
     def squares(self, F: Array, G: Any) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
-        return float(kernels.inner(self.gram(G), self._gram(F, self.rows), 1))
+        return float(kernels.inner(self.gram(G), self._gram(F, self.vectors[0]), 1))
 
     def power(self, exponent: float, F: Array, G: Any, to: Target) -> None:
         if exponent == 1:
-            kernels.multiply(F, self.gram(G), self.rows, *to, self.threads)
+            kernels.multiply(F, self.gram(G), self.vectors[0], *to, self.threads)
         elif exponent == 0:
-            pairs = zip(factors_of(G), self.vectors[1:], strict=True)
-            sums = reduce(np.multiply, (self._sums(F, w) for F, w in pairs))
-            kernels.add_row(sums, self.rows, *to, self.threads)
+            sums = self._product(self._sums, G)
+            kernels.add_row(sums, self.vectors[0], *to, self.threads)
         else:
             to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
 
