@@ -116,14 +116,18 @@ def test_panels_give_the_pass_over_the_transpose(kernels, reference, problem, ra
                 csr = Z.indptr, Z.indices, Z.data
                 reference.sparse_pass(exponent, *csr, F, a.F, expected, 0.7, True, 1)
                 found = set()
-                for module, n_threads in ((kernels, 1), (kernels, 2), (kernels, 8), (reference, 1)):
-                    for cuts in ([], [q // 2], [0, q // 3, q]):
-                        out = np.ones_like(a.G)
-                        where = F, a.F, np.array([0, *cuts, q]), out, 0.7, True, n_threads
-                        module.panel_pass(exponent, *made[0], *where)
-                        a.close(out, expected)
-                        if module is kernels:
-                            found.add(out.tobytes())
+                for module, n_threads, cuts in (
+                    (kernels, 1, []),
+                    (kernels, 2, [q // 2]),
+                    (kernels, 8, [0, q // 3, q]),
+                    (reference, 1, [q // 2]),
+                ):
+                    out = np.ones_like(a.G)
+                    where = F, a.F, np.array([0, *cuts, q]), out, 0.7, True, n_threads
+                    module.panel_pass(exponent, *made[0], *where)
+                    a.close(out, expected)
+                    if module is kernels:
+                        found.add(out.tobytes())
                 assert len(found) == 1
 
 
