@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 from itertools import pairwise
 
@@ -17,8 +16,6 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 sfd = pytest.importorskip("ssnmf_fast.dask")
-
-from ssnmf_fast.dask._build import BlockInput  # noqa: E402
 
 N, M, RANK = 300, 40, 4
 CUTS = (0, 90, 180, 260, 300)
@@ -209,14 +206,6 @@ def test_scale_of_counts_is_that_in_memory(client, name):
         for kind, data in ((sfd.BayesianNMF, pieces(X)), (sf.BayesianNMF, X))
     )
     assert fit.count_scale_ == expected.count_scale_
-
-
-def test_blocks_arrive_aligned():
-    sent = pickle.loads(pickle.dumps(BlockInput(sp.csr_array(counts())), protocol=5))
-    assert isinstance(sent.X, sp.csr_array)
-    buffers = []
-    pickle.dumps(BlockInput(counts()), protocol=5, buffer_callback=buffers.append)
-    assert buffers == []  # which a message would be cut into
 
 
 def test_errors_name_the_block_or_the_argument(client, tmp_path):

@@ -10,6 +10,7 @@ from scipy.special import gammaln, xlogy
 from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
 from .._data.entries import DenseEntries, SparseEntries, Target
+from .._solver.relations import Relation
 from .._solver.terms import Term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
 
@@ -27,9 +28,9 @@ class Groups:
 class Counts:
     """Counts as the posteriors of S and of A see them."""
 
-    def __init__(self, data: Term) -> None:
-        self._data = data
-        self._seen = {"S": data, "A": data.view(1)}
+    def __init__(self, relation: Relation) -> None:
+        self._data = relation.term
+        self._seen = {"S": relation.view(0), "A": relation.view(1)}
         self._work: Array | None = None
 
     def P(self, name: str, F: Array, G: Array) -> Array:
@@ -143,7 +144,7 @@ class VariationalProblem(VariationalSteps):
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
     ) -> None:
-        self._counts = Counts(data)
+        self._counts = Counts(Relation(("S", "A"), data))
         self._constant = self._counts.constant()
         S.add_up()
         super().__init__(S, A, priors, burn_in)

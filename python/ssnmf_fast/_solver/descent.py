@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,12 +22,12 @@ class Part(NamedTuple):
     coefficient: float
     G: Array
 
-    def copied(self) -> Part:
+    def copied(self, copy: Callable[[Array], Array]) -> Part:
         """Return a part to which others may be added."""
         gram = self.quadratic.gram
         if gram is None:
             return self
-        return self._replace(quadratic=replace(self.quadratic, gram=gram.copy()))
+        return self._replace(quadratic=replace(self.quadratic, gram=copy(gram)))
 
 
 class _Pattern(NamedTuple):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .._common.arrays import Array
 from .._data.entries import SparseEntries
@@ -119,10 +121,10 @@ class Statistics:
         """P of quadratic terms."""
         return next(iter(self.sums.values()))[0]
 
-    def copied(self) -> Statistics:
+    def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
         """Return what the problem does not overwrite."""
-        sums = {loss: (P.copy(), N.copy()) for loss, (P, N) in self.sums.items()}
-        return Statistics(sums, [part.copied() for part in self.parts])
+        sums = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}
+        return Statistics(sums, [part.copied(copy) for part in self.parts])
 
     def add(self, others: Statistics) -> None:
         """Add those of other rows; the curvature must be one Gram matrix."""

@@ -16,6 +16,7 @@ from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS
 from .loop import steps_of
+from .losses import Loss
 from .problem import Problem
 from .relations import Relation
 from .terms import Term
@@ -25,7 +26,7 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
-LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
+_LEAST_SQUARES_STEPS = 10  # see docs/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
@@ -55,7 +56,7 @@ def start(
     if isinstance(init, (tuple, list)):
         S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
         return S if support is None else S * support, A, B
-    name = _chosen(init, X, data)
+    name = choose_start(init, data.loss, isinstance(X, CsrFile))
     if name == "least-squares":
         S, A = _least_squares(X, X_weights, data.threads, rank, rng, support)
         S *= ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
@@ -66,12 +67,11 @@ def start(
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
 
 
-def _chosen(init: str, X: Any, data: Term) -> str:
+def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
     """Return the name of the start that is meant, and can be had."""
     check_option(init, "init", INITS)
-    on_disk = isinstance(X, CsrFile)
     if init == "auto":
-        return "random" if on_disk else data.loss.start
+        return "random" if on_disk else loss.start
     if init in ("nndsvda", "least-squares") and on_disk:
         raise ValueError(
             f"init={init!r} needs X in memory, and it is on disk; use 'random' or 'random-acol', "
@@ -142,15 +142,19 @@ def squares_of_fit(
 
     Sparse and dense data have the same start.
     """
-    problem = Problem(stored, [Relation(tuple(stored), roots)], support, most_face_steps=0)
-    steps = steps_of(problem, "auto")
-    for iteration in range(LEAST_SQUARES_STEPS):
-        steps.iterate(iteration + 1)
-    steps.objective()  # brings the scales of components together
+    fit_roots(Problem(stored, [Relation(tuple(stored), roots)], support, most_face_steps=0))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
     if not all(F.mean() > 0 for F in squares):
         return None
     return [np.maximum(F, FILLER * F.mean()) for F in squares]
+
+
+def fit_roots(problem: Problem) -> None:
+    """Fit factors to roots, in a few iterations."""
+    steps = steps_of(problem, "auto")
+    for iteration in range(_LEAST_SQUARES_STEPS):
+        steps.iterate(iteration + 1)
+    steps.objective()  # brings the scales of components together
 
 
 def roots(X: Any) -> Any:
@@ -196,7 +200,7 @@ def _given(
     return S, A, B
 
 
-def _rows_of(X: Any, rows: Array) -> Any:
+def rows_of(X: Any, rows: Array) -> Any:
     """Return a copy of some rows, in their order, with 0 for NaN."""
     if isinstance(X, CsrFile):
         return sp.vstack([X.rows(slice(row, row + 1)) for row in rows], format="csr")
@@ -206,7 +210,7 @@ def _rows_of(X: Any, rows: Array) -> Any:
 def _random_rows(X: Any, rank: int, rng: np.random.Generator) -> Array:
     """Means of a few random rows of X (r x m)."""
     chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
-    means = [np.asarray(_rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
+    means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
     return np.asarray(means, dtype=np.float64)
 
 

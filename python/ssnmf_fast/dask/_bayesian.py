@@ -1,142 +1,91 @@
-"""Estimator :class:`BayesianNMF` for data on a cluster, and its fit: the steps of the caller."""
+"""Variational Bayes on a cluster: the steps of the caller, posteriors of S, the scale of counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 from distributed import Client
-from sklearn.utils.validation import check_is_fitted
 
-from .. import estimators
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.border import check_matrix
 from .._data.checks import check_factor, check_integer, check_random_state
-from .._data.count_scale import scale_of, scaled
-from .._models.variational import Parameters, VariationalFit, variational_fit
+from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
+from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
-from .._models.variational_problem import VariationalSteps
+from .._models.variational_problem import Counts, VariationalSteps
 from .._solver.beta_divergences import KULLBACK_LEIBLER
-from ..estimators._bayesian_base import interval_ends
-from . import _counts
-from ._build import Plan
-from ._cluster import Blocks
-from ._counts import ClusterValues, PosteriorOrder
-from ._data import Data, load
-from ._fit import ClusterFit, begin, choose_start, open_fit, to_pcg64
-from ._on_cluster import OnCluster, lazy
-from ._rows import aligned_copy
-from ._samples import MEMORY
+from ._block import UPDATES_OF_LOST_ROWS, Block
+from ._build import BlockInput, Plan
+from ._cluster import Blocks, reduce_tasks
+from ._data import MEMORY, Data, load
+from ._fit import ClusterFit, begin, choose_start, to_pcg64
+from ._rows import BlockStatistics, Order, Rows, aligned_copy, with_title
 
-Self = TypeVar("Self", bound="BayesianNMF")
+_BITS, _DIGIT = 64, 16  # of a number, and of the part of it by which values are counted at a time
 
 
-class BayesianNMF(OnCluster, estimators.BayesianNMF):
-    """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
+@dataclass(frozen=True, kw_only=True)
+class PosteriorOrder(Order):
+    """An update of the posterior, and the sums to return then.
 
-    The model, its parameters and its attributes are those of :class:`ssnmf_fast.BayesianNMF`, but
-    that `representation_` and `representation_groups_` are dask arrays.  In every iteration each
-    worker updates the posteriors of the rows of S that belong to its blocks, and sends their
-    sums for A, which are added in a fixed order.  So the result does not depend on the number of
-    workers.  :meth:`transform` of a dask array is a lazy dask array.
-
-    Parameters
-    ----------
-    **parameters
-        Those of :class:`ssnmf_fast.BayesianNMF`.  `init` is not "nndsvda"; in a tuple S may be a
-        dask array.  `n_threads` are those of each task, None for one.  A callback is shown an S of
-        None.
-
-    See Also
-    --------
-    ssnmf_fast.dask.factorize : Point estimates, also of data on disk.
-
-    Notes
-    -----
-    When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
-    rows are found again, given that of A.
-
-    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.BayesianNMF`, without
-    `representation_` and its groups, and :func:`ssnmf_fast.load` gives that estimator.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from dask.distributed import Client
-    >>> import ssnmf_fast.dask as sfd
-    >>> X = da.random.default_rng(0).poisson(2, (1000, 50), chunks=(250, 50))
-    >>> model = sfd.BayesianNMF(n_components=5, max_iter=20, tol=0, random_state=0)
-    >>> with Client(processes=False, dashboard_address=":0") as client:
-    ...     print(model.fit(X).transform(X[:100]).compute().shape)
-    (100, 5)
+    The rates are those of the update; without one, of the last, with which lost rows are found
+    again.  `scale` is what the rows of the start are to be multiplied by.
     """
 
-    _kind: ClassVar = estimators.BayesianNMF
-    _left_out: ClassVar[tuple[str, ...]] = ("representation_", "representation_groups_")
+    prior_shape: float
+    rates: Array
+    scale: float
+    updates: bool = False
+    logs: bool = False
+    asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 
-    def fit(  # type: ignore[override]
-        self: Self, X: Any, y: Any = None, *, client: Client | None = None
-    ) -> Self:
-        """Learn the posteriors from samples on the cluster.
+    @property
+    def moves(self) -> bool:
+        return self.updates
 
-        Parameters
-        ----------
-        X : dask.array.Array, shape (n, m), or list of delayed objects or futures
-            Nonnegative samples, without NaN, cut by rows; as in :func:`ssnmf_fast.dask.factorize`.
-        y : ignored
-        client : dask.distributed.Client, optional
-            None takes the one in use.
+    def find_again(self, block: Block, others: Mapping[str, Array]) -> Rows:
+        """Find the posterior again: its part of the bound has one maximum, given A."""
+        S = padded(np.ones((block.n_rows, block.rank)), block.dtype)
+        posterior, counts = Posterior(S, block.rank, block.threads), Counts(block.relations[0])
+        for _ in range(UPDATES_OF_LOST_ROWS):
+            self._update(posterior, counts, others["A"])
+        return Rows(S, posterior.E, posterior)
 
-        Returns
-        -------
-        self
+    def obey(self, block: Block, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
+        A, counts = others["A"], Counts(block.relations[0])
+        if rows.posterior is None:  # these are the rows of the start
+            rows.S *= rows.S.dtype.type(self.scale)
+            rows.posterior = Posterior(rows.S, block.rank, block.threads)
+            rows.posterior.add_up()
+            rows.before = rows.posterior.E
+        S = rows.posterior
+        if self.updates and rows.number < self.number:
+            self._update(S, counts, A)
+            rows.number = self.number
+        sums: dict[str, Any] = {"S": S.sums.copy(), "logs": S.log_sum}
+        if "P" in self.asks:
+            sums["P"] = counts.P("A", A, S.F)
+        if "bound" in self.asks:
+            sums["loss"] = counts.loss(S.F, A)
+            sums["bound"] = S.bound(self.prior_shape)
+        if "constant" in self.asks:
+            sums["constant"] = counts.constant()
+        return BlockStatistics(sums)
 
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data or parameters; the message names the block and says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning, UserWarning
-            As in memory.
-        """
-        return self._fitted(X, y, client, None, MEMORY)
-
-    def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
-        del groups  # of rows by labels, which this model has not
-        return fit_variational(X.client, X.futures, **arguments)
-
-    transform = lazy(estimators.BayesianNMF.transform)
-
-    def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Return credible intervals of the entries of `representation_`.
-
-        Parameters
-        ----------
-        level : float
-            As in :meth:`interval_components`.
-
-        Returns
-        -------
-        low, high : dask.array.Array, shape (n, r)
-            Quantiles of the gamma posteriors, computed when they are asked for.
-        """
-        check_is_fitted(self)
-        S: Any = self.representation_
-        rates = self.representation_rates_
-        interval_ends(np.ones((0, S.shape[1])), rates, level)  # checks the level at once
-        low, high = (
-            da.map_blocks(_end, S, rates, level, end, dtype=S.dtype, meta=S._meta) for end in (0, 1)
-        )
-        return low, high
+    def _update(self, S: Posterior, counts: Counts, A: Array) -> None:
+        S.update(counts.P("S", S.F, A), self.prior_shape, self.rates, self.logs)
 
 
-def _end(S: Array, rates: Array, level: float, end: int) -> Array:
-    return interval_ends(S, rates, level)[end]
+def _expectations(block: Block, rows: Rows) -> Array:
+    return np.ascontiguousarray(rows.before[:, : block.rank])
 
 
 class DistantPosterior(PosteriorSums):
@@ -166,16 +115,22 @@ class ClusterVariationalSteps(VariationalSteps):
         scale: float,
     ) -> None:
         self._blocks, self._scale = blocks, scale
-        self._constant = 0.0
-        self._P: Array | None = None
         S.set_rates(priors["S"].expectations)
+        self.S, self.A, self.priors = S, A, priors
+        sums = self._ask(asks=("P", "constant"))
+        self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
         super().__init__(S, A, priors, burn_in)
 
     def _order(self, **what: Any) -> PosteriorOrder:
         """Return an order for the rows as they are; `what` changes it."""
-        prior_shape, rates = self.priors["S"].shape, self.S.rates[:, : self.S.rank]
-        given = self._blocks.number, ("A",), prior_shape, rates, self._scale
-        return PosteriorOrder(*given, **what)
+        return PosteriorOrder(
+            number=self._blocks.number,
+            names=("A",),
+            prior_shape=self.priors["S"].shape,
+            rates=self.S.rates[:, : self.S.rank],
+            scale=self._scale,
+            **what,
+        )
 
     def _ask(self, **what: Any) -> dict[str, Any]:
         sums = self._blocks.obey(self._order(**what), {"A": self.A.F}).sums
@@ -183,9 +138,6 @@ class ClusterVariationalSteps(VariationalSteps):
         return sums
 
     def P_of_A(self) -> Array:
-        if self._P is None:  # at the start
-            sums = self._ask(asks=("P", "constant"))
-            self._P, self._constant = aligned_copy(sums["P"]), float(sums["constant"])
         return self._P
 
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:
@@ -201,7 +153,7 @@ class ClusterVariationalSteps(VariationalSteps):
 
     def rows(self) -> list[Any]:
         """Return futures of the expectations of the rows of S."""
-        return self._blocks.read(self._order(), _counts.expectations, (), {"A": self.A.F})
+        return self._blocks.read(self._order(), _expectations, (), {"A": self.A.F})
 
     def show(self) -> Mapping[str, Array | None]:
         """Return the factors for a callback."""
@@ -220,63 +172,129 @@ def fit_variational(
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
     checked = Parameters.checked(**parameters)
     threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
-    rng = to_pcg64(check_random_state(random_state))
-    S, A = (None, None) if isinstance(init, str) else _read_init(init)
-    raw = load(client, X, threads, MEMORY, S=S)
-    if raw.on_disk:
+    rng, rank = to_pcg64(check_random_state(random_state)), checked.rank
+    named = isinstance(init, str)
+    if not named and (not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None):
+        raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
+    data = load(client, X, threads, MEMORY, S=None if named else init[0])
+    if data.on_disk:
         raise TypeError(
             "X must be in the memory of the workers for BayesianNMF; got blocks on disk. Give "
             "delayed objects that read them, or use ssnmf_fast.dask.NMF."
         )
-    name = choose_start(init, KULLBACK_LEIBLER, raw.on_disk) if A is None else ""
-    scale = checked.count_scale
-    if scale is None:
-        scale = scale_of(ClusterValues(raw))
-    data = _count(raw, scale)
-    plan = Plan(checked.rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths)
-    with open_fit(data, plan, threads) as fit:
-        started = begin(fit, name, rng, threads) if A is None else _begin_with(fit, A, scale)
-        steps = _steps(fit, *started, checked, scale, threads)
-        run = checked.seen_in_units(scale).run(steps, steps.show, checked.burn_in)
-        rows = data.array(steps.rows(), checked.rank, data.dtype)
-        groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
-        return variational_fit(steps, run, scale, rows, groups)
-
-
-def _read_init(init: Any) -> tuple[Any, Any]:
-    if not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None:
-        raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
-    return init[0], init[1]
-
-
-def _begin_with(fit: ClusterFit, A: Any, scale: float) -> tuple[Array, Array, float]:
-    shape = fit.plan.rank, fit.data.shape[1]
-    A = check_factor(A, "init[1] (A)", shape, fit.data.dtype, "components x features")
-    columns, _ = fit.begin([None] * len(fit.blocks))
-    return scaled(A, scale), columns, 1.0
-
-
-def _count(data: Data, scale: float) -> Data:
-    """Return the data as counts, on the workers."""
-    futures = [
-        data.client.submit(_counts.as_counts, given, scale, f"block {position}", pure=False)
+    name = choose_start(init, KULLBACK_LEIBLER, data.on_disk) if named else ""
+    scale = checked.count_scale or scale_of(ClusterValues(data))
+    counts = [
+        client.submit(_as_counts, given, scale, f"block {position}", pure=False)
         for given, position in zip(data.futures, data.positions, strict=True)
     ]
-    return replace(data, futures=futures)
+    data = replace(data, futures=counts)
+    plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths)
+    with ClusterFit(data, plan, threads) as fit:
+        if named:
+            A, means, start_scale = begin(fit, name, rng, threads)
+        else:
+            shape = rank, data.shape[1]
+            A = check_factor(init[1], "init[1] (A)", shape, data.dtype, "components x features")
+            A, means, start_scale = scaled(A, scale), fit.begin()[0], 1.0
+        A = A.astype(data.dtype)
+        of_A = Posterior(padded(A.T, data.dtype), rank, threads)
+        of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
+        sizes = float(means.mean()), float(A.mean(dtype=np.float64))
+        priors = checked.priors(scale, None, *sizes)
+        steps = ClusterVariationalSteps(
+            fit.blocks, of_S, of_A, priors, checked.burn_in, start_scale
+        )
+        run = checked.seen_in_units(scale).run(steps, steps.show, checked.burn_in)
+        S = data.array(steps.rows(), rank, data.dtype)
+        groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
+        return variational_fit(steps, run, scale, S, groups)
 
 
-def _steps(
-    fit: ClusterFit,
-    A: Array,
-    means: Array,
-    start_scale: float,
-    checked: Parameters,
-    scale: float,
-    threads: int,
-) -> ClusterVariationalSteps:
-    data, rank = fit.data, fit.plan.rank
-    A = A.astype(data.dtype)
-    of_A = Posterior(padded(A.T, data.dtype), rank, threads)
-    of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
-    priors = checked.priors(scale, None, float(means.mean()), float(A.mean(dtype=np.float64)))
-    return ClusterVariationalSteps(fit.blocks, of_S, of_A, priors, checked.burn_in, start_scale)
+def _as_counts(given: BlockInput, scale: float, title: str) -> BlockInput:
+    """Return what was given for a block, as counts."""
+
+    def made(X: Any) -> Any:
+        if not sp.issparse(X) and np.isnan(X.max()):
+            raise ValueError(
+                "X must not contain NaN: BayesianNMF takes no missing entries. Fill them, or "
+                "leave out their rows."
+            )
+        return counts_of(check_matrix(X, "X", allow_nan=False), scale)
+
+    return replace(given, X=with_title(title, made, given.X))
+
+
+class BlockValues(PositiveValues):
+    """The entries of a block above 0, on its worker."""
+
+    def histogram(self, prefix: int, shift: int) -> Array:
+        """Count values by some bits of them, from `shift` on, above which is a prefix.
+
+        As integers, the bits of positive numbers are in the order of the numbers.
+        """
+        counts = np.zeros(1 << _DIGIT, dtype=np.int64)
+        for part in self.parts():
+            bits = part.view(np.uint64) >> np.uint64(shift)
+            mine = bits[bits >> np.uint64(_DIGIT) == np.uint64(prefix)]
+            last = (mine & np.uint64(len(counts) - 1)).astype(np.int64)
+            counts += np.bincount(last, minlength=len(counts))
+        return counts
+
+
+class ClusterValues(PositiveValues):
+    """The entries above 0 of data on a cluster: its scale of counts is that of data in memory."""
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self.dtype = data.dtype
+        self._summary: Summary | None = None
+
+    def _summed_up(self) -> Summary:
+        summary: Summary = self._ask(_both, "summary")
+        return summary
+
+    def small(self, limit: float) -> Array:
+        return np.asarray(self._ask(_first, "small", limit))
+
+    def agree(self, step: float, largest: float) -> bool:
+        return bool(self._ask(operator.and_, "agree", step, largest))
+
+    def median(self) -> float:
+        count = self.summary().count
+        middle = {(count - 1) // 2, count // 2}
+        return float(np.mean(np.array([self._ranked(i) for i in middle], dtype=self.dtype)))
+
+    def _ranked(self, rank: int) -> float:
+        """Return the value that a number of others precede, found from its first bits on."""
+        prefix = 0
+        for shift in range(_BITS - _DIGIT, -1, -_DIGIT):
+            below = np.cumsum(self._ask(operator.add, "histogram", prefix, shift))
+            digit = int(np.searchsorted(below, rank, side="right"))
+            rank -= int(below[digit - 1]) if digit else 0
+            prefix = prefix << _DIGIT | digit
+        return float(np.array(prefix, dtype=np.uint64).view(np.float64))
+
+    def _ask(self, plus: Callable[[Any, Any], Any], query: str, *arguments: Any) -> Any:
+        """Ask all blocks; answers are put together in the order of the blocks."""
+        submit = self._data.client.submit
+        parts = [submit(_answer, given, query, *arguments) for given in self._data.futures]
+        return reduce_tasks(self._data.client, parts, plus)
+
+
+def _answer(given: BlockInput, query: str, *arguments: Any) -> Any:
+    return getattr(BlockValues(given.X), query)(*arguments)
+
+
+def _both(first: Summary, second: Summary) -> Summary:
+    return Summary(
+        first.count + second.count,
+        min(first.smallest, second.smallest),
+        max(first.largest, second.largest),
+        first.integers and second.integers,
+        math.gcd(first.divisor, second.divisor),
+    )
+
+
+def _first(first: Array, second: Array) -> Array:
+    return np.concatenate([first, second])[:AT_ONCE]

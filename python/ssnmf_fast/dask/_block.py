@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +11,16 @@ import numpy as np
 from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.blocks import problem_of
-from .._solver.problem import Ahead, Problem, Solver, Workspaces
+from .._solver.problem import Ahead, Problem, Solver
 from .._solver.relations import Relation, Statistics, unreached, value
-from ._rows import BlockStatistics, Kept, OnePickle, Order, aligned_copy, keep
+from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 
 UPDATES_OF_LOST_ROWS = 100
 
 
 @dataclass
 class Block(OnePickle):
-    """Rows of the data as a fit sees them."""
+    """Rows of the data as a fit sees them; `options` are those of its :class:`Problem`."""
 
     number: int
     first: int  # of its rows, counted in all data
@@ -28,40 +28,32 @@ class Block(OnePickle):
     support: Array | None  # of S, padded
     rank: int
     dtype: Any
-    start: Array | None = None  # rows that were given
-    most_face_steps: int | None = None
+    start: Array | None  # rows that were given
+    options: dict[str, Any]
 
     @property
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
     @property
+    def threads(self) -> int:
+        return self.relations[0].term.threads
+
+    @property
     def title(self) -> str:
         return f"block {self.number} (rows {self.first} to {self.first + self.n_rows - 1})"
 
-
-@dataclass
-class Rows(Kept):
-    """The rows of S of a block, and what they were an iteration ago."""
-
-    S: Array
-    before: Array
-    sums: dict[str, Any] = field(default_factory=dict)
-    workspaces: Workspaces = field(default_factory=dict)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"workspaces": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.S, self.before = aligned_copy(self.S), aligned_copy(self.before)
+    def problem(self, rows: Rows, others: Mapping[str, Array]) -> Problem:
+        """Return the problem of the rows, which the other factors come to."""
+        support = {} if self.support is None else {"S": self.support}
+        options = {"workspaces": rows.workspaces, "whole": False, **self.options}
+        return problem_of({"S": rows.S, **others}, self.relations, support, **options)
 
 
 class Draw(NamedTuple):
-    """Rows drawn from a generator that is moved on to this block: uniform from 0 to `scale`."""
+    """Rows drawn from a generator in this state: uniform from 0 to `scale`."""
 
     state: Any
-    offset: int
     scale: float
 
 
@@ -76,16 +68,15 @@ def begin(block: Block, fit: str, start: Draw | Array | None) -> BlockStatistics
     elif isinstance(start, Draw):
         bits = np.random.PCG64()
         bits.state = start.state
-        rng = np.random.Generator(bits.advance(start.offset))
-        S[:, : block.rank] = start.scale * rng.random((block.n_rows, block.rank))
+        drawn = np.random.Generator(bits).random((block.n_rows, block.rank))
+        S[:, : block.rank] = start.scale * drawn
     else:
         S[:, : block.rank] = start
     unbound = S.sum(axis=0, dtype=np.float64)
     if block.support is not None:
         S *= block.support
-    keep(fit, block.number, Rows(S, S.copy()))
-    sums = {"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound}
-    return BlockStatistics(sums)
+    kept[fit, block.number] = Rows(S, S.copy())
+    return BlockStatistics({"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound})
 
 
 class Change(NamedTuple):
@@ -114,7 +105,7 @@ class Change(NamedTuple):
                 np.ldexp(F, self.exponents, out=F)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowOrder(Order):
     """Changes of the rows, an update by a rule, and the statistics and sums to return then."""
 
@@ -135,17 +126,14 @@ class RowOrder(Order):
         if block.support is not None:
             S *= block.support
         rows = Rows(S, S)
-        problem = _problem(block, rows, others)
+        problem = block.problem(rows, others)
         for _ in range(UPDATES_OF_LOST_ROWS):
             problem.update_rows(self.rule or "auto")
         rows.before = S.copy()
         return rows
 
-    def for_found_rows(self) -> RowOrder:
-        return replace(self, changes=())
-
     def obey(self, block: Block, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
-        problem = _problem(block, rows, others)
+        problem = block.problem(rows, others)
         ahead = None if self.ahead is None else Ahead(rows.before, *self.ahead)
         if rows.number < self.number:
             for change in self.changes:
@@ -178,14 +166,6 @@ def _objective_sums(problem: Problem) -> dict[str, Any]:
         return {}
     below, constant = problem.squares()
     return {"product": problem.product(), "below": below, "constant": constant}
-
-
-def _problem(block: Block, rows: Rows, others: Mapping[str, Array]) -> Problem:
-    support = {} if block.support is None else {"S": block.support}
-    options: dict[str, Any] = {"workspaces": rows.workspaces, "whole": False}
-    if block.most_face_steps is not None:
-        options["most_face_steps"] = block.most_face_steps
-    return problem_of({"S": rows.S, **others}, block.relations, support, **options)
 
 
 def _without_rows(statistics: Statistics) -> Statistics:

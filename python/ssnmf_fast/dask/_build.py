@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,12 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_factor, check_support
-from .._data.csr_file import CsrFile, check_data, open_csr
-from .._solver import terms
+from .._data.csr_file import CsrFile, check_data
+from .._solver import starts, terms
 from .._solver.beta_divergences import FROBENIUS
 from .._solver.build import sparse_labels
 from .._solver.losses import Loss
 from .._solver.relations import Relation
-from .._solver.starts import roots
 from .._solver.units import exponent_of
 from .._solver.weights import build_term
 from ._block import Block
@@ -51,19 +50,14 @@ class BlockInfo:
 
 @dataclass(frozen=True)
 class Plan:
-    """How blocks are built: the same for all of them."""
+    """How blocks are built, the same for all of them; `options` are those of their problems."""
 
     rank: int
     losses: tuple[Loss, Loss]
     weight: float
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
-    most_face_steps: int | None = None
     of_roots: bool = False
-
-
-def open_block(path: str, memory: int) -> CsrFile:
-    """Open the file of a block on the worker."""
-    return open_csr(path, memory=memory)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 def check(
@@ -71,16 +65,14 @@ def check(
 ) -> BlockInput:
     """Return what was given for a block, checked and converted."""
     X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
-    weights = weights_of(X_weights), weights_of(Y_weights)
-    given = BlockInput(X, Y, *weights, support, S)
-    if Y is None:
-        return given
-    Y = check_matrix(as_matrix(given.Y), "Y", dtype=X.dtype)
-    if Y.shape[0] != X.shape[0]:
-        raise ValueError(
-            f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {X.shape[0]}."
-        )
-    return replace(given, Y=sparse_labels(Y))
+    if Y is not None:
+        Y = check_matrix(as_matrix(Y), "Y", dtype=X.dtype)
+        if Y.shape[0] != X.shape[0]:
+            raise ValueError(
+                f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {X.shape[0]}."
+            )
+        Y = sparse_labels(Y)
+    return BlockInput(X, Y, weights_of(X_weights), weights_of(Y_weights), support, S)
 
 
 def weights_of(given: Any) -> Any:
@@ -107,7 +99,7 @@ def info(given: BlockInput) -> BlockInfo:
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = (X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y))
-    return BlockInfo(X.shape[1], n_labels, X.dtype.str, on_disk, counts, ordinary)
+    return BlockInfo(X.shape[1], n_labels, X.dtype.name, on_disk, counts, ordinary)
 
 
 def _nonzeros(Z: Any) -> int:
@@ -119,7 +111,7 @@ def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) 
     X, dtype = given.X, given.X.dtype
     n = X.shape[0]
     if plan.of_roots:
-        X = roots(X)
+        X = starts.roots(X)
     loss = FROBENIUS if plan.of_roots else plan.losses[0]
     data = build_term(X, given.X_weights, loss, "X", threads)
     relations = [Relation(("S", "A"), replace(data, row_lengths=plan.lengths[0]))]
@@ -127,17 +119,16 @@ def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) 
         labels = build_term(given.Y, given.Y_weights, plan.losses[1], "Y", threads)
         labels = replace(labels, row_lengths=plan.lengths[1])
         relations.append(Relation(("S", "B"), labels, plan.weight))
-    support = given.support
+    support, S = given.support, given.S
     if support is not None:
         support = check_support(as_matrix(support), (n, plan.rank), dtype)
-    S = given.S
     if S is not None:
         S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")
         if not S.all():  # zeros of a given start stay
             positive = (dtype.type(0) < S).astype(dtype)
             support = positive if support is None else support * positive
     stored = None if support is None else padded(support, dtype)
-    return Block(number, first, relations, stored, plan.rank, dtype, S, plan.most_face_steps)
+    return Block(number, first, relations, stored, plan.rank, dtype, S, plan.options)
 
 
 def reweigh(block: Block, weight: float) -> Block:
@@ -158,10 +149,11 @@ def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
 def totals(block: Block) -> BlockStatistics:
     """Return sums over the entries of X and Y, over their weights, and over the support of S.
 
-    "gaps" count the blocks whose weights are not of rank 1: entries are missing.
+    "gaps" count the blocks whose weights are not of rank 1: entries are missing.  "data" count
+    those whose loss can be summed entry by entry.
     """
     size = block.n_rows * block.rank if block.support is None else block.support.sum()
-    sums = {"support": float(size)}
+    sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()
@@ -170,17 +162,12 @@ def totals(block: Block) -> BlockStatistics:
     return BlockStatistics(sums)
 
 
-def without_rows(block: Block) -> tuple[list[Relation], bool]:
-    """Return the relations without a row of data, and whether entries can be summed one by one."""
-    none = slice(0, 0)
-    relations = [replace(r, term=r.term.part(none)) for r in block.relations]
-    return relations, any(r.term.data is not None for r in block.relations)
+def relations_without_rows(block: Block) -> list[Relation]:
+    """Return the relations without a row of data."""
+    return [replace(r, term=r.term.part(slice(0, 0))) for r in block.relations]
 
 
 def rows_of(given: BlockInput, rows: Array) -> Array:
     """Return some rows of X as a dense array, with 0 for NaN."""
-    X = given.X
-    if isinstance(X, CsrFile):
-        return np.vstack([X.rows(slice(row, row + 1)).toarray() for row in rows])
-    chosen = X[rows]
-    return np.asarray(chosen.toarray() if sp.issparse(chosen) else np.nan_to_num(chosen, nan=0.0))
+    found = starts.rows_of(given.X, rows)
+    return np.asarray(found.toarray() if sp.issparse(found) else found)

@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import logging
 import operator
+import pickle
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
+import dask
+import numpy as np
 from distributed import Client, Future, get_client
 
 from .._common.arrays import Array
 from . import _rows, _waiting
 from ._rows import BlockStatistics, Order
-from ._standing import find_homes
 from ._waiting import (
+    GOES_ON,
     WorkersLostError,
     ask,
     cancel,
     finish,
-    insist,
-    keep_value,
     logger,
     result_of,
     scatter,
 )
+
+Result = TypeVar("Result")
+
+ATTEMPTS = 10
 
 
 def check_client(client: Any) -> Client:
@@ -71,6 +76,42 @@ def reduce_tasks(
     return result_of(client, add_in_tree(client, list(futures), plus)[0])
 
 
+def keep_value(client: Client, value: Array) -> Any:
+    """Return a future of an array that is kept by the scheduler: no worker can take it away."""
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
+        return client.submit(np.asarray, value, pure=False)
+
+
+def insist(
+    client: Client, attempt: Callable[[], Result], mend: Callable[[], None] = lambda: None
+) -> Result:
+    """Return what an attempt returns; make it again if workers are lost, after `mend`."""
+    trouble: WorkersLostError | None = None
+    for number in range(ATTEMPTS):
+        try:
+            if number:
+                mend()
+            return attempt()
+        except WorkersLostError as error:
+            trouble = error
+            ask(client, client.nthreads)  # raises SchedulerLostError unless there is an answer
+    raise WorkersLostError(
+        f"Workers of the Dask cluster were lost {ATTEMPTS} times in one step, and the fit has "
+        f"stopped. Look at their logs; they may have run out of memory. {GOES_ON}"
+    ) from trouble
+
+
+def _find_homes(keys: Sequence[Any], dask_scheduler: Any = None) -> list[str]:
+    """Return for each key a worker that has it, or "": one that stays, not one that ends."""
+    found = []
+    for key in keys:
+        task = dask_scheduler.tasks.get(key)
+        having = [] if task is None else list(task.who_has or ())
+        having.sort(key=lambda worker: (worker.status.name != "running", worker.address))
+        found.append(having[0].address if having else "")
+    return found
+
+
 class Blocks:
     """Blocks of a fit, each on its worker.
 
@@ -86,9 +127,6 @@ class Blocks:
         self._held: list[Any] = []  # futures of the last task
         self._count = 0
         self.number = 0  # of the last order that changed the rows
-
-    def __len__(self) -> int:
-        return len(self.futures)
 
     def locate(self) -> None:
         """Wait for all blocks, and see where their rows are."""
@@ -114,14 +152,13 @@ class Blocks:
                     raise RuntimeError(
                         f"The data of block {number} were lost, and Dask cannot make them again: "
                         "they were scattered, or were cancelled, as client.restart() does. Give a "
-                        "dask array, delayed objects or files; a fit with checkpoint= goes on by "
-                        "init=ssnmf_fast.load(path)."
+                        f"dask array, delayed objects or files. {GOES_ON}"
                     ) from error
             raise
 
     def _find_homes(self, futures: Sequence[Future]) -> list[str]:
         keys = [future.key for future in futures]
-        found: list[str] = ask(self.client, self.client.run_on_scheduler, find_homes, keys)
+        found: list[str] = ask(self.client, self.client.run_on_scheduler, _find_homes, keys)
         if not all(found):
             raise WorkersLostError("A worker was lost while the blocks were located.")
         return found
@@ -142,23 +179,14 @@ class Blocks:
     def _each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
         """Start a task for every block with its argument; return the futures."""
         self._count += 1
-        return [
-            self.client.submit(
-                _rows.run_task,
-                future,
-                keeper,
-                task,
-                argument,
-                *shared,
-                key=f"{self.fit}-{task.__name__}-{self._count}-{number}",
-                workers=[place],
-                allow_other_workers=False,
-                pure=False,
-            )
-            for number, (future, keeper, place, argument) in enumerate(
-                zip(self.futures, self._keepers, self._places, arguments, strict=True)
-            )
-        ]
+        blocks = zip(self.futures, self._keepers, arguments, self._places, strict=True)
+        futures = []
+        for number, (future, keeper, argument, place) in enumerate(blocks):
+            where: dict[str, Any] = {"workers": [place], "allow_other_workers": False}
+            key = f"{self.fit}-{task.__name__}-{self._count}-{number}"
+            given = future, keeper, task, argument, *shared
+            futures.append(self.client.submit(_rows.run_task, *given, **where, key=key, pure=False))
+        return futures
 
     def collect(
         self, task: Callable[..., BlockStatistics], arguments: Sequence[Any], *factors: Array
@@ -197,14 +225,14 @@ class Blocks:
         """Log how much has been sent: factors to every worker, and sums from every worker."""
         if logger.isEnabledFor(logging.INFO):
             n_workers = len(set(self._places))
-            sent, back = sum(F.nbytes for F in factors), found.n_bytes
+            sent, back = sum(F.nbytes for F in factors), len(pickle.dumps(found, protocol=5))
             megabytes = n_workers * (sent + back) / 1e6
             logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
 
     def obey(self, order: Order, factors: Mapping[str, Array]) -> BlockStatistics:
         """Return the statistics of all blocks after an order."""
         others = (factors[name] for name in order.names)
-        return self.collect(_rows.work, [order] * len(self), *others)
+        return self.collect(_rows.work, [order] * len(self.futures), *others)
 
     def read(
         self,
@@ -231,7 +259,6 @@ class Blocks:
     def forget(self) -> None:
         """Let the workers drop what they keep for this fit."""
         if self.client.status == "running":
-            with suppress(*_waiting.LOST, RuntimeError):
-                seconds = _waiting.IDLE  # of a worker that does not answer
-                run = self.client.run
-                ask(self.client, run, _rows.forget, self.fit, on_error="ignore", seconds=seconds)
+            with suppress(RuntimeError):
+                options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
+                ask(self.client, self.client.run, _rows.forget, self.fit, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ from distributed import Client, Future
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+from .._data.csr_file import open_csr
 from .._solver.weights import as_weights
 from . import _build
 from ._build import BlockInfo
 from ._rows import with_title
 from ._waiting import result_of
+
+MEMORY = 1 << 28  # bytes of the rows of one file at a time
 
 _BLOCKS = (Delayed, Future, str, Path)
 
@@ -161,8 +165,8 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
         for position, each in zip(positions, info, strict=True):
             if getattr(each, name) != first:
                 raise ValueError(
-                    f"All blocks must have the same {words}; got {_readable(first)} in block "
-                    f"{positions[0]} and {_readable(getattr(each, name))} in block {position}."
+                    f"All blocks must have the same {words}; got {first} in block {positions[0]} "
+                    f"and {getattr(each, name)} in block {position}."
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")
@@ -174,17 +178,8 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
             )
 
 
-def _readable(value: Any) -> Any:
-    return np.dtype(value).name if isinstance(value, str) else value
-
-
-def _count_rows(X: Any) -> int:
-    """Return the number of rows of a block."""
-    return int(check_block(X).shape[0])
-
-
-def check_block(X: Any) -> Any:
-    """Return a block of X, which must have rows and columns."""
+def shape_of(X: Any) -> tuple[int, int, Any]:
+    """Return the numbers of rows and columns of a block, and its dtype."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
         raise TypeError(
@@ -193,7 +188,7 @@ def check_block(X: Any) -> Any:
         )
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions; got shape {shape}.")
-    return X
+    return int(shape[0]), int(shape[1]), X.dtype
 
 
 def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[int]]:
@@ -212,10 +207,10 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
     counted = [
-        client.submit(with_title, f"block {i}", _count_rows, future, pure=False)
+        client.submit(with_title, f"block {i}", shape_of, future, pure=False)
         for i, future in enumerate(futures)
     ]
-    return futures, result_of(client, counted)
+    return futures, [rows for rows, *_ in result_of(client, counted)]
 
 
 def _start(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
@@ -227,7 +222,7 @@ def _start(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
         if isinstance(block, Delayed):
             found.append(next(computed))
         elif isinstance(block, (str, Path)):
-            task = with_title, f"block {number}", _build.open_block, str(block), memory
+            task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
             found.append(client.submit(*task, pure=False))
         else:
             found.append(block)

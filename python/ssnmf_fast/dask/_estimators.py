@@ -1,26 +1,32 @@
-"""Estimators of data on a cluster, but for :class:`BayesianNMF`."""
+"""Estimators of data on a cluster."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import dask.array as da
 import numpy as np
 from distributed import Client
+from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
 from .._common.arrays import Array
 from .._labels import Indicators, LabelLists, labels_of
 from .._solver.weights import as_weights
 from .._topics import topic_shares
+from ..estimators._bayesian_base import interval_ends
 from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._conventions import require
 from ..estimators._training_labels import check_classes, labels_for_training
-from ._on_cluster import OnCluster, PredictsOnCluster
-from ._samples import MEMORY, LabeledBlocks, Samples, gather
+from ._bayesian import fit_variational
+from ._data import MEMORY
+from ._on_cluster import OnCluster, PredictsOnCluster, lazy
+from ._samples import LabeledBlocks, Samples, gather
+
+Self = TypeVar("Self", bound="BayesianNMF")
 
 
 class NMF(OnCluster, estimators.NMF):
@@ -237,3 +243,98 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
                     "chooses on a part of the samples."
                 )
         return settings
+
+
+class BayesianNMF(OnCluster, estimators.BayesianNMF):
+    """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
+
+    The model, its parameters and its attributes are those of :class:`ssnmf_fast.BayesianNMF`, but
+    that `representation_` and `representation_groups_` are dask arrays.  In every iteration each
+    worker updates the posteriors of the rows of S that belong to its blocks, and sends their
+    sums for A, which are added in a fixed order.  So the result does not depend on the number of
+    workers.  :meth:`transform` of a dask array is a lazy dask array.
+
+    Parameters
+    ----------
+    **parameters
+        Those of :class:`ssnmf_fast.BayesianNMF`.  `init` is not "nndsvda"; in a tuple S may be a
+        dask array.  `n_threads` are those of each task, None for one.  A callback is shown an S of
+        None.
+
+    See Also
+    --------
+    ssnmf_fast.dask.factorize : Point estimates, also of data on disk.
+
+    Notes
+    -----
+    When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
+    rows are found again, given that of A.
+
+    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.BayesianNMF`, without
+    `representation_` and its groups, and :func:`ssnmf_fast.load` gives that estimator.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> import ssnmf_fast.dask as sfd
+    >>> X = da.random.default_rng(0).poisson(2, (1000, 50), chunks=(250, 50))
+    >>> model = sfd.BayesianNMF(n_components=5, max_iter=20, tol=0, random_state=0)
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     print(model.fit(X).transform(X[:100]).compute().shape)
+    (100, 5)
+    """
+
+    _kind: ClassVar = estimators.BayesianNMF
+    _left_out: ClassVar[tuple[str, ...]] = ("representation_", "representation_groups_")
+
+    def fit(  # type: ignore[override]
+        self: Self, X: Any, y: Any = None, *, client: Client | None = None
+    ) -> Self:
+        """Learn the posteriors from samples on the cluster.
+
+        Parameters
+        ----------
+        X : dask.array.Array, shape (n, m), or list of delayed objects or futures
+            Nonnegative samples, without NaN, cut by rows; as in :func:`ssnmf_fast.dask.factorize`.
+        y : ignored
+        client : dask.distributed.Client, optional
+            None takes the one in use.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data or parameters; the message names the block and says how to mend them.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            As in memory.
+        """
+        return self._fitted(X, y, client, None, MEMORY)
+
+    def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
+        del groups  # of rows by labels, which this model has not
+        return fit_variational(X.client, X.futures, **arguments)
+
+    transform = lazy(estimators.BayesianNMF.transform)
+
+    def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
+        """Return credible intervals of the entries of `representation_`, as dask arrays.
+
+        Parameters
+        ----------
+        level : float
+            As in :meth:`interval_components`.
+
+        Returns
+        -------
+        low, high : dask.array.Array, shape (n, r)
+            Quantiles of the gamma posteriors, computed when they are asked for.
+        """
+        check_is_fitted(self)
+        return interval_ends(self.representation_, self.representation_rates_, level)

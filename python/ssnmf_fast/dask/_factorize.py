@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,19 +18,18 @@ from .._data.checks import (
     require_memory,
     warn_of_rank,
 )
-from .._models.factorize import Factorization
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
 from .._solver.build import check_weight
-from .._solver.loop import FitLoop, Run, steps_of
+from .._solver.loop import FitLoop, Shown, steps_of
+from .._solver.result import Factorization, factorization, named
 from .._solver.starts import zeros_that_stay
 from .._solver.state import FitState
 from ._block import copy_of_rows
 from ._build import Plan
 from ._cluster import check_client
 from ._data import load
-from ._fit import ClusterFit, begin, choose_start, open_fit, start_B, store, to_pcg64
-from ._problem import ClusterProblem
+from ._fit import ClusterFit, begin, choose_start, start_B, to_pcg64
 
 Names = str | Path
 
@@ -147,41 +147,32 @@ def factorize(
     seen = callback if checkpoint is None else _save_to(checkpoint, callback)
     loop = FitLoop.checked(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
-    S = None if given is None else given[0]
-    data = load(
-        client,
-        X,
-        threads,
-        memory,
-        Y=Y,
-        X_weights=X_weights,
-        Y_weights=Y_weights,
-        support=S_support,
-        S=S,
-    )
+    parts = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "support": S_support}
+    data = load(client, X, threads, memory, S=None if given is None else given[0], **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
     name = "" if given is not None else choose_start(init, losses[0], data.on_disk)
     plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths)
     zeros: dict[str, Array] = {}
-    with open_fit(data, plan, threads) as fit:
+    with ClusterFit(data, plan, threads) as fit:
         if given is None:
             A, means, scale = begin(fit, name, rng, threads)
             B = None if data.n_labels is None else start_B(fit, means, rng)
-            factors = store(A, B, data.dtype)
+            factors = fit.stored(A, B)
         else:
             factors, scale = _begin_with(fit, given, rng), 1.0
             zeros = zeros_that_stay({name: factors[name] for name in factors if name != "S"}, rank)
         problem = fit.problem(factors, zeros)
         problem.scale_rows(scale)
         if weight is None and data.n_labels is not None:
-            weight = _balance(fit, problem)
+            weight = fit.balance(problem)
             problem = fit.problem(factors, zeros)
-        run = loop.run(
-            steps_of(problem, loop.solver), _show(problem, rank), None, None, problem.unreached()
-        )
-        return _result(fit, problem, run, None if data.n_labels is None else weight)
+        current = _without_S(named(factors, rank))
+        run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
+        S = data.array(problem.read(copy_of_rows), rank, data.dtype)
+        result = factorization(run, current, None if data.n_labels is None else weight)
+        return replace(result, S=S)
 
 
 def _read_init(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
@@ -206,30 +197,18 @@ def _begin_with(
     A = check_factor(given[1], "init[1] (A)", shape, data.dtype, "components x features")
     B, columns = None, np.ones(rank)
     if given[0] is not None:
-        columns, _ = fit.begin([None] * len(fit.blocks))
+        columns, _ = fit.begin()
     if data.n_labels is not None and given[2] is not None:
         shape = rank, data.n_labels
         B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
     elif data.n_labels is not None:
         B = start_B(fit, columns, rng)
-    return store(A, B, data.dtype)
+    return fit.stored(A, B)
 
 
-def _balance(fit: ClusterFit, problem: ClusterProblem) -> float:
-    """Weigh the supervision so that both losses are equal at the start."""
-    sums = problem.order(asks=("losses",)).sums
-    losses = sums["loss 0"], sums["loss 1"]
-    weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
-    fit.weigh(weight)
-    return weight
-
-
-def _show(problem: ClusterProblem, rank: int) -> Callable[[], Mapping[str, Array | None]]:
-    def shown() -> Mapping[str, Array | None]:
-        found = {name: problem.factors[name][:, :rank].T for name in problem.others}
-        return {"S": None, "B": None, **found}
-
-    return shown
+def _without_S(of_all: Shown) -> Shown:
+    """Return what shows the other factors alone: S stays with the workers."""
+    return lambda: {**of_all(), "S": None}
 
 
 def _save_to(path: Names, callback: Callable[[FitState], Any] | None) -> Callable[[FitState], Any]:
@@ -244,25 +223,6 @@ def _save_to(path: Names, callback: Callable[[FitState], Any] | None) -> Callabl
         return None if callback is None else callback(state)
 
     return saved
-
-
-def _result(
-    fit: ClusterFit, problem: ClusterProblem, run: Run, weight: float | None
-) -> Factorization:
-    rank, data = fit.plan.rank, fit.data
-    futures = problem.read(copy_of_rows)
-    factors = {
-        name: np.ascontiguousarray(problem.factors[name][:, :rank].T) for name in problem.others
-    }
-    return Factorization(
-        S=data.array(futures, rank, data.dtype),
-        A=factors["A"],
-        B=factors.get("B"),
-        objective=run.objective,
-        n_iter=run.n_iter,
-        converged=run.converged,
-        supervision_weight=weight,
-    )
 
 
 __all__ = ["factorize"]

@@ -1,10 +1,9 @@
-"""A fit on a cluster: its blocks and its problem, and starts that are drawn block by block."""
+"""A fit on a cluster: its blocks, its problem, whose rows are there, and starts block by block."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -13,31 +12,144 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.checks import check_option
-from .._solver.loop import steps_of
+from .._solver import starts
 from .._solver.losses import Loss
-from .._solver.starts import FILLER, INITS, LEAST_SQUARES_STEPS, ROWS_PER_MEAN, ratio
+from .._solver.problem import Ahead, Problem, Solver
+from .._solver.relations import Relation, Statistics
 from . import _block, _build
-from ._block import Draw
+from ._block import Change, Draw, RowOrder
 from ._build import Plan
 from ._cluster import Blocks
 from ._data import Data
-from ._problem import ClusterProblem
-from ._rows import BlockStatistics
+from ._rows import BlockStatistics, aligned_copy
 from ._waiting import result_of
 
 
+class ClusterProblem(Problem):
+    """A problem whose rows of S, and of the data, are on the workers.
+
+    Here S and its relations have no row.  Changes of S wait for the next task; an update of the
+    rows returns at once what the next updates of the other factors need.
+    """
+
+    _ready: dict[str, Statistics]
+    _sums: dict[str, Any]  # of the last update
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        factors: dict[str, Array],
+        relations: Sequence[Relation],
+        support: Mapping[str, Array],
+        has_data: bool,
+        **options: Any,
+    ) -> None:
+        self._blocks, self._has_data = blocks, has_data
+        self._changes: list[Change] = []
+        self._largest: Array | None = None
+        super().__init__(factors, relations, support, whole=False, **options)
+
+    def forget(self) -> None:
+        super().forget()
+        self._ready = {}
+
+    def scale_rows(self, scale: float) -> None:
+        """Multiply the rows of S, with the next task."""
+        if scale != 1:
+            self._changes.append(Change("scale", scale))
+
+    def _ordered(self, **what: Any) -> RowOrder:
+        if self._changes or what.get("rule"):
+            self._blocks.number += 1
+        changes, self._changes = tuple(self._changes), []
+        number, names = self._blocks.number, tuple(self.others)
+        return RowOrder(number=number, names=names, changes=changes, **what)
+
+    def order(self, **what: Any) -> BlockStatistics:
+        """Let all blocks do what is due, and something more."""
+        found = self._blocks.obey(self._ordered(**what), self.factors)
+        self._largest = found.largest
+        return found
+
+    def read(self, what: Callable[..., Array], *given: Any) -> list[Any]:
+        """Return futures of what a function makes of the rows of each block."""
+        if self._changes:
+            self.order()
+        return self._blocks.read(self._ordered(), what, given, self.factors)
+
+    def statistics(self, name: str, curvature: bool) -> Statistics:
+        if name not in self._ready:
+            self._keep(self.order(others={name: curvature}))
+        return self._ready.pop(name)
+
+    def _keep(self, found: BlockStatistics) -> None:
+        self._ready = {name: each.copied(aligned_copy) for name, each in found.factors.items()}
+
+    def descends(self, name: str, rule: Solver) -> bool:
+        """Whether by coordinate descent: where rows add to one Gram matrix."""
+        return super().descends(name, rule) and all(s.term.gram for s in self.sides(name))
+
+    def refines(self) -> bool:
+        return False
+
+    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
+        if rule == "hals" and not self.descends(self.hub, rule):
+            rule = "mm"
+        others = {name: self.descends(name, rule) for name in self.others}
+        where = None if ahead is None else (ahead.step, ahead.positive)
+        found = self.order(rule=rule, others=others, ahead=where)
+        self._keep(found)
+        self._sums = found.sums
+        self._kept = found.sums.get("product")
+
+    def objective(self) -> float:
+        if self._kept is not None:
+            total, constant = self._objective_from_P()
+            if not (self._has_data and self._cancels(total, constant)):
+                return total
+        return float(self.order(asks=("value",)).sums["value"])
+
+    def squares(self) -> tuple[float, float]:
+        return self._sums["below"], self._sums["constant"]
+
+    def unreached(self) -> float:
+        return float(self.order(asks=("unreached",)).sums["unreached"])
+
+    def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
+        super().extrapolate(name, before, step, positive)
+        if name == self.hub:
+            self._changes.append(Change("extrapolate", step, positive))
+
+    def restore(self, factors: Mapping[str, Array]) -> None:
+        super().restore(factors)
+        if self.hub in factors:
+            self._changes.append(Change("restore"))
+
+    def _largest_of_rows(self) -> Array:
+        return self.order().largest if self._largest is None else self._largest
+
+    def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
+        super()._shift(exponents, earlier)
+        self._changes.append(Change("shift", exponents=exponents[self.hub]))
+        self._largest = None
+
+
 class ClusterFit:
-    """The blocks of one fit on their workers, and what is known of all of them."""
+    """The blocks of one fit on their workers, and what is known of all of them.
+
+    As a context, it lets the workers keep nothing of the fit in the end.
+    """
 
     def __init__(self, data: Data, plan: Plan, threads: int) -> None:
-        self.data, self.plan, self._threads = data, plan, threads
+        self.data, self.plan = data, plan
         submit, firsts = data.client.submit, data.bounds[:-1]
-        made = [
-            submit(_build.build, given, plan, position, first, threads, pure=False)
-            for given, position, first in zip(data.futures, data.positions, firsts, strict=True)
-        ]
-        self.blocks = Blocks(data.client, made)
+        self.blocks = Blocks(
+            data.client,
+            [
+                submit(_build.build, given, plan, position, first, threads, pure=False)
+                for given, position, first in zip(data.futures, data.positions, firsts, strict=True)
+            ],
+        )
         self.blocks.locate()
         totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
         found: list[BlockStatistics] = result_of(data.client, totals)
@@ -45,8 +157,14 @@ class ClusterFit:
         gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
         if any(0 < count < len(found) for count in gaps):
             self.blocks.replace(_build.with_gaps, gaps)
-        meta = submit(_build.without_rows, self.blocks.futures[0], pure=False)
-        self.relations, self.has_data = result_of(data.client, meta)
+        task = submit(_build.relations_without_rows, self.blocks.futures[0], pure=False)
+        self.relations: list[Relation] = result_of(data.client, task)
+
+    def __enter__(self) -> ClusterFit:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.blocks.forget()
 
     def mean(self, name: str = "X") -> float:
         """Return the weighted mean of X or Y; 1 where any number will do."""
@@ -54,38 +172,37 @@ class ClusterFit:
         mean = self.totals[name] / weights if weights > 0 else 0.0
         return float(mean if mean > 0 else 1.0)
 
-    def begin(self, starts: Sequence[Draw | Any]) -> tuple[Array, Array]:
-        """Set the rows of S; return the means of their columns, and those without the support."""
-        sums = self.blocks.collect(_block.begin, starts).sums
+    def begin(self, each: Sequence[Draw | Any] | None = None) -> tuple[Array, Array]:
+        """Set the rows of S of each block; without arguments, to those that were given.
+
+        Return the means of their columns, and those without the support.
+        """
+        sums = self.blocks.collect(_block.begin, each or [None] * len(self.blocks.futures)).sums
         columns, unbound = (
             sums[name][: self.plan.rank] / self.data.shape[0] for name in ("columns", "unbound")
         )
         return columns, unbound
 
     def problem(self, factors: dict[str, Array], support: dict[str, Array]) -> ClusterProblem:
-        options: dict[str, Any] = {}
-        if self.plan.most_face_steps is not None:
-            options["most_face_steps"] = self.plan.most_face_steps
-        arguments = factors, self.relations, support, self.has_data
-        return ClusterProblem(self.blocks, *arguments, **options)
+        arguments = factors, self.relations, support, self.totals["data"] > 0
+        return ClusterProblem(self.blocks, *arguments, **self.plan.options)
 
-    def weigh(self, weight: float) -> None:
-        """Give the supervision another weight, on the workers and here."""
-        self.relations = [
-            self.relations[0],
-            *(replace(each, coefficient=weight) for each in self.relations[1:]),
-        ]
+    def balance(self, problem: ClusterProblem) -> float:
+        """Weigh the supervision so that both losses are equal, on the workers and here."""
+        sums = problem.order(asks=("losses",)).sums
+        losses = sums["loss 0"], sums["loss 1"]
+        weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
+        self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
         self.blocks.replace(_build.reweigh, weight)
+        return weight
 
-
-@contextmanager
-def open_fit(data: Data, plan: Plan, threads: int) -> Iterator[ClusterFit]:
-    """Give a fit, of which the workers keep nothing in the end."""
-    fit = ClusterFit(data, plan, threads)
-    try:
-        yield fit
-    finally:
-        fit.blocks.forget()
+    def stored(self, A: Array, B: Array | None) -> dict[str, Array]:
+        """Return the factors as the problem here holds them: without a row of S."""
+        dtype = self.data.dtype
+        factors = {"S": padded(np.zeros((0, len(A))), dtype), "A": padded(A.T, dtype)}
+        if B is not None:
+            factors["B"] = padded(B.T, dtype)
+        return factors
 
 
 def to_pcg64(rng: np.random.Generator) -> np.random.Generator:
@@ -97,16 +214,12 @@ def to_pcg64(rng: np.random.Generator) -> np.random.Generator:
 
 def choose_start(init: Any, loss: Loss, on_disk: bool) -> str:
     """Return the name of the start that is meant, and can be had."""
-    check_option(init, "init", INITS)
-    if init == "auto":
-        return "random" if on_disk else loss.start
-    if init == "nndsvda" or (init == "least-squares" and on_disk):
+    if init == "nndsvda":
         raise ValueError(
-            f"init={init!r} is not available for data on a cluster"
-            f"{' that stay on disk' if on_disk else ''}; use 'random' or 'random-acol', or give a "
-            "start."
+            "init='nndsvda' is not available for data on a cluster; use 'random' or "
+            "'random-acol', or give a start."
         )
-    return str(init)
+    return starts.choose_start(init, loss, on_disk)
 
 
 def begin(
@@ -121,7 +234,7 @@ def begin(
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
         columns, unbound = fit.begin(_draws(fit, rng, 1.0))
-        scale = ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
+        scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
         return A, columns * scale, scale
     return *_uniform(fit, rng), 1.0
 
@@ -140,16 +253,17 @@ def _within(fit: ClusterFit) -> float:
 
 def _draws(fit: ClusterFit, rng: np.random.Generator, scale: float) -> list[Draw]:
     """Return the draws of all blocks, and move the generator on beyond them."""
-    bits = rng.bit_generator
+    bits, draws = rng.bit_generator, []
     assert isinstance(bits, np.random.PCG64)
-    rank, state = fit.plan.rank, bits.state
-    bits.advance(fit.data.shape[0] * rank)
-    return [Draw(state, first * rank, float(scale)) for first in fit.data.bounds[:-1]]
+    for n_rows in np.diff(fit.data.bounds).tolist():
+        draws.append(Draw(bits.state, float(scale)))
+        bits.advance(n_rows * fit.plan.rank)
+    return draws
 
 
 def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
     """Return means of a few random rows of X, (r, m)."""
-    chosen = rng.integers(data.shape[0], size=(rank, ROWS_PER_MEAN))
+    chosen = rng.integers(data.shape[0], size=(rank, starts.ROWS_PER_MEAN))
     numbers, places = np.unique(chosen, return_inverse=True)
     futures = [
         data.client.submit(_build.rows_of, given, rows, pure=False)
@@ -164,34 +278,23 @@ def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
 def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
     """Return uniform entries, scaled so that the mean of S B is the mean of Y."""
     B = rng.random((fit.plan.rank, fit.data.n_labels or 0))
-    return B * ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
+    return B * starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
 
 
 def _least_squares(
     fit: ClusterFit, rng: np.random.Generator, threads: int
 ) -> tuple[Array, Array, float]:
     """Set out from the squares of factors fitted to the square roots of X."""
-    plan = replace(fit.plan, of_roots=True, most_face_steps=0)
+    plan = replace(fit.plan, of_roots=True, options={"most_face_steps": 0})
     rank = plan.rank
-    with open_fit(fit.data, plan, threads) as roots:
+    with ClusterFit(fit.data, plan, threads) as roots:
         A, _ = _uniform(roots, rng)
-        problem = roots.problem(store(A, None, fit.data.dtype), {})
-        steps = steps_of(problem, "auto")
-        for iteration in range(LEAST_SQUARES_STEPS):
-            steps.iterate(iteration + 1)
-        steps.objective()  # brings the scales of components together
+        problem = roots.problem(roots.stored(A, None), {})
+        starts.fit_roots(problem)
         A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
         mean = problem.order(asks=("squares",)).sums["squares"] / (fit.data.shape[0] * rank)
-        filler = FILLER if mean > 0 and A.mean() > 0 else 0.0
+        filler = starts.FILLER if mean > 0 and A.mean() > 0 else 0.0
         A = np.maximum(A, filler * A.mean())
         means, _ = fit.begin(problem.read(_block.squares_of_rows, filler * mean))
-    scale = ratio(fit.mean(), float(means @ A.mean(axis=1)))
+    scale = starts.ratio(fit.mean(), float(means @ A.mean(axis=1)))
     return A, means * scale, scale
-
-
-def store(A: Array, B: Array | None, dtype: Any) -> dict[str, Array]:
-    """Return the factors as the problem here holds them: without a row of S."""
-    factors = {"S": padded(np.zeros((0, len(A))), dtype), "A": padded(A.T, dtype)}
-    if B is not None:
-        factors["B"] = padded(B.T, dtype)
-    return factors

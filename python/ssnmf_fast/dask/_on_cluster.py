@@ -20,9 +20,8 @@ from ..estimators._base import FactorizationBase
 from ..estimators._predicting import ReadoutPredictions, with_readout
 from . import _build
 from ._cluster import check_client
-from ._data import blocks_of, cut_weights, whole_rows
-from ._factorize import factorize
-from ._samples import MEMORY, Samples, floating, gather, samples_of
+from ._data import MEMORY, blocks_of, cut_weights, whole_rows
+from ._samples import Samples, floating, gather, samples_of
 
 Self = TypeVar("Self", bound="OnCluster")
 
@@ -125,8 +124,7 @@ class OnCluster(FactorizationBase):
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         if not isinstance(X, Samples):
             return super()._factorize(X, Y, **arguments)
-        given = {"client": X.client, "checkpoint": X.checkpoint, "memory": X.memory}
-        return factorize(X.futures, Y, **arguments, **given)
+        return X.factorize(Y, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         if not isinstance(X, Samples):

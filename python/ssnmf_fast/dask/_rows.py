@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -21,6 +21,8 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
+from .._models.variational_priors import Posterior
+from .._solver.problem import Workspaces
 from .._solver.relations import Statistics
 
 _KINDS = (ValueError, TypeError, MemoryError, FileNotFoundError)  # of errors, which stay
@@ -60,13 +62,6 @@ class BlockStatistics:
     factors: dict[str, Statistics] = field(default_factory=dict)
     largest: Array = field(default_factory=lambda: np.zeros(0))
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of the statistics and sums."""
-        pairs = [pair for each in self.factors.values() for pair in each.sums.values()]
-        groups = [*pairs, self.sums.values()]
-        return sum(np.asarray(part).nbytes for group in groups for part in group)
-
     def __add__(self, other: BlockStatistics) -> BlockStatistics:
         """Return those of both; neither is changed, since a task may run twice."""
         factors = {name: each.copied() for name, each in self.factors.items()}
@@ -77,98 +72,91 @@ class BlockStatistics:
 
 
 @dataclass
-class Kept:
-    """What a worker keeps of the rows of a block; `number` is that of the last order."""
+class Rows:
+    """What a worker keeps of the rows of a block; `number` is that of the last order.
 
-    number: int = field(default=0, kw_only=True)
+    `before` is what S was an iteration ago.  With a posterior, S is its geometric expectation and
+    `before` the arithmetic one.  `sums` are those of the last update.
+    """
+
+    S: Array
+    before: Array
+    posterior: Posterior | None = None
+    number: int = 0
+    sums: dict[str, Any] = field(default_factory=dict)
+    workspaces: Workspaces = field(default_factory=dict)
     # A task that was given up may still run, and rows move between tasks only.
-    lock: Any = field(default_factory=Lock, kw_only=True, repr=False)
+    lock: Any = field(default_factory=Lock, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "lock"}
+        return {name: v for name, v in vars(self).items() if name not in ("workspaces", "lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, lock=Lock())
+        vars(self).update(state, workspaces={}, lock=Lock())
+        self.S, self.before = aligned_copy(self.S), aligned_copy(self.before)
+        if self.posterior is not None:
+            self.posterior.F, self.posterior.E = self.S, self.before
 
 
-_kept: dict[tuple[str, int], Any] = {}
-
-
-def keep(fit: str, number: int, rows: Kept) -> None:
-    """Keep rows of a block of a fit."""
-    _kept[fit, number] = rows
-
-
-def find_kept(fit: str, number: int) -> Any:
-    """Return the rows of a block, or None if they are not here."""
-    return _kept.get((fit, number))
+kept: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of the block
 
 
 def forget(fit: str) -> None:
     """Drop what this worker keeps for a fit."""
-    for key in [key for key in _kept if key[0] == fit]:
-        _kept.pop(key, None)
+    for key in [key for key in kept if key[0] == fit]:
+        kept.pop(key, None)
 
 
 class Keeper:
     """A place among the data of a worker for the rows of a block."""
 
     def __init__(self, fit: str, number: int) -> None:
-        self.fit, self.number = fit, number
+        self.key = fit, number
 
     def __reduce__(self) -> Any:
-        rows = find_kept(self.fit, self.number)
+        rows = kept.get(self.key)
         if rows is None:
-            return Keeper, (self.fit, self.number)
+            return Keeper, self.key
         with rows.lock:
-            contents = pickle.dumps(rows, protocol=5)
-        return _restore_keeper, (self.fit, self.number, contents)
+            return _restore_keeper, (self.key, pickle.dumps(rows, protocol=5))
 
 
-def _restore_keeper(fit: str, number: int, contents: bytes) -> Keeper:
-    rows, here = pickle.loads(contents), find_kept(fit, number)
-    if here is None or here.number < rows.number:
-        keep(fit, number, rows)
-    return Keeper(fit, number)
+def _restore_keeper(key: tuple[str, int], contents: bytes) -> Keeper:
+    rows = pickle.loads(contents)
+    if key not in kept or kept[key].number < rows.number:
+        kept[key] = rows
+    return Keeper(*key)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Order:
     """What a task does with the rows of a block, and which statistics it returns.
 
     A subclass is that of a model.  `names` are those of the other factors, which come with it.
+    `changes` of the rows have been made already where rows are found again.
     """
 
     number: int
     names: tuple[str, ...]
+    changes: tuple[Any, ...] = ()
 
     @property
     def moves(self) -> bool:
         """Whether the rows change."""
         raise NotImplementedError
 
-    def find_again(self, block: Any, others: Mapping[str, Array]) -> Any:
+    def find_again(self, block: Any, others: Mapping[str, Array]) -> Rows:
         """Return rows that were lost, as they may have been before this order."""
         raise NotImplementedError
 
-    def for_found_rows(self) -> Order:
-        """Return what is left of the order for rows that were found again."""
-        return self
-
-    def ready(self, block: Any, rows: Any) -> Any:
-        """Return the rows in the form in which the model keeps them."""
-        del block
-        return rows
-
-    def obey(self, block: Any, rows: Any, others: Mapping[str, Array]) -> BlockStatistics:
+    def obey(self, block: Any, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
         """Change the rows unless they have obeyed it before, and return the statistics."""
         raise NotImplementedError
 
 
 def work(block: Any, fit: str, order: Order, *factors: Array) -> BlockStatistics:
     """Let the rows of a block obey an order, and return their statistics."""
-    others = _named(order, factors)
-    rows, order = _rows(block, fit, order, others)
+    rows, order, others = _find(block, fit, order, factors)
     with rows.lock:
         return order.obey(block, rows, others)
 
@@ -177,24 +165,22 @@ def read(
     block: Any, fit: str, order: Order, what: Callable[..., Array], given: Any, *factors: Array
 ) -> Array:
     """Return what a function makes of the rows of a block as they are."""
-    rows, _ = _rows(block, fit, order, _named(order, factors))
-    return what(block, rows, *given)
+    return what(block, _find(block, fit, order, factors)[0], *given)
 
 
-def _named(order: Order, factors: tuple[Array, ...]) -> dict[str, Array]:
-    return dict(zip(order.names, map(aligned_copy, factors), strict=True))
-
-
-def _rows(block: Any, fit: str, order: Order, others: Mapping[str, Array]) -> tuple[Any, Order]:
-    before = order.number - order.moves
-    rows = find_kept(fit, block.number)
+def _find(
+    block: Any, fit: str, order: Order, factors: tuple[Array, ...]
+) -> tuple[Rows, Order, dict[str, Array]]:
+    """Return the rows, what is left of the order for them, and the other factors by name."""
+    others = dict(zip(order.names, map(aligned_copy, factors), strict=True))
+    key, before = (fit, block.number), order.number - order.moves
+    rows = kept.get(key)
     if rows is None or rows.number < before:  # lost, or moved before an order obeyed elsewhere
         rows = order.find_again(block, others)
         rows.number = before
-        order = order.for_found_rows()
-    rows = order.ready(block, rows)
-    keep(fit, block.number, rows)
-    return rows, order
+        kept[key] = rows
+        order = replace(order, changes=())
+    return rows, order, others
 
 
 def make_keeper(block: Any, fit: str) -> Keeper:
@@ -213,4 +199,4 @@ def with_title(title: str, task: Callable[..., Any], *arguments: Any) -> Any:
 
 def run_task(block: Any, keeper: Keeper, task: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task of a fit with a block; an error names the block."""
-    return with_title(block.title, task, block, keeper.fit, *arguments)
+    return with_title(block.title, task, block, keeper.key[0], *arguments)

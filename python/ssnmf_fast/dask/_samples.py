@@ -28,13 +28,11 @@ from ..estimators._class_topics import (
 from ..estimators._context import visible
 from ..estimators._training_labels import TrainingLabels, as_outer
 from ._build import BlockInput
-from ._cluster import check_client, reduce_tasks
-from ._data import Data, check_block, load, start_blocks
+from ._cluster import check_client, keep_value, reduce_tasks
+from ._data import MEMORY, Data, load, shape_of, start_blocks
 from ._factorize import factorize
 from ._rows import with_title
-from ._waiting import keep_value, result_of
-
-MEMORY = 1 << 28  # bytes of the rows of one file at a time
+from ._waiting import result_of
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,11 @@ class Samples:
         ]
         return np.vstack(result_of(data.client, futures))
 
+    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        """Factorize all samples."""
+        given = {"client": self.client, "checkpoint": self.checkpoint, "memory": self.memory}
+        return factorize(self.futures, Y, **arguments, **given)
+
     def array(self) -> da.Array:
         """Return the blocks as a dask array."""
         parts = [
@@ -94,13 +97,9 @@ def samples_of(
 ) -> Samples:
     """Start to load what a user gave as X."""
     blocks, rows = start_blocks(client, X, memory)
-    task = client.submit(with_title, "block 0", _columns_and_dtype, blocks[0], pure=False)
-    n_columns, dtype = result_of(client, task)
-    return Samples(client, blocks, rows, n_columns, dtype, memory, checkpoint)
-
-
-def _columns_and_dtype(X: Any) -> tuple[int, Any]:
-    return int(check_block(X).shape[1]), floating(X.dtype)
+    task = client.submit(with_title, "block 0", shape_of, blocks[0], pure=False)
+    _, n_columns, dtype = result_of(client, task)
+    return Samples(client, blocks, rows, n_columns, floating(dtype), memory, checkpoint)
 
 
 def floating(dtype: Any) -> Any:
@@ -154,16 +153,15 @@ class LabeledBlocks(LabeledSamples):
         ]
 
     def overall_mean(self) -> Array:
-        parts = [()] * len(self._data.futures)
-        sums = self._each(_share_of_mean, parts, self._data.shape[0])
+        n = self._data.shape[0]
+        part = slice(None), np.full((1, 1), 1 / n)
+        sums = self._each(_weighted_sums, [part] * len(self._data.futures))
         return np.asarray(reduce_tasks(self.X.client, sums)[0])
 
     def sums(self, weights: Array) -> Array:
-        parts = [
-            (rows, weights[mine]) if len(rows) else None
-            for mine, rows in self._data.parts(self.chosen)
-        ]
-        return np.asarray(reduce_tasks(self.X.client, self._each(_weighted_sums, parts)))
+        parts = self._data.parts(self.chosen)
+        mine = [(rows, weights[part]) if len(rows) else None for part, rows in parts]
+        return np.asarray(reduce_tasks(self.X.client, self._each(_weighted_sums, mine)))
 
     def support(self, owner: Array) -> list[Any]:
         members, known = self.labels.members, self.labels.known
@@ -189,55 +187,33 @@ class LabeledBlocks(LabeledSamples):
         return np.asarray(reduce_tasks(client, sums))
 
     def targets(self) -> tuple[Any, Any]:
-        members = sp.csr_array(self.labels.members)
-        lengths = np.zeros(self.X.shape[0] + 1, dtype=np.int64)
-        lengths[self.chosen + 1] = np.diff(members.indptr)
-        parts = members.data, members.indices, np.cumsum(lengths)
-        Y = sp.csr_array(parts, shape=(self.X.shape[0], members.shape[1]))
-        return Y.astype(self.dtype), self._target_weights()
-
-    def _target_weights(self) -> Any:
-        """Return weights of Y in the cheapest form."""
-        weights, n = self.labels.entry_weights, self.X.shape[0]
+        members, n = sp.coo_array(self.labels.members), self.X.shape[0]
+        entries = members.data, (self.chosen[members.row], members.col)
+        Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.dtype)
+        weights = self.labels.entry_weights
         first = weights[:, 0]
         if (weights == first[:, None]).all():
-            rows = np.zeros(n)
-            rows[self.chosen] = first
-            return as_outer(rows)
+            return Y, as_outer(_spread(n, self.chosen, first))
         bounds, submit = np.cumsum([0, *self.X.rows]), self.X.client.submit
         places = np.searchsorted(self.chosen, bounds)
-        return [
+        return Y, [
             submit(_spread, end - begin, self.chosen[a:b] - begin, weights[a:b], pure=False)
             for (begin, end), (a, b) in zip(pairwise(bounds), pairwise(places), strict=True)
         ]
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
-        X = self.X
-        return factorize(
-            X.futures,
-            Y,
-            X_weights=self.X_weights,
-            client=X.client,
-            checkpoint=X.checkpoint,
-            memory=X.memory,
-            **arguments,
-            **self.options.arguments(),
-        )
+        arguments |= self.options.arguments()
+        return self.X.factorize(Y, X_weights=self.X_weights, **arguments)
 
 
-def _spread(n: int, rows: Array, values: Array) -> Array:
+def _spread(n: int, rows: Array | slice, values: Array) -> Array:
     """Return n rows of which some have values, and the others zeros."""
     spread = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread
 
 
-def _share_of_mean(given: BlockInput, n: int) -> Array:
-    X = visible(given.X, given.X_weights)
-    return weighted_sums(X, np.full((X.shape[0], 1), 1 / n))
-
-
-def _weighted_sums(given: BlockInput, rows: Array, weights: Array) -> Array:
+def _weighted_sums(given: BlockInput, rows: Array | slice, weights: Array) -> Array:
     X = visible(given.X, given.X_weights)
     return weighted_sums(X, _spread(X.shape[0], rows, weights))
 

@@ -3,7 +3,7 @@
 Two things can keep a task from ever being computed.  A task of a fit may run only where its rows of
 S are.  If that worker dies, even after the task was done but before its result came to the caller,
 Dask waits for the same worker to come back.  And a message may be lost.  So every wait looks at the
-cluster from time to time, and :func:`insist` starts again what was lost.
+cluster from time to time, and a step of a fit that has lost something is taken again.
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ import inspect
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from time import monotonic
-from typing import Any, TypeVar
+from time import monotonic, time
+from typing import Any, NamedTuple
 
-import dask
 from distributed import Client, Future
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
-
-from ._standing import Standing, look_at_tasks
-
-Result = TypeVar("Result")
 
 logger = logging.getLogger("ssnmf_fast.dask")
 
@@ -33,11 +28,14 @@ NOTICE = 5.0  # nothing can run: the log tells why
 IDLE = 10.0  # nothing runs that should: it was lost, and is started again
 SILENCE = 60.0  # the scheduler does not answer: it is lost
 HOPELESS = 300.0  # nothing can run, or results do not arrive: the fit ends
-ATTEMPTS = 10
+
+_AT_WORK = ("executing", "long-running", "flight", "resumed")
+_DUE = ("ready", "constrained", "fetch")  # what a worker that is not paused starts by itself
+_SILENT = 5.0  # seconds without a heartbeat: what a worker told last may no longer hold
 
 _CANCELLED = (FutureCancelledError, FuturesCancelledError)
 LOST = (CommClosedError, *_CANCELLED, OSError, TimeoutError, asyncio.TimeoutError)
-_GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
+GOES_ON = "A fit with checkpoint= goes on by init=ssnmf_fast.load(path)."
 
 
 class SchedulerLostError(RuntimeError):
@@ -46,7 +44,7 @@ class SchedulerLostError(RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "The scheduler of the Dask cluster no longer answers, and the fit has stopped. Start a "
-            f"cluster again. {_GOES_ON}"
+            f"cluster again. {GOES_ON}"
         )
 
 
@@ -64,7 +62,10 @@ def ask(
         if monotonic() > end:
             raise SchedulerLostError
 
-    return _polled(client, look, method, *given, **named)
+    try:
+        return _polled(client, look, method, *given, **named)
+    except LOST as error:
+        raise SchedulerLostError from error
 
 
 def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]:
@@ -79,7 +80,7 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
     def look() -> None:
         watch.look()
         if monotonic() > end:
-            raise WorkersLostError(f"A worker has taken no data for {SILENCE:.0f} s. {_GOES_ON}")
+            raise WorkersLostError(f"A worker has taken no data for {SILENCE:.0f} s. {GOES_ON}")
 
     try:
         found: list[Any] = _polled(client, look, client.scatter, data, hash=False, workers=workers)
@@ -88,29 +89,19 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
         raise _lost(client) from error
 
 
-def keep_value(client: Client, value: Any) -> Any:
-    """Return a future of a value that is kept by the scheduler: no worker can take it away."""
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
-        return client.submit(_same, value, pure=False)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
 def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
     """Return the results of futures, of which some can be computed in these places only."""
     return _of_futures(client, futures, places, client.gather, futures)
 
 
-def finish(client: Client, futures: Sequence[Any], places: Sequence[str] = ()) -> None:
+def finish(client: Client, futures: Sequence[Any]) -> None:
     """Wait until futures are finished; raise what they raised."""
 
     async def finished() -> None:
         while not all(future.done() for future in futures):
             await asyncio.sleep(PATIENCE / 100)
 
-    _of_futures(client, futures, places, finished)
+    _of_futures(client, futures, (), finished)
     for future in futures:
         if future.status in ("error", "cancelled"):
             result_of(client, future)
@@ -118,44 +109,17 @@ def finish(client: Client, futures: Sequence[Any], places: Sequence[str] = ()) -
         raise _lost(client)
 
 
-def insist(
-    client: Client, attempt: Callable[[], Result], mend: Callable[[], None] = lambda: None
-) -> Result:
-    """Return what an attempt returns; make it again if workers are lost, after `mend`."""
-    trouble: WorkersLostError | None = None
-    for number in range(ATTEMPTS):
-        try:
-            if number:
-                mend()
-            return attempt()
-        except WorkersLostError as error:
-            trouble = error
-            check_scheduler(client)
-    raise WorkersLostError(
-        f"Workers of the Dask cluster were lost {ATTEMPTS} times in one step, and the fit has "
-        f"stopped. Look at their logs; they may have run out of memory. {_GOES_ON}"
-    ) from trouble
-
-
-def check_scheduler(client: Client) -> None:
-    """Raise SchedulerLostError unless the scheduler answers."""
-    try:
-        ask(client, client.nthreads)
-    except LOST as error:
-        raise SchedulerLostError from error
-
-
 def cancel(client: Client, futures: Sequence[Any]) -> None:
     """Cancel futures, if the scheduler can still be told."""
     if client.status == "running":
-        with suppress(*LOST, SchedulerLostError):
+        with suppress(SchedulerLostError):
             ask(client, client.cancel, list(futures), force=True)
 
 
 def _lost(client: Client) -> RuntimeError:
     if client.status != "running":
         return SchedulerLostError()
-    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {_GOES_ON}")
+    return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {GOES_ON}")
 
 
 def _of_futures(
@@ -174,7 +138,7 @@ def _of_futures(
         if "restart" in str(error):
             raise RuntimeError(
                 "The Dask cluster was restarted in a fit, which takes all data and results from "
-                f"it. Fit again. {_GOES_ON}"
+                f"it. Fit again. {GOES_ON}"
             ) from error
         raise _lost(client) from error
 
@@ -210,51 +174,99 @@ def _polled(
     return found
 
 
+class Standing(NamedTuple):
+    """How far tasks are, and which workers there are."""
+
+    done: bool  # all results are in memory, or are errors
+    busy: bool  # something below the tasks is being computed, or is on its way
+    unrunnable: bool  # a task waits for a worker that may run it
+    workers: list[str]
+    paused: dict[str, str]  # workers that take no tasks, with their memory
+
+
+def _look_at_tasks(keys: Sequence[Any], dask_scheduler: Any = None) -> Standing:
+    """Return how far the tasks with these keys are; this runs on the scheduler."""
+    workers = dask_scheduler.workers
+    paused = {
+        address: f"{worker.metrics.get('memory', 0) >> 20} of {worker.memory_limit >> 20} MiB"
+        for address, worker in workers.items()
+        if worker.status.name == "paused"
+    }
+    found = [dask_scheduler.tasks.get(key) for key in keys]
+    done = all(task is not None and task.state in ("memory", "erred") for task in found)
+    below = _below(found)
+    busy = any(
+        task.state == "processing" and _works(task.processing_on, time()) for task in below
+    ) or (len(paused) < len(workers) and any(task.state == "queued" for task in below))
+    unrunnable = not workers or any(
+        task.state in ("no-worker", "queued")
+        or (task.state == "processing" and task.processing_on.address in paused)
+        for task in below
+    )
+    return Standing(done, busy, unrunnable, list(workers), paused)
+
+
+def _below(found: Sequence[Any]) -> set[Any]:
+    """Return tasks, and all those they wait for."""
+    seen, waiting = set(), {task for task in found if task is not None}
+    while waiting:
+        task = waiting.pop()
+        seen.add(task)
+        waiting |= set(task.waiting_on or ()) - seen
+    return seen
+
+
+def _works(worker: Any, now: float) -> bool:
+    """Whether a worker is at work, as far as its last heartbeat tells."""
+    counts = worker.metrics.get("task_counts")
+    if counts is None or now - worker.last_seen > _SILENT:
+        return True
+    states = _AT_WORK if worker.status.name == "paused" else _AT_WORK + _DUE
+    return any(
+        n > 0 and (state if isinstance(state, str) else state[-1]) in states
+        for state, n in counts.items()
+    )
+
+
 class _Watch:
     """A watch over futures, by one look after the other at the cluster."""
 
     def __init__(self, client: Client, futures: Sequence[Any], places: Sequence[str]) -> None:
         self._client, self._futures = client, futures
-        self._keys, self._places = [future.key for future in futures], sorted(set(places))
+        self._keys, self._places = [future.key for future in futures], set(places)
         self._workers: set[str] | None = None
         self._since: float | None = None  # when nothing was seen to go on for the first time
         self._told = False
 
     def look(self) -> None:
         """Raise an error if nothing will come of waiting."""
-        try:
-            now = ask(
-                self._client, self._client.run_on_scheduler, look_at_tasks, self._keys, self._places
-            )
-        except LOST as error:
-            raise SchedulerLostError from error
+        run = self._client.run_on_scheduler
+        now: Standing = ask(self._client, run, _look_at_tasks, self._keys)
         self._tell_of_lost_workers(now)
-        if now.gone:
-            raise WorkersLostError(f"Workers were lost: {', '.join(now.gone)}.")
+        if gone := sorted(self._places - set(now.workers)):
+            raise WorkersLostError(f"Workers were lost: {', '.join(gone)}.")
         if now.busy:
             self._since, self._told = None, False
             return
         if self._since is None:
             self._since = monotonic()
-        self._judge(now, monotonic() - self._since)
-
-    def _judge(self, now: Standing, seconds: float) -> None:
+        seconds = monotonic() - self._since
         arriving = now.done and all(future.status == "finished" for future in self._futures)
         waits = now.unrunnable or arriving
         if waits and seconds > HOPELESS:
             raise RuntimeError(
-                f"{_why(now)}, since {seconds:.0f} s, and the fit has stopped. {_GOES_ON}"
+                f"{_why(now)}, since {seconds:.0f} s, and the fit has stopped. {GOES_ON}"
             )
         if not waits and seconds > IDLE:
             raise WorkersLostError(
-                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {_GOES_ON}"
+                f"Tasks were lost: nobody has worked on them for {seconds:.0f} s. {GOES_ON}"
             )
         if now.unrunnable and seconds > NOTICE and not self._told:
             self._told = True
             logger.warning("%s; the fit waits up to %.0f s", _why(now), HOPELESS)
 
     def _tell_of_lost_workers(self, now: Standing) -> None:
-        lost = (self._workers or set(self._places)) - set(now.workers)
+        lost = (self._workers or self._places) - set(now.workers)
         self._workers = set(now.workers)
         if lost:
             logger.warning(
