@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from ssnmf_fast._topics import Topics, amounts, class_means, make_topics, topic_shares
+from internals import _topics
 
-__all__ = ["Topics", "amounts", "class_means", "make_topics", "topic_shares"]
+Topics, make_topics = _topics.Topics, _topics.make_topics
+amounts, class_means, topic_shares = _topics.amounts, _topics.class_means, _topics.topic_shares

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from ssnmf_fast.completion import _observations, _read
+from internals import _observations, _read
 
 
 def sparse_factor(n, rank, density, rng):

@@ -7,14 +7,18 @@ Matrices are those of :mod:`ssnmf_fast.completion._observations`: scaled to spec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ssnmf_fast._backend.reference_parts import shrunk
-from ssnmf_fast.completion._schedule import Schedule
-
 Array = NDArray[np.float64]
+
+
+def shrunk(X: Array, step: float, eps: float, sparsity: Any) -> Array:
+    """Draw entries to zero: X (1 - c w) or X / (1 + c w), with w = (X^2 + eps)^(q/2 - 1)."""
+    w = step * (X**2 + eps) ** (sparsity.q / 2 - 1)
+    return np.maximum(X / (1 + w) if sparsity.proximal else X * (1 - w), sparsity.floor)
 
 
 def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:
@@ -49,7 +53,7 @@ def exact_step(
 
 
 def iterates(
-    M: Array, observed: Array, schedule: Schedule, rank: int, alpha: float = 0.0
+    M: Array, observed: Array, schedule: Any, rank: int, alpha: float = 0.0
 ) -> Iterator[Array]:
     """Yield the iterates of a schedule; `alpha` > 0 is that of Structured IRLS (Algorithm 1)."""
     M = np.where(observed, M, 0.0)
@@ -61,7 +65,7 @@ def iterates(
         gamma = schedule.gamma_at(iteration)
         step, eps = sparsity.values_at(iteration)
         if alpha == 0.0:
-            moved = shrunk(X, step, eps, sparsity.q, sparsity.proximal, sparsity.floor)
+            moved = shrunk(X, step, eps, sparsity)
             X = np.where(observed, M, moved)
         V, kept = weights(X, gamma, schedule.p, rank)
         if not schedule.exact:
@@ -75,7 +79,7 @@ def iterates(
 
 
 def _inner_steps(
-    M: Array, observed: Array, X: Array, V: Array, kept: Array, schedule: Schedule
+    M: Array, observed: Array, X: Array, V: Array, kept: Array, schedule: Any
 ) -> Array:
     """At most so many gradient steps; from the third on they may end early."""
     for step in range(schedule.inner_steps):

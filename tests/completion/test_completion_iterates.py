@@ -8,8 +8,7 @@ import dense_completion
 import numpy as np
 import pytest
 from completion_problems import observations, structured
-
-from ssnmf_fast.completion import _irls, _schedule
+from internals import _irls, _schedule
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact

@@ -7,8 +7,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import count_scale
 
-from ssnmf_fast._data.count_scale import PositiveValues, common_step, find_count_scale, scaled
+PositiveValues, common_step = count_scale.PositiveValues, count_scale.common_step
+find_count_scale, scaled = count_scale.find_count_scale, count_scale.scaled
+
 
 FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
 

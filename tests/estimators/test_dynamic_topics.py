@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from absent_packages import hide
+from internals import folding, times
 from sklearn.base import clone
 
 import ssnmf_fast as sf
-from ssnmf_fast._data.times import cut, read_times
-from ssnmf_fast._models.folding import drawn_places, folded
+
+cut, read_times = times.cut, times.read_times
+drawn_places, folded = folding.drawn_places, folding.folded
 
 X, TIMES, TOPICS = dated.documents()
 SMALL = np.kron(np.eye(2), np.ones((6, 3)))

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import _labels
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast import _labels
 from ssnmf_fast.estimators import (
     _choose,
     _class_topics,

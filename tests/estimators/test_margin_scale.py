@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from internals import warn
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
-from ssnmf_fast._common.warn import IDLE, UNINFORMED, is_quiet, quietly
 
 EXTREMES = """
 import numpy as np
@@ -65,11 +65,11 @@ def test_the_library_leaves_the_filters_of_the_process_alone():
 
 def test_callers_are_quiet_in_their_own_thread_alone():
     def called(pool):
-        assert is_quiet(IDLE)
-        assert not is_quiet(UNINFORMED)
-        assert not pool.submit(is_quiet, IDLE).result()
+        assert warn.is_quiet(warn.IDLE)
+        assert not warn.is_quiet(warn.UNINFORMED)
+        assert not pool.submit(warn.is_quiet, warn.IDLE).result()
         raise KeyboardInterrupt
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
-        quietly(IDLE, called, pool)
-    assert not is_quiet(IDLE)
+        warn.quietly(warn.IDLE, called, pool)
+    assert not warn.is_quiet(warn.IDLE)

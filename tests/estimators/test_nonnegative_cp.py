@@ -7,12 +7,11 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import represent_tensor, tensor_checks
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import ssnmf_fast as sf
-from ssnmf_fast._data.tensor_checks import check_tensor
-from ssnmf_fast._models.represent_tensor import represent_tensor
 
 F, D = "frobenius", "kullback-leibler"
 LOSSES = (F, D)
@@ -206,7 +205,8 @@ class TestTransform:
             if isinstance(given, np.ndarray) and np.isnan(given).any():
                 table = unfolded(given, 0)
                 expected = sf.represent(table, khatri_rao(factors[1:]).T, loss=loss)
-            found = represent_tensor(check_tensor(given, "X"), factors[1:], 0, loss=loss)
+            X = tensor_checks.check_tensor(given, "X")
+            found = represent_tensor.represent_tensor(X, factors[1:], 0, loss=loss)
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
     def test_names_of_the_output(self, model, counts):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from guided_models import QUICK, guided_models, small_digits
+from internals import threads as internal_threads
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import ssnmf_fast as sf
-from ssnmf_fast._data.threads import one_blas_thread
 
 D = "kullback-leibler"
 
@@ -317,7 +317,7 @@ def test_blas_has_one_thread_in_the_readout(small, several, monkeypatch):
 def test_blas_gets_its_threads_back_from_several_threads():
     before, together, seen = blas_threads(), threading.Barrier(4), []
 
-    @one_blas_thread()
+    @internal_threads.one_blas_thread()
     def work(fails):
         together.wait(10)
         seen.extend(blas_threads())
@@ -337,7 +337,7 @@ def test_blas_gets_its_threads_back_from_several_threads():
         thread.join()
     assert 1 in seen
     assert blas_threads() == before
-    with one_blas_thread(), one_blas_thread():
+    with internal_threads.one_blas_thread(), internal_threads.one_blas_thread():
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
 

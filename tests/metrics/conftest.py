@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from ssnmf_fast.metrics import _matrices
+from internals import _matrices
 
 
 @pytest.fixture

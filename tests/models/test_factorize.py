@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from internals import problem
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver import problem
 
 MODELS = list(itertools.product(LOSSES, LOSSES))
 RANDOM_PROBLEMS = {

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import cnmf
+from internals import nmf_alpha as internal_nmf_alpha
 from problems import LOSSES, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
 import ssnmf_fast as sf
-from ssnmf_fast._models import cnmf as _collapse
-from ssnmf_fast._models import nmf_alpha as _preserve
 
 UPDATES = {"solver": "mu", "tol": 0}
 
@@ -42,7 +42,7 @@ def _preserving(X, alpha, S, A, weight=0.7, X_weights=None, **more):
         "callback": None,
         "verbose": 0,
     }
-    return _preserve.factorize_preserving(X, alpha, X_weights, **(arguments | more))[0]
+    return internal_nmf_alpha.factorize_preserving(X, alpha, X_weights, **(arguments | more))[0]
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
@@ -137,7 +137,7 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     rng = np.random.default_rng(4)
     X, W, dense_W = weighted(rng, data(rng, (30, 12), np.float64, storage), form)
     groups = np.concatenate([np.arange(8), rng.integers(8, size=22)])
-    small = _collapse.collapse(X, groups, 8, W, loss)
+    small = cnmf.collapse(X, groups, 8, W, loss)
     P, A = rng.random((8, 3)), rng.random((3, 12))
     loss_of = {"loss": loss, "X_weights": small.X_weights}
     value = sf.objective(small.X, P, A, **loss_of) + small.constant
@@ -148,7 +148,7 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
 def test_samples_that_share_a_row_cannot_miss_a_pattern():
     X = np.ones((3, 2))
     with pytest.raises(ValueError, match="NaN in a dense X"):
-        _collapse.collapse(X, np.zeros(3, int), 1, sf.weights.missing(np.eye(3, 2)), "frobenius")
+        cnmf.collapse(X, np.zeros(3, int), 1, sf.weights.missing(np.eye(3, 2)), "frobenius")
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -12,12 +12,15 @@ import scipy.sparse as sp
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import loop, variational, variational_priors
 from random_examples import examples
 from scipy.special import gammaln, psi
 
-from ssnmf_fast._models.variational import Groups, fit_variational, infer
-from ssnmf_fast._models.variational_priors import best_shape
-from ssnmf_fast._solver import loop
+Groups, fit_variational, infer = (
+    variational.Groups,
+    variational.fit_variational,
+    variational.infer,
+)
 
 DEFAULTS = {
     "n_components": 3,
@@ -258,7 +261,7 @@ def test_no_stop_before_the_end_of_burn_in():
 
 @pytest.mark.parametrize("difference", [1e-9, 1e-3, 0.5, 10.0, 500.0, 1e4])
 def test_best_shape(difference):
-    a = best_shape(lambda a: np.log(a) - psi(a) - difference)
+    a = variational_priors.best_shape(lambda a: np.log(a) - psi(a) - difference)
     assert 1e-3 <= a <= 1e6
     if 1e-3 < a < 1e6:
         assert np.log(a) - psi(a) == pytest.approx(difference, rel=1e-6)

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import problem
 from problems import LOSSES, data, dense_objective, filled
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver.problem import Problem
 
 PACKAGE = Path(sf.__file__).parent
 X = np.random.default_rng(0).random((12, 8))
@@ -54,14 +54,14 @@ def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
 def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
     """N of the divergence, for S and for A, where all of its rows are the same."""
     seen = {}
-    statistics = Problem.statistics
+    statistics = problem.Problem.statistics
 
     def watched(self, name, curvature):
         result = statistics(self, name, curvature)
         seen[name] = [len(N) for _, N in result.sums.values()]
         return result
 
-    monkeypatch.setattr(Problem, "statistics", watched)
+    monkeypatch.setattr(problem.Problem, "statistics", watched)
     options = {"loss": "kullback-leibler", "init": "random", "random_state": 0}
     sf.factorize(X, n_components=3, X_weights=weights, max_iter=2, **options)
     assert seen == {"S": [rows[0]], "A": [rows[1]]}

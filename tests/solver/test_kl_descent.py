@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import loop
 from problems import FORMS, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
 import ssnmf_fast as sf
-from ssnmf_fast._solver import loop
 
 LOSS = "kullback-leibler"
 
