@@ -14,16 +14,46 @@ from ssnmf_fast._models import (
     variational_priors,
 )
 from ssnmf_fast._solver import loop, problem, progress
+from ssnmf_fast.cli import (
+    _complete,
+    _findings,
+    _fitted,
+    _judged,
+    _learning_curve,
+    _outputs,
+    _parser,
+    _predict,
+    _predictions,
+    _quality,
+    _ratings,
+    _sample_labels,
+    _source,
+    _text,
+)
 from ssnmf_fast.completion import _irls, _observations, _read, _schedule
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
+    "_complete",
+    "_findings",
+    "_fitted",
     "_irls",
+    "_judged",
     "_labels",
+    "_learning_curve",
     "_matrices",
     "_observations",
+    "_outputs",
+    "_parser",
+    "_predict",
+    "_predictions",
+    "_quality",
+    "_ratings",
     "_read",
+    "_sample_labels",
     "_schedule",
+    "_source",
+    "_text",
     "_topics",
     "cnmf",
     "count_scale",

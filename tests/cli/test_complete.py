@@ -12,10 +12,11 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 from absent_packages import hide
+from internals import _complete, _predict
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _complete, _predict, main
+from ssnmf_fast.cli import main
 
 FILES = {"recommendations.csv", "report.json", "model.npz", "users.csv", "items.csv"}
 USERS, ITEMS = 24, 15

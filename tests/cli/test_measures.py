@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import _findings, _fitted, _quality, _sample_labels
 from topic_tables import make_topics
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _findings, _fitted, _quality, _sample_labels
 
 
 class TestLabels:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import _outputs, _predictions
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _outputs, _predictions, main
+from ssnmf_fast.cli import main
 
 FIT = ("--rank", "2", "--max-iter", "3", "--model", "nmf", "--quiet", "--threads", "1")
 USERS = ["=u0", *(f"u{k}" for k in range(1, 12))]

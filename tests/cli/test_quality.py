@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import _judged, _learning_curve, _quality, _sample_labels
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -17,7 +18,7 @@ from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import _judged, _learning_curve, _quality, _sample_labels, main
+from ssnmf_fast.cli import main
 
 MODEL, SVC, LARGEST = _judged.MODEL, _judged.SVC, _judged.LARGEST
 

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import _ratings, _source
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
-from ssnmf_fast.cli._ratings import chosen_columns
-from ssnmf_fast.cli._source import Source
 
 USERS, ITEMS = 12, 9
 
@@ -175,11 +174,11 @@ class TestColumns:
     )
     def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
         given = source_of(tmp_path)
-        assert chosen_columns(given, header.split(","), more or [None] * 3) == found
+        assert _ratings.chosen_columns(given, header.split(","), more or [None] * 3) == found
 
     def test_by_place_warns(self, tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="user 'stars', item 'film', rating 'viewer'.*--user"):
-            chosen_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
+            _ratings.chosen_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
 
     @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
     def test_numbers_do_not_pass_for_ratings(
@@ -192,5 +191,5 @@ class TestColumns:
         assert "name their columns with --user, --item and --rating" in error_line(capsys)
 
 
-def source_of(folder: Path) -> Source:
-    return Source(folder / "a.csv", ".csv", "utf-8", ",")
+def source_of(folder: Path) -> _source.Source:
+    return _source.Source(folder / "a.csv", ".csv", "utf-8", ",")
