@@ -146,7 +146,7 @@ def new_figure(columns: int, rows: int) -> tuple[Any, Any]:
 
 def pictures(name: str, experiment: Experiment, results: Results, path: Path) -> None:
     """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
-    from ssnmf_fast.plotting import recovery_grid
+    from recovery_maps import recovery_grid
 
     figure, axes = new_figure(len(results.methods), 2)
     errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}

@@ -140,12 +140,6 @@ WAYS = {
     "plotting.image_grid": {"components": [Way(A)], "weights": [Way(np.ones(3))], "columns": []},
     "plotting.label_map": {"S": [Way(S)], "y": ANSWERS},
     "plotting.representation_map": {"S": [Way(S)], "y": ANSWERS},
-    "plotting.recovery_grid": {
-        "values": [Way(np.eye(2))],
-        "zero_rates": [Way(np.array([0.1, 0.5]))],
-        "nonzero_rates": [Way(np.array([0.1, 0.5]))],
-    },
-    "plotting.score_curves": {"x": [Way(np.arange(3.0))], "scores": []},
     "plotting.singular_values": {"values": [Way(ROW)]},
     "plotting.term_bars": {"columns": []},
     "*": {
@@ -185,11 +179,5 @@ REQUIRED = {
     "plotting.image_grid": {"components": A, "shape": (2, 4)},
     "plotting.label_map": {"S": S, "y": y},
     "plotting.representation_map": {"S": S, "y": y},
-    "plotting.recovery_grid": {
-        "values": np.eye(2),
-        "zero_rates": [0.1, 0.5],
-        "nonzero_rates": [0.1, 0.5],
-    },
-    "plotting.score_curves": {"x": np.arange(3.0), "scores": {"a": np.ones(3)}},
     "plotting.singular_values": {"values": ROW},
 }

@@ -23,7 +23,6 @@ from matplotlib.figure import Figure  # noqa: E402
 B = np.array([[0.0, 3.0], [2.0, 0.0], [0.0, 0.0], [1.0, 3.0]])
 S = np.array([[1.0, 0.0], [3.0, 1.0], [0.0, 0.0], [0.0, 5.0]])
 LABELS = ["b", "b", "a", None]
-SCORES = {"first": np.array([[0.5, 0.7], [0.8, 0.8]]), "_second": [0.4, 0.6]}
 
 
 def topics(n_topics: int = 3, n_terms: int = 4) -> Topics:
@@ -42,9 +41,6 @@ CALLS: dict[str, Callable[..., Figure]] = {
         B, (1, 2), names=list("pqrs"), weights=[1, 2, 0, 1], sample=[1, 2], **more
     ),
     "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
-    "score_curves": lambda **more: plotting.score_curves(
-        [1, 2], SCORES, xlabel="rank", ylabel="accuracy", **more
-    ),
     "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
 }
 
@@ -59,7 +55,6 @@ def dated_model() -> sf.DynamicTopics:
 # What has no title, or no axes to be given.
 WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
     "term_bars": lambda: plotting.term_bars(topics()),
-    "recovery_grid": lambda: plotting.recovery_grid([[0.1]], [0.5], [0.5]),
     "singular_values": lambda: plotting.singular_values([1.0]),
     "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0]], rank=1)),
 }

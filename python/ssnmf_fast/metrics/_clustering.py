@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.checks import check_option
-from ._matrices import column_sums, read_matrix, row_blocks, row_shares
-from ._memberships import read_memberships
+from ._matrices import column_sums, read_matrix, read_memberships, row_blocks, row_shares
 
 
 @dataclass(frozen=True, eq=False)

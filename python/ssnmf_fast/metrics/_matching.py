@@ -15,10 +15,10 @@ from ._matrices import (
     column_shares,
     column_sums,
     read_matrix,
+    read_memberships,
     row_blocks,
     row_shares,
 )
-from ._memberships import read_memberships
 
 Normalization = Literal["rows", "columns", "none"]
 

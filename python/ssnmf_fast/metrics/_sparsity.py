@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import unmask
-from ._matrices import as_array, read_matrix
-from ._memberships import read_classes
+from ._matrices import as_array, read_classes, read_matrix
 
 
 @dataclass(frozen=True, eq=False)

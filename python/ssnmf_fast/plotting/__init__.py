@@ -7,10 +7,8 @@ shows; it needs no display.
 
 from __future__ import annotations
 
-from ._completion import convergence, recovery_grid, singular_values
-from ._curves import score_curves
+from ._curves import convergence, objective_curve, singular_values
 from ._images import image_grid
-from ._objective import objective_curve
 from ._over_time import topics_over_time
 from ._samples import representation_map
 from ._term_bars import term_bars
@@ -22,9 +20,7 @@ __all__ = [
     "image_grid",
     "label_map",
     "objective_curve",
-    "recovery_grid",
     "representation_map",
-    "score_curves",
     "singular_values",
     "term_bars",
     "topics_over_time",

@@ -1,65 +1,48 @@
-"""Curves of the scores of several methods."""
+"""Curves of the objective of fits, of the convergence of completions, and of singular values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.checks import check_option
-from ._checks import check_finite
+from ._checks import check_finite, read_named
 from ._style import (
+    ACCENT,
+    COLORS,
     GRAY,
+    INK,
     add_legend,
     add_title,
     axes_or_new,
     curve_look,
     label_axes,
+    logarithmic,
+    write_beside,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DASHES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
-_INTERVALS = ("sd", "range", "none")
-_STYLES = ("bars", "band")
+_FAR = 4  # ranges of the later values, beyond which a first value is left outside
+_FEW = 30  # points of a curve that are marked
 
 
-def score_curves(
-    x: npt.ArrayLike,
-    scores: Mapping[str, npt.ArrayLike],
-    *,
-    xlabel: str,
-    ylabel: str,
-    interval: Literal["sd", "range", "none"] = "sd",
-    style: Literal["bars", "band"] = "bars",
-    baselines: Mapping[str, float] | None = None,
-    log_x: bool = False,
-    title: str | None = None,
-    ax: Any = None,
+def objective_curve(
+    fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
 ) -> Figure:
-    """Draw scores of several methods against x: means, and how much repeated runs differ.
+    """Draw the objective (or a bound) of one fit, or of several, against the iterations.
 
     Parameters
     ----------
-    x : array_like, shape (k,), ascending
-        Such as ranks, or shares of the samples that are labeled.
-    scores : dict of str to array_like, shape (k,) or (k, n_runs)
-        Finite scores of every method, of any sign; with several runs their means are drawn.
-    xlabel, ylabel : str
-        Names of the axes.
-    interval : {"sd", "range", "none"}
-        What is drawn about the means: the standard deviation over the runs (of a sample: n - 1) to
-        both sides, smallest and largest score, or nothing.  A single run has none.
-    style : {"bars", "band"}
-        How: as error bars, or as a shaded band.
-    baselines : dict of str to float, optional
-        Scores of methods that do not depend on x: dashed gray lines.
-    log_x : bool
-        Whether `x`, then above 0, is on a logarithmic scale.
+    fits : Factorization, fitted estimator, sequence of (iteration, value), or dict of these
+        Objects with `objective` or `objective_`, or the pairs themselves; a dict gives every fit a
+        name and a color.  Values may have any sign.
+    label : str
+        Name of the vertical axis, for example "lower bound".
     title : str, optional
         Text above the curves.
     ax : matplotlib.axes.Axes, optional
@@ -73,126 +56,232 @@ def score_curves(
     Raises
     ------
     ValueError
-        For numbers that are not finite, shapes that do not fit, `x` that does not ascend, or
-        nothing to draw.
+        If there is nothing to draw, or a value is not finite.
     TypeError
-        If `scores` or `baselines` is no dict of numbers.
+        If `fits` is of another kind.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The first value is not drawn if it would flatten the rest of the curve, that is, if it is
+    further from the others than four times their range.  A text at the border then gives the value.
+    The scale is logarithmic if the values that are drawn are above 0 and span a factor of more than
+    10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
+    >>> drawn = plotting.objective_curve(fit)
+    >>> drawn.axes[0].get_ylabel()
+    'objective'
+    """
+    curves = read_named(fits, _pairs)
+    if not curves:
+        raise ValueError("fits is empty; there is nothing to draw.")
+    drawn, axes = axes_or_new(ax, 6.0, 3.4)
+    lines = []
+    for number, pairs in enumerate(curves.values()):
+        look = curve_look(number)
+        look["marker"] = look["marker"] if len(pairs) <= _FEW else ""
+        lines += axes.plot(*pairs.T, markersize=3.5, linewidth=1.6, **look)
+    label_axes(axes, "iteration", label)
+    _fit_values(axes, list(curves.values()))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if isinstance(fits, Mapping):
+        add_legend(axes, lines, list(curves))
+    add_title(axes, title)
+    return drawn
+
+
+def _pairs(fit: Any) -> Array:
+    """Return (iteration, value) of a fit, one pair a row."""
+    values = getattr(fit, "objective", getattr(fit, "objective_", fit))
+    if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
+        raise TypeError(
+            "fits must be a Factorization, a fitted estimator, (iteration, value) pairs, or a dict "
+            f"of name to one of these; got {type(fit).__name__}."
+        )
+    if not len(values):
+        raise ValueError(
+            "fits has a fit without values of the objective; there is nothing to draw."
+        )
+    pairs = check_finite(values, "objective")
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
+    return pairs
+
+
+def _fit_values(axes: Any, curves: list[Array]) -> None:
+    """Choose scale and limits of the values; starts that are far off are named at the border."""
+    everything = np.concatenate([pairs[:, 1] for pairs in curves])
+    later = np.concatenate([pairs[1 if len(pairs) > 2 else 0 :, 1] for pairs in curves])
+    low, high = float(everything.min()), float(everything.max())
+    far = _FAR * float(later.max() - later.min())
+    above, below = high - later.max() > far > 0, later.min() - low > far > 0
+    low = float(later.min()) if below else low
+    high = float(later.max()) if above else high
+    if low > 0 and high / 10 > low:
+        logarithmic(axes)
+        margin = (high / low) ** 0.06
+        limits = low / margin, high * margin
+    else:
+        margin = 0.06 * (high - low)
+        limits = low - margin, high + margin
+    if above or below:
+        axes.set_ylim(limits)
+    if above:
+        _name_starts(axes, curves, "top")
+    if below:
+        _name_starts(axes, curves, "bottom")
+
+
+def _name_starts(axes: Any, curves: list[Array], side: str) -> None:
+    """Say what the values outside are, to the right of where the curves come in."""
+    enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
+    start = f"{curves[0][0, 1]:.4g} at iteration {curves[0][0, 0]:g}"
+    left = enters > float(np.mean(axes.get_xlim()))
+    text = start if len(curves) == 1 else "starts are outside"
+    write_beside(axes, text, enters, left=left, top=side == "top", color=GRAY)
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any = None) -> Figure:
+    """Draw how fast singular values fall, on a logarithmic scale.
+
+    Parameters
+    ----------
+    values : array_like, shape (k,)
+        Singular values, largest first, such as the `singular_values` of a
+        :class:`~ssnmf_fast.Completion`; zeros are left out.
+    rank : int, 1 to k, optional
+        Marked by a line behind the value of this number; the others are gray.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        If `values` is not a vector of finite numbers >= 0, or `rank` is not one of its places.
     MissingPackageError
         If matplotlib is not installed.
 
     Examples
     --------
     >>> from ssnmf_fast import plotting
-    >>> accuracies = {"SSNMF": [[0.70, 0.74], [0.80, 0.82]], "NMF": [0.55, 0.60]}
-    >>> drawn = plotting.score_curves([5, 10], accuracies, xlabel="rank", ylabel="accuracy")
-    >>> [text.get_text() for text in drawn.axes[0].get_legend().get_texts()]
-    ['SSNMF', 'NMF']
+    >>> drawn = plotting.singular_values([5.0, 2.0, 1e-3, 1e-4], rank=2)
+    >>> drawn.axes[0].get_yscale()
+    'log'
     """
-    check_option(interval, "interval", _INTERVALS)
-    check_option(style, "style", _STYLES)
-    places = _ascending(x, log_x)
-    methods = {
-        name: _runs(values, f"scores[{name!r}]", len(places))
-        for name, values in _checked(scores, "scores").items()
-    }
-    levels = {
-        name: _level(value, f"baselines[{name!r}]")
-        for name, value in _checked(baselines or {}, "baselines").items()
-    }
-    if not methods:
-        raise ValueError("scores is empty; expected at least one method.")
-    drawn, axes = axes_or_new(ax, 6.4, 3.8)
-    if log_x:
-        axes.set_xscale("log")
-    lines = [
-        _draw_method(axes, places, runs, interval, style, number, len(methods))
-        for number, runs in enumerate(methods.values())
-    ]
-    for number, level in enumerate(levels.values()):
-        dash = _DASHES[number % len(_DASHES)]
-        lines.append(axes.axhline(level, color=GRAY, linestyle=dash, linewidth=1.2))
-    label_axes(axes, xlabel, ylabel)
-    if log_x or len(places) <= 8:
-        _mark_places(axes, places)
-    # A line across all of the axes leaves no place where the legend would not cover it.
-    add_legend(axes, lines, [str(name) for name in (*methods, *levels)], beside=bool(levels))
-    add_title(axes, title)
+    sigma = check_finite(values, "values", allow_negative=False)
+    if sigma.ndim != 1 or not sigma.size:
+        raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
+    if rank is not None and not 1 <= rank <= len(sigma):
+        raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
+    drawn, axes = axes_or_new(ax, 5.0, 3.2)
+    places = np.arange(1, len(sigma) + 1)
+    inside = places <= (len(sigma) if rank is None else rank)
+    for chosen, color in ((inside & (sigma > 0), ACCENT), (~inside & (sigma > 0), GRAY)):
+        if chosen.any():
+            axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
+    if (sigma > 0).any():
+        logarithmic(axes)
+    if rank is not None:
+        _mark_rank(axes, rank, len(sigma))
+    axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    label_axes(axes, "number", "singular value")
     return drawn
 
 
-def _ascending(x: Any, log_x: bool) -> Array:
-    places = check_finite(x, "x")
-    if places.ndim != 1 or not places.size or (np.diff(places) <= 0).any():
-        raise ValueError(f"x must be an ascending vector that is not empty; got {x!r:.80}.")
-    if log_x and places[0] <= 0:
-        raise ValueError(f"x must be above 0 with log_x=True; got {places[0]:g}.")
-    return places
+def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
+    """Draw change and residual of a completion against its iterations, on a logarithmic scale.
+
+    Parameters
+    ----------
+    history_or_completion : Completion, list of CompletionState, or dict of name to one of these
+        What to draw; a dict gives a color to every name.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure of `ax`, if it is given.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw.
+    TypeError
+        If the argument is of another kind.
+    MissingPackageError
+        If matplotlib is not installed.
+
+    Notes
+    -----
+    The change (solid) is the length of an iteration's change relative to the iterate; the residual
+    (dashed) the length of the error at observed entries relative to the data.  Values of 0 have no
+    place on the scale; fits with `gamma_min` record no change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> from ssnmf_fast import plotting
+    >>> M = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
+    >>> M[::3, ::2] = np.nan
+    >>> drawn = plotting.convergence(sf.complete(M, rank=1, random_state=0))
+    >>> drawn.axes[0].get_xlabel()
+    'iteration'
+    """
+    named = read_named(history_or_completion, _history)
+    if not any(named.values()):
+        raise ValueError("There is no history to draw.")
+    drawn, axes = axes_or_new(ax, 6.0, 3.4)
+    for number, (name, states) in enumerate(named.items()):
+        color = COLORS[number % len(COLORS)]
+        _curves(axes, states, f"{name}: " if name else "", color)
+    if axes.lines:
+        logarithmic(axes)
+        axes.legend(framealpha=0.85, edgecolor="none", fontsize=9, labelcolor=INK)
+    label_axes(axes, "iteration", "relative length")
+    return drawn
 
 
-def _checked(given: Any, name: str) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name} must be a dict of method to numbers; got {type(given).__name__}.")
-    return given
+def _mark_rank(axes: Any, rank: int, count: int) -> None:
+    axes.axvline(rank + 0.5, color=GRAY, linestyle="--", linewidth=1)
+    write_beside(axes, f"rank {rank}", rank + 0.5, left=rank > count / 2)  # the text stays inside
 
 
-def _runs(values: Any, name: str, count: int) -> Array:
-    """Return the scores of a method, (k, n_runs)."""
-    runs = check_finite(values, name)
-    if runs.ndim not in (1, 2) or len(runs) != count or not runs.size:
-        raise ValueError(
-            f"{name} has shape {runs.shape}; expected ({count},) or ({count}, runs), a row for "
-            "each of x."
+def _history(value: Any) -> list[Any]:
+    states = getattr(value, "history", value)
+    wanted = ("iteration", "change", "residual")
+    if not isinstance(states, Sequence) or not all(
+        hasattr(state, name) for state in states for name in wanted
+    ):
+        raise TypeError(
+            "expected a Completion, its history, or a dict of name to one of these; got "
+            f"{type(value).__name__}."
         )
-    return runs.reshape(count, -1)
+    return list(states)
 
 
-def _level(value: Any, name: str) -> float:
-    level = check_finite(value, name)
-    if level.ndim:
-        raise TypeError(f"{name} must be a number; got shape {level.shape}.")
-    return float(level)
-
-
-def _draw_method(
-    axes: Any, places: Array, runs: Array, interval: str, style: str, number: int, count: int
-) -> Any:
-    """Draw one method; return what stands for it in the legend."""
-    means = runs.mean(axis=1)
-    look = curve_look(number) | {"linewidth": 1.6, "markersize": 4.5}
-    (line,) = axes.plot(places, means, **look)
-    if interval == "none" or runs.shape[1] == 1:
-        return line
-    if interval == "sd":
-        low = high = runs.std(axis=1, ddof=1)
-    else:
-        low, high = means - runs.min(axis=1), runs.max(axis=1) - means
-    if style == "band":
-        band = {"color": look["color"], "alpha": 0.15, "linewidth": 0}
-        axes.fill_between(places, means - low, means + high, **band)
-        return line
-    # A few points aside, so that the bars of several methods do not hide one another.
-    from matplotlib.transforms import offset_copy
-
-    points = (number - (count - 1) / 2) * min(2.0, 8 / count)
-    aside = offset_copy(axes.transData, axes.figure, points, 0, units="points")
-    spread = np.maximum([low, high], 0)  # means are rounded
-    bars = {"ecolor": look["color"], "elinewidth": 1, "capsize": 2, "transform": aside}
-    axes.errorbar(places, means, spread, fmt="none", **bars)
-    line.set_transform(aside)
-    # What is moved aside does not count for the limits by itself.
-    for end in (means - spread[0], means + spread[1]):
-        axes.update_datalim(np.column_stack([places, end]))
-    axes.autoscale_view()
-    return line
-
-
-def _mark_places(axes: Any, places: Array) -> None:
-    """Have a tick at each of x, if they are not too close for their numbers."""
-    from matplotlib.ticker import NullFormatter, NullLocator
-
-    along = np.log(places) if axes.get_xscale() == "log" else places
-    width = float(along[-1] - along[0])
-    if width == 0 or np.diff(along).min() >= 0.07 * width:
-        axes.set_xticks(places, [f"{place:g}" for place in places])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_minor_formatter(NullFormatter())
+def _curves(axes: Any, states: list[Any], prefix: str, color: str) -> None:
+    for name, style in (("change", "-"), ("residual", "--")):
+        points = [(state.iteration, getattr(state, name)) for state in states]
+        points = [(iteration, value) for iteration, value in points if value > 0]
+        if points:
+            label = prefix + {"change": "change", "residual": "residual at observed entries"}[name]
+            axes.plot(*zip(*points, strict=True), style, color=color, lw=1.6, label=label)

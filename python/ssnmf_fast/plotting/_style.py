@@ -103,11 +103,9 @@ def write_beside(
     )
 
 
-def add_legend(
-    axes: Any, handles: Sequence[Any], names: Sequence[str], *, beside: bool = False
-) -> None:
+def add_legend(axes: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name the curves, within the axes or, if there are many, beside them."""
-    beside = beside or len(names) > _ENTRIES_INSIDE
+    beside = len(names) > _ENTRIES_INSIDE
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
     # Set afterwards: matplotlib leaves out entries whose names start with an underscore.
     legend = axes.legend(

@@ -1,19 +1,39 @@
-"""Maps of numbers on a grid of sampling rates, in colors."""
+"""Maps of errors over the sampling rates of zeros and nonzeros, as in the thesis."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._common.arrays import Array
-from ._style import GRAY, INK
-
+Array = NDArray[np.float64]
+GRAY = "#8a94a0"
 _MISSING = "#d3d8de"
 _RATIO_ENDS = (2.0, 5.0, 10.0)
 
 
-def edges(centers: Array) -> Array:
+def recovery_grid(
+    grid: Array,
+    zero_rates: Array,
+    nonzero_rates: Array,
+    *,
+    kind: str = "error",
+    title: str = "",
+    limits: tuple[float, float] | None = None,
+    ax: Any,
+) -> None:
+    """Draw errors of completions, or ratios of errors, for all pairs of sampling rates.
+
+    The rows of the grid belong to the rates of nonzeros.  Problems above the gray diagonal are
+    structured, that is, zeros are missing more often than nonzeros.  "error" has logarithmic
+    colors, "ratio" those centered at 1, blue below, and "binned" is white below 1, black from 1 on.
+    """
+    _draw(ax, grid, (_edges(zero_rates), _edges(nonzero_rates)), kind, limits)
+    ax.set(xlabel="sampling rate of zeros", ylabel="sampling rate of nonzeros", title=title)
+
+
+def _edges(centers: Array) -> Array:
     """Borders of cells: halfway between their centers."""
     if len(centers) == 1:
         return np.array([centers[0] - 0.05, centers[0] + 0.05])
@@ -21,7 +41,7 @@ def edges(centers: Array) -> Array:
     return np.concatenate([[centers[0] - half[0]], centers[:-1] + half, [centers[-1] + half[-1]]])
 
 
-def draw_map(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, limits: Any) -> None:
+def _draw(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, limits: Any) -> None:
     """Draw the cells, the diagonal and the color bar."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm
@@ -54,7 +74,7 @@ def draw_map(axes: Any, grid: Array, borders: tuple[Array, Array], kind: str, li
     bar = axes.figure.colorbar(cells, ax=axes, ticks=ticks)
     bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.set_yticklabels(labels)
-    bar.set_label("error" if kind == "error" else "ratio of errors", color=INK, fontsize=9)
+    bar.set_label("error" if kind == "error" else "ratio of errors")
 
 
 def _range(grid: Array, kind: str, limits: Any) -> tuple[float, float]:
