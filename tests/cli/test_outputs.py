@@ -283,9 +283,9 @@ class TestFormulas:
     def test_is_for_tables_of_text(
         self, matrix: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        out = str(tmp_path / "out.json")
+        out = str(tmp_path / "out.jsonl")
         assert main(["predict", str(model), str(matrix), "--out", out, "--safe-csv"]) == 2
-        assert "--safe-csv belongs to csv and tsv" in error_line(capsys)
+        assert "--safe-csv belongs to csv" in error_line(capsys)
         holes = np.array([[1.0, np.nan], [2.0, 3.0]])
         np.save(tmp_path / "holes.npy", holes)
         out = str(tmp_path / "full.csv")

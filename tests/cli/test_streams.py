@@ -92,14 +92,11 @@ class TestStandardInput:
 class TestPredictOut:
     def read(self, path: Path) -> list[dict[str, object]]:
         text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            return list(json.loads(text))
         if path.suffix == ".jsonl":
             return [json.loads(line) for line in text.splitlines()]
-        delimiter = "\t" if path.suffix == ".tsv" else ","
-        return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+        return list(csv.DictReader(io.StringIO(text)))
 
-    @pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl", "JSON"])
+    @pytest.mark.parametrize("ending", ["csv", "jsonl", "CSV"])
     def test_endings(self, ending: str, model: Path, table: Path, tmp_path: Path) -> None:
         out = tmp_path / "deep" / f"p.{ending}"
         assert main(["predict", str(model), str(table), "--out", str(out)]) == 0
@@ -124,7 +121,7 @@ class TestPredictOut:
     @pytest.mark.parametrize(
         ("out", "message"),
         [
-            ("p.xlsx", "unknown ending '.xlsx'; known are .csv, .tsv, .json, .jsonl"),
+            ("p.xlsx", "unknown ending '.xlsx'; known are .csv, .jsonl"),
             ("p", "unknown ending ''"),
             (".", "is a folder; expected a file"),
             ("posts.csv", "would replace"),

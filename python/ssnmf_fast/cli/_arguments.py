@@ -160,7 +160,7 @@ def add_predict(commands: Any) -> None:
         "--out",
         metavar="FILE",
         required=True,
-        help="file for the result (.csv, .tsv, .json, .jsonl), or - for standard output",
+        help="file for the result (.csv or .jsonl), or - for standard output",
     )
     parser.add_argument(
         "--out-format",

@@ -15,7 +15,6 @@ from ._errors import UsageError
 from ._source import STANDARD
 
 _SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
-_STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class Results:
@@ -135,19 +134,16 @@ def made(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _stopping() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: without half-written files."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let SIGTERM end the command as Ctrl-C does: without half-written files."""
+    ours = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not ours or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
-    earlier = {number: signal.getsignal(number) for number in _STOPPING}
-    ours = [number for number, handler in earlier.items() if handler is signal.SIG_DFL]
+    signal.signal(signal.SIGTERM, _stop)
     try:
-        for number in ours:
-            signal.signal(number, _stop)
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _stop(number: int, frame: object) -> NoReturn:

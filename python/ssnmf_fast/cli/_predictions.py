@@ -27,8 +27,7 @@ from ._source import STANDARD
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
 
-KINDS = ("csv", "tsv", "json", "jsonl")
-_TABLES = ("csv", "tsv")
+KINDS = ("csv", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
 _PROBABILITY_DIGITS = 6
 _NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
@@ -65,8 +64,8 @@ class Output:
 def output(name: str, kind: str | None, safe: bool) -> Output:
     """Return where predictions go, in the form that is given or that the ending says."""
     out = _output(name, kind)
-    if safe and out.kind not in _TABLES:
-        raise UsageError(f"--safe-csv belongs to csv and tsv; --out {name} is {out.kind}")
+    if safe and out.kind != "csv":
+        raise UsageError(f"--safe-csv belongs to csv; --out {name} is {out.kind}")
     return replace(out, safe=safe)
 
 
@@ -94,19 +93,15 @@ def write_csv(
     `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
-        _write_cells(file, names, rows, ",", safe)
+        _write_cells(file, names, rows, safe)
 
 
 def _write_cells(
-    file: TextIO,
-    names: Sequence[Any],
-    rows: Iterable[Sequence[Any]],
-    delimiter: str,
-    safe: bool,
+    file: TextIO, names: Sequence[Any], rows: Iterable[Sequence[Any]], safe: bool
 ) -> None:
     # The ends of lines that csv writes by default are made for files, not for pipes.
     end = "\n" if file is sys.stdout else "\r\n"
-    writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
+    writer = csv.writer(file, lineterminator=end)
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([_harmless(cell) for cell in cells] if safe else cells)
@@ -173,14 +168,11 @@ def write_columns(out: Output, ids: Ids | None, columns: Columns) -> None:
         values.insert(0, ids[1])
     rows = ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
     with out.open() as file:
-        if out.kind in _TABLES:
-            _write_cells(file, names, rows, "," if out.kind == "csv" else "\t", out.safe)
+        if out.kind == "csv":
+            _write_cells(file, names, rows, out.safe)
             return
-        lines = (json.dumps(_json_object(names, row), ensure_ascii=False) for row in rows)
-        if out.kind == "jsonl":
-            file.writelines(line + "\n" for line in lines)
-        else:
-            file.write("[\n" + ",\n".join(lines) + "\n]\n")
+        for row in rows:
+            file.write(json.dumps(_json_object(names, row), ensure_ascii=False) + "\n")
 
 
 def _json_object(names: list[str], row: list[Any]) -> dict[str, Any]:
