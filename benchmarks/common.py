@@ -30,6 +30,12 @@ Factors = tuple[Array, Array]
 ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)))
 COARSE_FROM = 1.0
 
+# What glibc does with freed memory, by its environment variables; others ignore them.
+FREED_MEMORY = {
+    "kept": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)},
+    "returned": {},
+}
+
 
 def data_file(name: str) -> Path:
     """Return the path of a file in $SSNMF_FAST_DATA."""
@@ -167,6 +173,51 @@ def best(function: Callable[[], Any], budget: float = 0.3, at_least: int = 3) ->
     while sum(times) < budget:
         times.append(seconds(function))
     return min(times)
+
+
+class Fits(NamedTuple):
+    """A function that fits k iterations, and the numbers k of a short and a long fit."""
+
+    run: Callable[[int], Any]
+    few: int
+    many: int
+
+
+def iteration_seconds(sides: dict[str, Fits], rounds: int) -> dict[str, float]:
+    """Return the seconds of an iteration by side: a long fit less a short one.
+
+    All are timed in turn, again and again, and the least time of each fit counts.
+    """
+    least = {(name, k): np.inf for name, fits in sides.items() for k in (fits.few, fits.many)}
+    for _ in range(rounds):
+        for name, k in least:
+            least[name, k] = min(least[name, k], seconds(lambda name=name, k=k: sides[name].run(k)))
+    return {
+        name: (least[name, many] - least[name, few]) / (many - few)
+        for name, (_, few, many) in sides.items()
+    }
+
+
+def resident(field: str) -> float:
+    """Return VmRSS (now) or VmHWM (peak) of this process in MB (Linux)."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) / 1024
+    raise KeyError(field)
+
+
+class Clock:
+    """Seconds and peak of memory (MB) of a block, and what was resident before it."""
+
+    def __enter__(self) -> Clock:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+        self.before = resident("VmRSS")
+        self._begin = perf_counter()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.seconds = perf_counter() - self._begin
+        self.peak = resident("VmHWM")
 
 
 class Point(NamedTuple):

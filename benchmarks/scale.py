@@ -12,14 +12,13 @@ import multiprocessing
 import resource
 import sys
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, say
+from common import load_average, markdown, say, seconds
 
 import ssnmf_fast as sf
 
@@ -63,6 +62,19 @@ def opened(options: argparse.Namespace) -> sf.CsrFile:
     return sf.open_csr(options.disk, n_features=options.columns, memory=memory)
 
 
+def fit(X: Any, max_iter: int, options: argparse.Namespace) -> None:
+    sf.factorize(
+        X,
+        n_components=options.rank,
+        loss=options.loss,
+        init="random",
+        random_state=0,
+        max_iter=max_iter,
+        tol=0,
+        n_threads=options.threads,
+    )
+
+
 def peak_memory() -> float:
     """Return the largest memory of the process so far, in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -84,25 +96,8 @@ def main() -> None:
     X = opened(options) if options.disk else input_matrix(options)
     input_size = X.nnz * (X.dtype.itemsize + 4) / 1e9
     say(f"{X.shape}, {X.nnz} nonzeros, {input_size:.2f} GB; peak so far {peak_memory():.2f} GB")
-    times = []
-
-    def fit(k: int) -> None:
-        begin = perf_counter()
-        sf.factorize(
-            X,
-            n_components=options.rank,
-            loss=options.loss,
-            init="random",
-            random_state=0,
-            max_iter=k,
-            tol=0,
-            n_threads=options.threads,
-        )
-        times.append(perf_counter() - begin)
-
-    fit(0)
-    fit(options.iterations)
-    per_iteration = (times[1] - times[0]) / options.iterations
+    times = {k: seconds(lambda k=k: fit(X, k, options)) for k in (0, options.iterations)}
+    per_iteration = (times[options.iterations] - times[0]) / options.iterations
     row = [
         f"{options.rows} x {options.columns}",
         str(X.nnz),

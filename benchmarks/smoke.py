@@ -35,33 +35,14 @@ def iterations() -> None:
     script.main(["--quick", "--peers", "sklearn", "--synthetic", "500", "--iterations", "5"])
 
 
-def memory() -> None:
-    import memory as script
-
-    script.main(["--ranks", "5", "--iterations", "2", "--synthetic", "500"])
-
-
 def convergence() -> None:
     import convergence as script
 
-    script.main(["--quick", "--peers", "scikit-learn", "--data", "text", "--losses", "frobenius"])
-
-
-def kl_rules() -> None:
-    import kl_rules as script
-
-    script.main(["--quick"])
+    script.main(["--quick", "--peers", "scikit-learn", "--data", "text"])
 
 
 def kl_times() -> None:
     import kl_times as script
-
-    script.main(["--quick"])
-
-
-def processes() -> None:
-    """Ours and scikit-learn alone: the others need environments of their own."""
-    import processes as script
 
     script.main(["--quick"])
 
@@ -158,11 +139,8 @@ def main() -> None:
     for part in (
         kl_pass,
         iterations,
-        memory,
         convergence,
-        kl_rules,
         kl_times,
-        processes,
         tensors,
         papers,
         family,

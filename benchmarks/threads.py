@@ -9,12 +9,13 @@ The matrices are those of scale.py; the fits are plain NMF with the default solv
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import load_average, markdown, new_parser, say, seconds
+from common import Fits, iteration_seconds, load_average, markdown, new_parser, say
 from scale import skewed
 
 import ssnmf_fast as sf
@@ -38,15 +39,6 @@ def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None
     )
 
 
-def iteration(X: Any, rank: int, loss: str, threads: int, count: int) -> float:
-    """Seconds of one of `count` iterations: a fit with them minus one without, least of three."""
-
-    def fit(max_iter: int) -> float:
-        return seconds(lambda: plain_fit(X, rank, loss, threads, max_iter))
-
-    return (min(fit(count) for _ in range(3)) - min(fit(0) for _ in range(3))) / count
-
-
 def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
     """Measure every size, loss and rank."""
     table = []
@@ -54,7 +46,8 @@ def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
         X = skewed(n, m, per_row, float)
         count = max(3, 4_000_000 // X.nnz)
         for loss, rank in product(LOSSES, ranks):
-            times = [iteration(X, rank, loss, number, count) for number in threads]
+            runs = {n: Fits(partial(plain_fit, X, rank, loss, n), 0, count) for n in threads}
+            times = list(iteration_seconds(runs, rounds=3).values())
             say(f"{X.nnz} nonzeros, {loss}, rank {rank}: {times[0] * 1e3:.1f} ms")
             faster = [f"{times[0] / other:.2f}" for other in times[1:]]
             table.append([f"{X.nnz:,}", loss, str(rank), f"{times[0] * 1e3:.2f}", *faster])

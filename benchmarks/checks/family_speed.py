@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import load_average, markdown, new_parser, say, seconds, zipf_text
+from common import Fits, iteration_seconds, load_average, markdown, new_parser, say, zipf_text
 
 import ssnmf_fast as sf
 
@@ -68,17 +68,6 @@ def dual_coefficients(n: int, labeled: float, machines: int = 10) -> Any:
     return sp.csr_array((rng.random(len(rows)), place), shape=(n, 2 * machines))
 
 
-def iteration_times(
-    runs: dict[str, Callable[[int], Any]], count: int, repeats: int
-) -> dict[str, float]:
-    """Seconds of an iteration of every run, the least of several differences of two fits."""
-    least = {(name, n): np.inf for name in runs for n in (0, count)}
-    for _ in range(repeats):
-        for name, n in least:
-            least[name, n] = min(least[name, n], seconds(lambda n=n, name=name: runs[name](n)))
-    return {name: (least[name, count] - least[name, 0]) / count for name in runs}
-
-
 def main(arguments: list[str] | None = None) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[20, 50, 100])
@@ -91,7 +80,8 @@ def main(arguments: list[str] | None = None) -> None:
     ranks = options.ranks[:1] if options.quick else options.ranks
     table, header = [], []
     for threads, rank in product(options.threads, ranks):
-        times = iteration_times(fits(X, rank, threads), options.iterations, options.repeats)
+        runs = {n: Fits(f, 0, options.iterations) for n, f in fits(X, rank, threads).items()}
+        times = iteration_seconds(runs, options.repeats)
         base, *others = times.values()
         say(f"{threads} threads, rank {rank}: {base * 1e3:.1f} ms")
         times_as_long = [f"{other / base:.2f}" for other in others]

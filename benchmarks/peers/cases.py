@@ -1,29 +1,71 @@
-"""One case of the comparison: its solvers, their traces, and its rows in the table."""
+"""One case of the comparison: its fits, their traces, its rows in the tables and its plot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
-from adapters import F, Problem, Solver
-from common import Point, first_within, lowest, markdown, settled
+from common import Array, Factors, Point, first_within, lowest, markdown, settled
 
+import ssnmf_fast as sf
+
+F, D = "frobenius", "kullback-leibler"
+OURS = "ssnmf_fast"
 WITHIN = (0.01, 0.001)  # shares above the best loss
 SETTLED_BELOW = 1e-6  # share of the loss that a step of the trace must change it by
+Fit = Callable[[int], Any]  # k iterations -> S and A, with the seconds if timed elsewhere
+
+# Okabe and Ito's colors, told apart by the color-blind too: one for each package.
+COLORS = {
+    OURS: "#000000",
+    "scikit-learn": "#0072B2",
+    "ssnmf": "#D55E00",
+    "tsnmf": "#CC79A7",
+    "nmf-torch": "#009E73",
+    "torchnmf": "#E69F00",
+    "gensim": "#56B4E9",
+}
+# Line and marker tell the method, whatever the package; "" is our default.
+COORDINATE, MULTIPLICATIVE, OTHER = "-o", "--s", ":^"
+METHODS = {"": COORDINATE, "CD": COORDINATE, "HALS": COORDINATE, "MU": MULTIPLICATIVE}
+# The best is at zero, which a logarithmic axis has no place for; a solver that fails is far off.
+FLOOR, CEILING = 1e-5, 1.0
+
+
+@dataclass
+class Problem:
+    """Plain NMF: data (samples x features), a start, a loss."""
+
+    X: Any
+    S: Array
+    A: Array
+    loss: str
+    threads: int
+
+    @property
+    def rank(self) -> int:
+        return self.A.shape[0]
+
+    def objective(self, factors: Factors) -> float:
+        """Return the loss of factors, infinite for NaN; some are transposed, or just below 0."""
+        if not all(np.isfinite(factor).all() for factor in factors):
+            return np.inf
+        S, A = (np.ascontiguousarray(np.maximum(factor, 0)) for factor in factors)
+        return float(sf.objective(self.X, S, A, loss=self.loss, n_threads=self.threads))
 
 
 @dataclass
 class Case:
-    """One data set, rank and loss: every solver and its trace."""
+    """One data set, rank and loss: every fit and its trace."""
 
     data: str
-    rank: int
     problem: Problem
-    solvers: dict[str, Solver]
-    traces: dict[str, list[Point]]
+    fits: dict[str, Fit]
+    traces: dict[str, list[Point]] = field(default_factory=dict)
 
     @property
     def best(self) -> float:
@@ -32,14 +74,13 @@ class Case:
     def goals(self) -> list[float]:
         return [self.best * (1 + share) for share in WITHIN]
 
-    def loss_of(self, label: str) -> Callable[[Any], float]:
-        return lambda result: self.problem.objective(self.solvers[label].factors(result))
-
     def finish(self) -> None:
-        """Put the traces in the order of the solvers; drop these and their dense copies of X."""
-        self.traces = {label: without_noise(self.traces[label]) for label in self.solvers}
-        self.solvers = {}
-        self.problem.__dict__.pop("dense", None)
+        """Put the traces in the order of the fits, and let go of these."""
+        self.traces = {label: without_noise(self.traces[label]) for label in self.fits}
+        self.fits = {}
+
+    def facts(self) -> list[str]:
+        return [self.data, str(self.problem.rank), "F" if self.problem.loss == F else "D"]
 
 
 def without_noise(points: list[Point]) -> list[Point]:
@@ -80,36 +121,76 @@ def readable(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
-def beside(points: list[Point], our_points: list[Point], goal: float, cap: float) -> str:
-    """How many times as long as our default solver?"""
-    mine, theirs = first_within(our_points, goal), first_within(points, goal)
-    if mine is None or points is our_points:
-        return ""
-    if theirs is not None:
-        return f"{theirs.seconds / mine.seconds:.1f}"
-    return "" if settled(points, SETTLED_BELOW) else f"> {cap / mine.seconds:.0f}"
-
-
-def rows_of(case: Case, cap: float) -> list[list[str]]:
-    """Return a row for every solver."""
-    mine = case.traces["ssnmf_fast"]
-    return [
-        [
-            case.data,
-            str(case.rank),
-            "F" if case.problem.loss == F else "D",
-            label,
-            *(time_cell(points, goal, case.best, cap) for goal in case.goals()),
-            beside(points, mine, case.goals()[-1], cap),
-            ("" if len(points) > 1 else "at most ") + readable(per_iteration(points)),
-        ]
-        for label, points in case.traces.items()
-    ]
+def times_ours(case: Case, label: str, goal: float, cap: float) -> tuple[str, float] | None:
+    """Return "> " where the goal was not met, and the ratio to our time, or the least it can be."""
+    our, their = (first_within(case.traces[name], goal) for name in (OURS, label))
+    if our is None or label == OURS:
+        return None
+    took = their.seconds if their else max(cap, case.traces[label][-1].seconds)
+    return "" if their else "> ", took / our.seconds
 
 
 def table(cases: list[Case], cap: float) -> str:
-    """Return the markdown table."""
+    """Return the table with a row for every solver of every case."""
+    rows = []
+    for case in cases:
+        for label, points in case.traces.items():
+            row = [*case.facts(), label]
+            for goal in case.goals():
+                ratio = times_ours(case, label, goal, cap)
+                row.append(time_cell(points, goal, case.best, cap))
+                row.append("" if ratio is None else f"{ratio[0]}{ratio[1]:.2g}")
+            bound = "" if points[1:] else "at most "
+            rows.append([*row, bound + readable(per_iteration(points))])
     header = ["data", "rank", "loss", "solver"]
-    header += [f"to {share * 100:g} % (iterations)" for share in WITHIN]
-    header += ["times ours", "per iteration"]
-    return markdown(header, [row for case in cases for row in rows_of(case, cap)])
+    for share in WITHIN:
+        header += [f"to {share * 100:g} % (iterations)", "times ours"]
+    return markdown([*header, "per iteration"], rows)
+
+
+def means(cases: list[Case], cap: float) -> str:
+    """Return the geometric means of the ratios to ours over all cases, by solver."""
+    rows = []
+    for label in dict.fromkeys(label for case in cases for label in case.traces if label != OURS):
+        row = [label]
+        for place in range(len(WITHIN)):
+            chosen = [case for case in cases if label in case.traces]
+            given = [times_ours(case, label, case.goals()[place], cap) for case in chosen]
+            ratios = [ratio for ratio in given if ratio is not None]
+            bound = max((sign for sign, _ in ratios), default="")
+            mean = geometric_mean(ratio for _, ratio in ratios) if ratios else np.nan
+            row.append(f"{bound}{mean:.1f} ({len(ratios)})" if ratios else "")
+        rows.append(row)
+    return markdown(["solver", *(f"to {w * 100:g} %: times ours (cases)" for w in WITHIN)], rows)
+
+
+def plot(case: Case, folder: Path) -> None:
+    """Draw how far above the best loss every trace is, with a line at each share of WITHIN."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for share in WITHIN:
+        axes.axhline(share, color="0.5", linewidth=1, zorder=0)
+        at_right = axes.get_yaxis_transform()
+        axes.text(1.01, share, f"{share * 100:g} %", transform=at_right, va="center", color="0.3")
+    for label, points in case.traces.items():
+        package, _, method = label.partition(" ")
+        finite = [p for p in points if np.isfinite(p.loss)]
+        axes.plot(
+            [p.seconds for p in finite],
+            [min(max(p.loss / case.best - 1, FLOOR), CEILING) for p in finite],
+            METHODS.get(method.rstrip("*"), OTHER),
+            color=COLORS.get(package),
+            linewidth=2.5 if package == OURS else 1.5,
+            markersize=4,
+            label=label if finite else f"{label} (fails: NaN)",
+        )
+    loss, rank = case.problem.loss, case.problem.rank
+    title = f"{case.data}, rank {rank}, {loss.title()}"
+    axes.set(xscale="log", yscale="log", title=title, xlabel="seconds, set-up included")
+    axes.set_ylabel(f"loss / best loss - 1 (drawn between {FLOOR:g} and {CEILING:g})")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", frameon=False)
+    name = f"{case.data} rank {rank} {loss}".lower().replace(" ", "-")
+    figure.savefig(folder / f"{name}.png", dpi=130)

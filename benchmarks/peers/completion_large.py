@@ -11,15 +11,12 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from common import Array, blas_threads
-from memory import resident
+from common import Array, Clock, blas_threads
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS
@@ -55,20 +52,6 @@ def problem(n: int, rank: int, observed: int, seed: int = 0) -> Problem:
     checked = np.setdiff1d(places(n, CHECKED, rng), seen, assume_unique=True)
     first, second = (np.divmod(part, n) for part in (seen, checked))
     return (*first, values(left, right, *first)), (*second, values(left, right, *second))
-
-
-class Clock:
-    """Seconds and peak of memory (MB) above what was resident before."""
-
-    def __enter__(self) -> Clock:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-        self.before = resident("VmRSS")
-        self._begin = perf_counter()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.seconds = perf_counter() - self._begin
-        self.peak = resident("VmHWM")
 
 
 def complete(job: dict[str, Any], triplets: tuple[Array, Array, Array], **more: Any) -> Any:

@@ -1,10 +1,17 @@
-"""How soon is the loss near the best that anyone finds, beside six other packages?
+"""How soon is the loss near the best that anyone finds, beside other packages?
 
-Plain NMF, same data, same start (gensim draws its own), float64, same number of threads.  Every
-point is a whole fit of k iterations, timed with its set-up; one function takes the losses of all,
-outside of the clock.  No solver is given more iterations than --cap seconds allow: "> 6 s" means
-not within them, "never" that its loss had settled above.  In brackets the iterations it took, else
-the share by which it stayed above the best.  An iteration of MiniBatchNMF and of gensim is a pass.
+    python benchmarks/peers/convergence.py --python pyplanc=/path/to/python --python RcppML=Rscript
+
+Plain NMF, same data, same start (* draws its own: median of three), float64, same threads.  Every
+package has a process of its own, which times whole fits of k iterations with their set-up, but
+without their start; one function takes the losses of all.  A figure is that of the first fit at or
+below the loss, without interpolation: the iterations in brackets, else the share by which it stayed
+above.  No solver is given more iterations than --cap seconds allow: "> 6 s" means not within them,
+"never" that its loss had settled above.  An iteration of MiniBatchNMF and of gensim is a pass.
+
+With --starts come fits from many starts of a small matrix on one core, as for consensus over
+starts: 200 iterations each.  Packages that are missing are named with how to install them; --python
+gives interpreters of other environments.
 """
 
 from __future__ import annotations
@@ -12,20 +19,32 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
+from statistics import median
 from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from adapters import PEERS, D, F, Problem, ours, version
-from cases import SETTLED_BELOW, WITHIN, Case, per_iteration, table
+import cases
+from cases import OURS, SETTLED_BELOW, Case, D, F, Fit, Problem, per_iteration, readable
 from common import (
     DATA_SETS,
+    Array,
+    Point,
+    blas_threads,
     first_within,
     load_average,
+    markdown,
+    new_parser,
+    our_runner,
     point,
     refine,
     say,
@@ -33,62 +52,75 @@ from common import (
     trace,
     zipf_text,
 )
+from process import INSTALL, Process, Silent
+from text_sets import documents
 
-RANKS = {"dense": [20]}  # the others: 13 and 50
+RANKS = {"dense": [20], "signatures": [8]}  # the others: 13 and 50
 SHORT = 0.2  # seconds: all fits as short are timed again, for the sake of the plot
 LONG_SHARE = 0.4  # of the cap: longer fits are timed once, noise is small beside them
-QUICK = {"text": lambda: zipf_text(600, 400, 20), "dense": lambda: DATA_SETS["dense"]()[:300, :200]}
+RESTARTS, ALL_STARTS = 200, 10.0  # iterations of one of many starts; seconds of all of them
+
+
+@cache
+def signatures(n: int = 96, samples: int = 2000, rank: int = 8) -> Array:
+    """Return counts as of mutational signatures, types x samples, about 500 a sample."""
+    rng = np.random.default_rng(0)
+    profiles = rng.dirichlet(np.full(n, 0.2), size=rank)
+    exposures = rng.gamma(0.3, 500 / (0.3 * rank), size=(samples, rank))
+    return rng.poisson(exposures @ profiles).T.astype(float)
+
+
+SETS: dict[str, Callable[[], Any]] = {
+    **DATA_SETS,
+    "20 Newsgroups counts": lambda: sp.csr_matrix(documents("20 Newsgroups", "counts")[0]),
+    "signatures": signatures,
+}
+QUICK_SETS = {
+    "text": lambda: zipf_text(300, 200, 20),
+    "dense": lambda: DATA_SETS["dense"]()[:300, :200],
+    "signatures": lambda: signatures(30, 80),
+}
+
+
+def build(name: str, rank: int, loss: str, threads: int, options: argparse.Namespace) -> Problem:
+    X = (QUICK_SETS if options.quick else SETS)[name]()
+    S, A, _ = start(X, 1, rank)
+    return Problem(X, S, A, loss, threads)
 
 
 @contextmanager
-def thread_limit(n: int) -> Iterator[None]:
-    """Let BLAS, OpenMP and, if a peer has loaded it, torch use n threads."""
-    from threadpoolctl import threadpool_limits
-
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(n)
-    with threadpool_limits(n):
-        yield
-
-
-def build(name: str, rank: int, loss: str, options: argparse.Namespace) -> Case:
-    """Return the case with nothing timed yet."""
-    X = (QUICK if options.quick else DATA_SETS)[name]()
-    S, A, _ = start(X, 1, rank)
-    problem = Problem(X, S, A, loss, options.threads)
-    solvers = ours(problem)
-    for peer in options.peers:
-        solvers += PEERS[peer].solvers(problem)
-    return Case(name, rank, problem, {solver.label: solver for solver in solvers}, {})
-
-
-def measure(case: Case, turn: int, options: argparse.Namespace) -> None:
-    """Trace every solver; then time again, round by round, the fits that decide the figures."""
-    warm_up(case.problem, options.peers)
-    for label in rotated(list(case.solvers), turn):
-        solver = case.solvers[label]
-        case.traces[label] = trace(
-            solver.fit, case.loss_of(label), options.cap, settled_below=SETTLED_BELOW
-        )
-        last = case.traces[label][-1]
-        say(f"  {label}: {last.iterations} iterations, {last.seconds:.2f} s, loss {last.loss:.6g}")
-    for label, solver in case.solvers.items():
-        for goal in case.goals():
-            case.traces[label] = refine(case.traces[label], goal, solver.fit, case.loss_of(label))
-    for turn_again in range(1, options.rounds):
-        for label in rotated(list(case.solvers), turn + turn_again):
-            time_again(case, label, LONG_SHARE * options.cap)
-    case.finish()
+def processes(problem: Problem, options: argparse.Namespace) -> Iterator[list[Process]]:
+    """Write the problem to files, and start every package beside them."""
+    opened: list[Process] = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for package, interpreter in list(options.python.items()):
+                try:
+                    found = Process(package, interpreter, Path(folder) / package, problem)
+                except Silent as error:
+                    say(f"  {error}")
+                    if package not in options.versions:
+                        say(f"{package} is skipped: {INSTALL[package]}")
+                        del options.python[package]
+                    continue
+                opened.append(found)
+                options.versions[package] = found.version
+            yield opened
+    finally:
+        for process in opened:
+            process.close()
 
 
-def warm_up(problem: Problem, peers: list[str]) -> None:
-    """Fit a few samples with everybody: the first time has imports and thread pools to start."""
-    few = Problem(problem.X[:200], problem.S[:200], problem.A, problem.loss, problem.threads)
-    for peer in peers:
-        for solver in PEERS[peer].solvers(few):
-            solver.fit(1)
-    for solver in ours(few):
-        solver.fit(1)
+def all_fits(problem: Problem, packages: list[Process]) -> dict[str, Fit]:
+    """Ours runs in this process: our default, and the multiplicative updates of most peers."""
+    init = problem.S, problem.A
+    fits: dict[str, Fit] = {
+        label: our_runner(problem.X, init, problem.loss, solver, problem.threads)
+        for label, solver in ((OURS, "auto"), (f"{OURS} MU", "mu"))
+    }
+    for process in packages:
+        fits |= process.fits()
+    return fits
 
 
 def rotated(labels: list[str], turn: int) -> list[str]:
@@ -97,97 +129,168 @@ def rotated(labels: list[str], turn: int) -> list[str]:
     return labels[turn:] + labels[:turn]
 
 
-def time_again(case: Case, label: str, longest: float) -> None:
-    """Keep the least seconds of the fits that decide the figures, and of the short ones."""
-    points = case.traces[label]
-    deciding = {points[0], *(first_within(points, goal) for goal in case.goals())}
-    for i, old in enumerate(points):
-        if old.seconds <= (longest if old in deciding else SHORT):
-            new = point(case.solvers[label].fit, lambda _, loss=old.loss: loss, old.iterations)
-            points[i] = min(old, new)
+def measure(case: Case, turn: int, options: argparse.Namespace) -> None:
+    """Trace every solver, then time again, turn by turn, the fits that decide the figures."""
+    objective = case.problem.objective
+
+    def each(labels: list[str], job: Callable[[str], None]) -> None:
+        for label in labels:
+            try:
+                job(label)
+            except Silent as error:
+                say(f"  {label}: {error}")
+                del case.fits[label]
+                case.traces.pop(label, None)
+
+    def trace_it(label: str) -> None:
+        fit = case.fits[label]
+        fit(1)  # imports and thread pools
+        case.traces[label] = trace(fit, objective, options.cap, settled_below=SETTLED_BELOW)
+        last = case.traces[label][-1]
+        say(f"  {label}: {last.iterations} iterations, {last.seconds:.2f} s, loss {last.loss:.8g}")
+
+    def finer(label: str) -> None:
+        for goal in case.goals():
+            case.traces[label] = refine(case.traces[label], goal, case.fits[label], objective)
+
+    def again(label: str) -> None:
+        """Keep the least seconds of the fits that decide the figures, and of the short ones."""
+        points = case.traces[label]
+        deciding = {points[0], *(first_within(points, goal) for goal in case.goals())}
+        for i, old in enumerate(points):
+            if old.seconds <= (LONG_SHARE * options.cap if old in deciding else SHORT):
+                new = point(case.fits[label], lambda _, loss=old.loss: loss, old.iterations)
+                points[i] = min(old, new)
+
+    each(rotated(list(case.fits), turn), trace_it)
+    each(list(case.fits), finer)
+    for round_ in range(1, options.rounds):
+        each(rotated(list(case.fits), turn + round_), again)
+    case.finish()
 
 
-def saved(case: Case) -> dict[str, Any]:
-    """Return what the JSON file keeps of a case."""
-    return {
-        "data": case.data,
-        "shape": case.problem.X.shape,
-        "rank": case.rank,
-        "loss": case.problem.loss,
-        "best": case.best,
-        "load": load_average(),
-        "points": {label: [p._asdict() for p in points] for label, points in case.traces.items()},
-        "seconds_per_iteration": {
-            label: per_iteration(points) for label, points in case.traces.items()
-        },
-    }
+def many_starts(problem: Problem, packages: list[Process], options: argparse.Namespace) -> Any:
+    """Fit many starts with everybody, each with as many iterations; return a row for each."""
+
+    def ours(k: int, seed: int) -> Any:
+        init = start(problem.X, 1, problem.rank, seed)[:2]
+        return our_runner(problem.X, init, problem.loss, "auto", problem.threads)(k)
+
+    fits: dict[str, Callable[..., Any]] = {OURS: ours}
+    for process in packages:
+        fits |= {label: partial(process.fit, label) for label in process.labels}
+    found: dict[str, list[Point]] = {}
+    for label, fit in fits.items():
+        points: list[Point] = []
+        try:
+            fit(1, seed=0)  # imports and thread pools
+            while len(points) < options.starts and sum(p.seconds for p in points) < ALL_STARTS:
+                seeded = partial(fit, seed=len(points))
+                points.append(point(seeded, problem.objective, options.restart))
+        except Silent as error:
+            say(f"  {label}: {error}")
+        if points:
+            found[label] = points
+    best = min(p.loss for points in found.values() for p in points)
+    mine = median(p.seconds for p in found[OURS])
+    rows = []
+    for label, points in found.items():
+        took = median(p.seconds for p in points)
+        above = [statistic(p.loss for p in points) / best - 1 for statistic in (median, min)]
+        row = ["F" if problem.loss == F else "D", label, str(len(points)), readable(took)]
+        rows.append([*row, f"{took / mine:.1f}", *(f"{share:.3%}" for share in above)])
+    return rows
 
 
-def write(cases: list[Case], folder: Path, facts: dict[str, Any]) -> None:
+def write(done: list[Case], options: argparse.Namespace) -> None:
     """Write all results so far, and the plot of the last case."""
-    from plots import plot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    results = {**facts, "cases": [saved(case) for case in cases]}
-    (folder / "convergence.json").write_text(json.dumps(results, indent=1) + "\n")
-    case = cases[-1]
-    name = f"{case.data} rank {case.rank} {case.problem.loss}".lower().replace(" ", "-")
-    title = f"{case.data}, rank {case.rank}, {case.problem.loss.title()}"
-    plot(case.traces, case.best, title, WITHIN, folder / f"{name}.png")
-
-
-def installed(peers: list[str]) -> dict[str, str]:
-    """Return the versions of the peers that are installed; say how to install the others."""
-    versions = {}
-    for peer in peers:
-        found = version(peer)
-        if found is None:
-            say(f"{peer} is skipped: python -m pip install {PEERS[peer].install}")
-        else:
-            versions[peer] = found
-    return versions
+    options.out.mkdir(parents=True, exist_ok=True)
+    results = {
+        "threads": options.threads,
+        "cap": options.cap,
+        "versions": options.versions,
+        "load": load_average(),
+        "cases": [
+            {
+                "data": case.data,
+                "shape": case.problem.X.shape,
+                "rank": case.problem.rank,
+                "loss": case.problem.loss,
+                "best": case.best,
+                "points": {name: [p._asdict() for p in each] for name, each in case.traces.items()},
+                "seconds_per_iteration": {n: per_iteration(p) for n, p in case.traces.items()},
+            }
+            for case in done
+        ],
+    }
+    (options.out / "convergence.json").write_text(json.dumps(results, indent=1) + "\n")
+    cases.plot(done[-1], options.out)
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = new_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="small synthetic data, seconds")
-    parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
-    parser.add_argument("--data", nargs="+", help=f"of {', '.join(DATA_SETS)}")
-    parser.add_argument("--ranks", nargs="+", type=int, help="default: 13 50; dense: 20")
+    here = list(INSTALL)[:6]
+    parser.add_argument("--peers", nargs="*", default=here, choices=here, help="in this Python")
+    parser.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="PACKAGE=INTERPRETER",
+        help=f"of {', '.join(INSTALL)}",
+    )
+    parser.add_argument("--data", nargs="+", help=f"of {', '.join(SETS)}")
+    parser.add_argument("--ranks", nargs="+", type=int, help="default: 13 50; dense 20")
     parser.add_argument("--losses", nargs="+", default=[F, D], choices=[F, D])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="the least of so many is taken")
     parser.add_argument("--cap", type=float, default=6.0, help="seconds of the longest fit")
+    parser.add_argument("--starts", type=int, default=0, help="of a small matrix, as a last table")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results and plots")
     options = parser.parse_args(arguments)
-    known = QUICK if options.quick else DATA_SETS
-    options.data = options.data or (list(QUICK) if options.quick else ["20 Newsgroups", "dense"])
-    if unknown := set(options.data) - set(known):
-        parser.error(f"--data: {', '.join(sorted(unknown))}: choose from {', '.join(known)}")
+    given = dict(each.partition("=")[::2] for each in options.python)
+    if unknown := set(given) - set(INSTALL):
+        parser.error(f"--python: {', '.join(sorted(unknown))}: choose from {', '.join(INSTALL)}")
+    options.python = dict.fromkeys(options.peers, sys.executable) | given
+    options.versions, options.restart = {}, RESTARTS
+    known = QUICK_SETS if options.quick else SETS
+    options.data = options.data or (list(known) if options.quick else ["20 Newsgroups", "dense"])
+    if wrong := set(options.data) - set(known):
+        parser.error(f"--data: {', '.join(sorted(wrong))}: choose from {', '.join(known)}")
     if options.quick:
-        options.cap, options.rounds, options.ranks = 0.1, 1, options.ranks or [5]
+        options.cap, options.rounds, options.starts, options.restart = 0.05, 1, 2, 5
+        options.ranks = options.ranks or [5]
     return options
 
 
 def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     warnings.simplefilter("ignore")  # every fit stops before it has converged
-    versions = installed(options.peers)
-    options.peers = list(versions)
-    facts = {"threads": options.threads, "cap": options.cap, "versions": versions}
-    print(f"float64, {options.threads} threads, cap {options.cap:g} s, load {load_average()},")
-    print(", ".join(f"{peer} {found}" for peer, found in versions.items()) + "\n")
-    cases: list[Case] = []
-    with thread_limit(options.threads):
+    done: list[Case] = []
+    rows: list[list[str]] = []
+    with blas_threads(options.threads):
         for name in options.data:
             for rank in options.ranks or RANKS.get(name, [13, 50]):
                 for loss in options.losses:
                     say(f"{name}, rank {rank}, {loss} (load {load_average()})")
-                    cases.append(build(name, rank, loss, options))
-                    measure(cases[-1], len(cases), options)
+                    problem = build(name, rank, loss, options.threads, options)
+                    with processes(problem, options) as packages:
+                        case = Case(name, problem, all_fits(problem, packages))
+                        measure(case, len(done), options)
+                    done.append(case)
                     if options.out:
-                        write(cases, options.out, facts)
-    print(table(cases, options.cap))
+                        write(done, options)
+        for loss in options.losses if options.starts else []:
+            say(f"many starts, {loss} (load {load_average()})")
+            problem = build("signatures", 4 if options.quick else 8, loss, 1, options)
+            with processes(problem, options) as packages:
+                rows += many_starts(problem, packages, options)
+    print(f"float64, {options.threads} threads, cap {options.cap:g} s, load {load_average()},")
+    print(", ".join(f"{peer} {found}" for peer, found in options.versions.items()) + "\n")
+    print(cases.table(done, options.cap), cases.means(done, options.cap), sep="\n\n")
+    if rows:
+        header = ["loss", "solver", "starts", "a start", "times ours", "median above the best"]
+        print("\n" + markdown([*header, "lowest above the best"], rows))
 
 
 if __name__ == "__main__":

@@ -1,22 +1,29 @@
-"""A package in a process of its own, as solvers of this one; the other side is worker.py or .R."""
+"""A package in a process of its own, whose fits are called here; see worker.py and worker.R."""
 
 from __future__ import annotations
 
 import os
 import selectors
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from adapters import Problem, Solver
-from common import Timed
+from cases import Fit, Problem
+from common import FREED_MEMORY, Timed
 
+# torch is named so that all are measured with the same one.  tsnmf asks for "sklearn", a name on
+# PyPI that can no longer be installed; scikit-learn is all it needs, hence --no-deps.
 INSTALL = {
+    "scikit-learn": "python -m pip install scikit-learn",
+    "ssnmf": "python -m pip install ssnmf==1.0.3 torch==2.13.0",
+    "tsnmf": "python -m pip install --no-deps tsnmf==1.0.4",
+    "nmf-torch": "python -m pip install nmf-torch==0.1.1 torch==2.13.0",
+    "torchnmf": "python -m pip install torchnmf==0.3.5 torch==2.13.0",
+    "gensim": "python -m pip install gensim==4.4.0",
     "pyplanc": "python -m pip install pyplanc==0.0.2 'numpy<2.3' scipy",
     "nmf-rs": "python -m pip install nmf-rs==0.1.0 scipy",
     "topica": "python -m pip install topica==0.62.0 scipy",
@@ -48,15 +55,16 @@ class Process:
 
     def __init__(self, package: str, interpreter: str, folder: Path, problem: Problem) -> None:
         write_problem(folder, problem)
-        self.package, self.folder, threads = package, folder, str(problem.threads)
+        self.package, self.folder, self._problem = package, folder, problem
+        threads = str(problem.threads)
         script = Path(__file__).with_name("worker.R" if package in IN_R else "worker.py")
         self._command = [interpreter, str(script), package, str(folder), threads]
         # PLANC has threads of its own around single-threaded BLAS, else both wait for each other.
         blas = "1" if package == "pyplanc" else threads
         limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": blas}
-        limits |= {"RAYON_NUM_THREADS": threads}
         # Threads that wait by spinning make PLANC three times as slow beside any other load.
-        self._environment = os.environ | limits | {"OMP_WAIT_POLICY": "passive"}
+        limits |= {"RAYON_NUM_THREADS": threads, "OMP_WAIT_POLICY": "passive"}
+        self._environment = os.environ | limits | FREED_MEMORY["kept"]
         self._begin()
 
     def _begin(self) -> None:
@@ -96,30 +104,19 @@ class Process:
         S, A = (np.load(self.folder / f"{name}.npy") for name in "SA")
         return Timed(took, (S, A))
 
-    def solvers(self, problem: Problem) -> list[Solver]:
-        """Return the solvers; * in a label says that it draws its own start."""
-        return [self._solver(label, problem) for label in self.labels]
+    def fits(self) -> dict[str, Fit]:
+        """Return the fits by label; * in a label is one that draws its own start: the median."""
 
-    def _solver(self, label: str, problem: Problem) -> Solver:
-        own = label.endswith("*")
-
-        def fit(k: int) -> Timed:
-            if not own:
-                return self.fit(label, k, 0)
+        def middle(label: str, k: int) -> Timed:
             fits = [self.fit(label, k, seed) for seed in OWN_STARTS]
-            losses = [problem.objective(each.result) for each in fits]
-            middle = fits[int(np.argsort(losses)[len(fits) // 2])]
-            return Timed(median(each.seconds for each in fits), middle.result)
+            losses = [self._problem.objective(each.result) for each in fits]
+            result = fits[int(np.argsort(losses)[len(fits) // 2])].result
+            return Timed(median(each.seconds for each in fits), result)
 
-        return Solver(label, fit, same_start=not own)
+        def fit(label: str, k: int) -> Timed:
+            return self.fit(label, k, 0)
 
-    def starts(self) -> dict[str, Callable[[int], Callable[[int], Any]]]:
-        """Return, for every solver, a function of the number of the start."""
-
-        def of(label: str) -> Callable[[int], Callable[[int], Any]]:
-            return lambda seed: lambda k: self.fit(label, k, seed)
-
-        return {label: of(label) for label in self.labels}
+        return {n: partial(middle if n.endswith("*") else fit, n) for n in self.labels}
 
     def close(self) -> None:
         """End the process that was started here."""

@@ -22,8 +22,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,9 +29,18 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import load_average, markdown, new_parser, say
+from common import (
+    Array,
+    Clock,
+    Fits,
+    iteration_seconds,
+    load_average,
+    markdown,
+    new_parser,
+    say,
+    seconds,
+)
 
-Array = np.ndarray[Any, Any]
 Sparse = tuple[Array, Array, tuple[int, ...]]
 Run = Callable[[int], float]  # the loss after so many sweeps
 
@@ -149,16 +156,21 @@ def tensorly_run(X: Any, rank: int, method: str) -> Run | None:
     return run
 
 
-def pyttb_run(X: Any, rank: int, method: str, inner: int) -> Run | None:
+def for_pyttb(X: Any) -> Any:
     import pyttb as ttb
 
     if is_dense(X):
-        if method == "cp_apr (D)":
-            return None
-        made: Any = ttb.tensor(X)
-    else:
-        coords, values, shape = X
-        made = ttb.sptensor.from_aggregator(coords.T.copy(), values[:, None].copy(), shape)
+        return ttb.tensor(X)
+    coords, values, shape = X
+    return ttb.sptensor.from_aggregator(coords.T.copy(), values[:, None].copy(), shape)
+
+
+def pyttb_run(X: Any, rank: int, method: str, inner: int) -> Run | None:
+    import pyttb as ttb
+
+    if is_dense(X) and method == "cp_apr (D)":
+        return None
+    made = for_pyttb(X)
 
     def run(sweeps: int) -> float:
         np.random.seed(0)  # noqa: NPY002 - the package draws from the global generator
@@ -174,13 +186,8 @@ def pyttb_run(X: Any, rank: int, method: str, inner: int) -> Run | None:
 
 def pygenten_run(X: Any, rank: int, method: str) -> Run | None:
     import pygenten
-    import pyttb as ttb
 
-    if is_dense(X):
-        made: Any = ttb.tensor(X)
-    else:
-        coords, values, shape = X
-        made = ttb.sptensor.from_aggregator(coords.T.copy(), values[:, None].copy(), shape)
+    made = for_pyttb(X)
     made = pygenten.make_gt_tensor(made) if is_dense(X) else pygenten.make_gt_sptensor(made)
 
     def run(sweeps: int) -> float:
@@ -210,32 +217,6 @@ def run_of(peer: str, X: Any, rank: int, threads: int, inner: int) -> Run | None
 # ------------------------------------------------------------------------------- measuring
 
 
-def resident() -> float:
-    """Return the memory of this process in MB."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-class Peak:
-    """The largest memory of this process while it is open, looked at every few milliseconds."""
-
-    def __enter__(self) -> Peak:
-        self.before = self.most = resident()
-        self._done = threading.Event()
-        self._watcher = threading.Thread(target=self._watch)
-        self._watcher.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.005):
-            self.most = max(self.most, resident())
-
-    def __exit__(self, *error: object) -> None:
-        self._done.set()
-        self._watcher.join()
-        self.most = max(self.most, resident())
-
-
 def measure(peer: str, case: str, threads: int, inner: int, rounds: int) -> dict[str, Any]:
     """Return the time of a sweep, the peak of memory and the loss, in this process."""
     make, rank = CASES[case]
@@ -244,25 +225,18 @@ def measure(peer: str, case: str, threads: int, inner: int, rounds: int) -> dict
     warm = run_of(peer, tiny(), tiny_rank, threads, inner)
     if warm is not None:
         warm(2)  # loads the package, and lets it compile what it compiles
-    with Peak() as peak:
+    with Clock() as clock:
         run = run_of(peer, X, rank, threads, inner)
         if run is None:
             return {"skipped": True}
-        begin = time.perf_counter()
-        run(1)
-        first = time.perf_counter() - begin
+        first = seconds(lambda: run(1))
     # As many sweeps as a few seconds allow, but the time of one is known only with set-up.
     more = int(np.clip(5 / max(first, 0.01), 2, 40))
-    times: dict[int, list[float]] = {1: [], 1 + more: []}
-    loss = float("nan")
-    for _ in range(rounds):
-        for sweeps, taken in times.items():
-            begin = time.perf_counter()
-            loss = run(sweeps)
-            taken.append(time.perf_counter() - begin)
-    seconds = (min(times[1 + more]) - min(times[1])) / more
-    memory = peak.most - peak.before
-    return {"seconds": seconds, "setup": min(times[1]), "memory": memory, "loss": loss}
+    losses: list[float] = []
+    fits = Fits(lambda sweeps: losses.append(run(sweeps)), 1, 1 + more)
+    took = iteration_seconds({peer: fits}, rounds)[peer]
+    memory = clock.peak - clock.before
+    return {"seconds": took, "setup": first, "memory": memory, "loss": losses[-1]}
 
 
 def in_own_process(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any] | None:

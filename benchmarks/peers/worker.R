@@ -1,4 +1,4 @@
-# One R package in a process of its own, for processes.py; see worker.py.
+# One R package in a process of its own, for convergence.py; see worker.py.
 #
 #     Rscript worker.R PACKAGE FOLDER THREADS
 

@@ -1,19 +1,22 @@
-"""One package in a process of its own: fits what processes.py asks for, a line each.
+"""One package in a process of its own: fits what convergence.py asks for, a line each.
 
     python worker.py PACKAGE FOLDER THREADS
 
-Needs NumPy, SciPy and the package only.  A request is "solver<tab>iterations<tab>seed"; the answer
-is the seconds of the fit, with the factors in FOLDER/S.npy and A.npy.  Data are put into the form
-that the package takes outside of the clock.
+Needs NumPy, SciPy and the package only (gensim: ours too).  A request is
+"solver<tab>iterations<tab>seed"; the answer is the seconds of the fit, with the factors in
+FOLDER/S.npy and A.npy.  Data are put into the form that the package takes outside of the clock; all
+get float64, and as many iterations as asked for: no early stop.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
+import io
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,13 +61,132 @@ Runners = dict[str, Runner]
 
 
 def scikit_learn(given: Given) -> Runners:
-    """Coordinate descent (squared error only) and multiplicative updates."""
+    """Coordinate descent (squared error only), multiplicative updates, mini-batches."""
+    from sklearn.decomposition import MiniBatchNMF
 
     def runner(name: str) -> Runner:
         return Runner(lambda k, init, seed: sklearn_runner(given.X, init, given.loss, name)(k))
 
+    def mini_batches(k: int, init: Factors, seed: int) -> Factors:
+        options = {"init": "custom", "tol": 0, "max_no_improvement": None, "max_iter": k}
+        model = MiniBatchNMF(given.rank, beta_loss=given.loss, **options)
+        S = model.fit_transform(given.X, W=init[0].copy(), H=init[1].copy())
+        return S, model.components_
+
     names = ("cd", "mu") if given.loss == F else ("mu",)
-    return {f"scikit-learn {name.upper()}": runner(name) for name in names}
+    runners = {f"scikit-learn {name.upper()}": runner(name) for name in names}
+    return runners | {"scikit-learn MiniBatchNMF": Runner(mini_batches)}
+
+
+def ssnmf(given: Given) -> Runners:
+    """Multiplicative updates on a dense matrix, features x samples."""
+    from ssnmf.ssnmf import SSNMF_N
+
+    X = np.ascontiguousarray(given.dense.T)
+    number = 1 if given.loss == F else 2
+
+    def fit(k: int, init: Factors, seed: int) -> Any:
+        start = {"A": init[1].T.copy(), "S": init[0].T.copy()}
+        model = SSNMF_N(X, given.rank, modelNum=number, tol=-np.inf, **start)
+        model.mult(numiters=k)
+        return model
+
+    return {"ssnmf MU": Runner(fit, lambda model: (model.S.T, model.A.T))}
+
+
+def tsnmf(given: Given) -> Runners:
+    """Topic-supervised NMF; samples without a topic may use all of them: plain NMF."""
+    from tsnmf import TSNMF
+
+    no_topics: list[list[int]] = [[] for _ in range(given.X.shape[0])]
+
+    def fit(k: int, init: Factors, seed: int) -> Factors:
+        # It has no name for a given start: any init it knows is overridden by W and H.
+        model = TSNMF(given.rank, init="random", tol=0, max_iter=k)
+        S = model.fit_transform(given.X, no_topics, W=init[0].copy(), H=init[1].copy())
+        return S, model.components_
+
+    return {"tsnmf MU": Runner(fit)} if given.loss == F else {}
+
+
+def nmf_torch(given: Given) -> Runners:
+    """Its default, a variant of HALS, and block principal pivoting; MU for KL.
+
+    MU divides by S A, which is zero for samples without any entry: there KL becomes NaN.
+    """
+    import torch
+    from nmf.nmf_models import NMFBatchHALS, NMFBatchMU, NMFBatchNnlsBpp
+
+    dense = given.dense
+    options = {"alpha_W": 0.0, "l1_ratio_W": 0.0, "alpha_H": 0.0, "l1_ratio_H": 0.0, "tol": 0}
+    options |= {"beta_loss": 2 if given.loss == F else 1, "fp_precision": "double"}
+    options |= {"n_jobs": given.threads, "device_type": "cpu", "random_state": 0, "init": "random"}
+
+    def runner(method: Any) -> Runner:
+        def fit(k: int, init: Factors, seed: int) -> Any:
+            class FromStart(method):  # type: ignore[misc]
+                """It takes no start; this replaces the step that draws one."""
+
+                def _initialize_H_W(self) -> None:
+                    self.H, self.W = torch.tensor(init[0]), torch.tensor(init[1])
+
+            model = FromStart(n_components=given.rank, max_iter=k, **options)
+            with redirect_stdout(io.StringIO()):
+                model.fit(dense)
+            return model
+
+        return Runner(fit, lambda model: (model.H.numpy(), model.W.numpy()))
+
+    if given.loss == D:
+        return {"nmf-torch MU": runner(NMFBatchMU)}
+    return {"nmf-torch HALS": runner(NMFBatchHALS), "nmf-torch BPP": runner(NMFBatchNnlsBpp)}
+
+
+def torchnmf(given: Given) -> Runners:
+    """Multiplicative updates by automatic differentiation, sparse where the data are."""
+    import torch
+    from torchnmf.nmf import NMF
+
+    if sp.issparse(given.X):
+        entries = given.X.tocoo()
+        places = np.array([entries.row, entries.col])
+        X = torch.sparse_coo_tensor(places, entries.data, entries.shape)
+    else:
+        X = torch.from_numpy(given.X)
+
+    def fit(k: int, init: Factors, seed: int) -> Any:
+        # .double() after the fact: the constructor makes float32 factors of any start.
+        model = NMF(W=torch.from_numpy(init[1].T.copy()), H=torch.from_numpy(init[0])).double()
+        model.fit(X, beta=2 if given.loss == F else 1, tol=-np.inf, max_iter=k)
+        return model
+
+    def factors(model: Any) -> Factors:
+        return model.H.detach().numpy(), model.W.detach().numpy().T
+
+    return {"torchnmf MU": Runner(fit, factors)}
+
+
+def gensim(given: Given) -> Runners:
+    """Online NMF with a start of its own; k passes.
+
+    It returns no S: it is given the best one for its topics, outside of the clock.
+    """
+    from gensim.models.nmf import Nmf
+
+    documents = sp.csc_matrix(given.X.T)
+    words = {j: str(j) for j in range(given.X.shape[1])}
+
+    def fit(k: int, init: Factors, seed: int) -> Any:
+        options = {"passes": k, "eval_every": None, "random_state": seed}
+        return Nmf(documents, num_topics=given.rank, id2word=words, **options)
+
+    def factors(model: Any) -> Factors:
+        import ssnmf_fast as sf
+
+        topics = np.ascontiguousarray(model.get_topics(normalize=False))
+        return sf.represent(given.X, topics, n_threads=given.threads), topics
+
+    return {"gensim online*": Runner(fit, factors)} if given.loss == F else {}
 
 
 def pyplanc(given: Given) -> Runners:
@@ -163,6 +285,11 @@ def topica(given: Given) -> Runners:
 
 PACKAGES: dict[str, Callable[[Given], Runners]] = {
     "scikit-learn": scikit_learn,
+    "ssnmf": ssnmf,
+    "tsnmf": tsnmf,
+    "nmf-torch": nmf_torch,
+    "torchnmf": torchnmf,
+    "gensim": gensim,
     "pyplanc": pyplanc,
     "nmf-rs": nmf_rs,
     "topica": topica,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import (
+    Fits,
     first_within,
+    iteration_seconds,
     load_average,
     lowest,
     markdown,
@@ -26,7 +27,6 @@ from common import (
     our_runner,
     refine,
     say,
-    seconds,
     start,
     trace,
 )
@@ -64,13 +64,13 @@ def iterations(options: argparse.Namespace) -> str:
     for dtype in options.dtypes:
         X, weights = observed(*options.shape, np.dtype(dtype))
         for rank in options.ranks:
-            cells = [dtype, str(rank)]
-            for solver in options.solvers:
-                run = our_runner(X, start(X, 1, rank)[:2], LOSS, solver, options.threads, weights)
-                short, long = (
-                    min(seconds(partial(run, k)) for _ in range(options.repeats)) for k in (1, 4)
-                )
-                cells.append(f"{(long - short) / 3 * 1e3:.0f}")
+            given = X, start(X, 1, rank)[:2], LOSS
+            runs = {
+                solver: Fits(our_runner(*given, solver, options.threads, weights), 1, 4)
+                for solver in options.solvers
+            }
+            times = iteration_seconds(runs, options.repeats)
+            cells = [dtype, str(rank), *(f"{took * 1e3:.0f}" for took in times.values())]
             say(" ".join(cells))
             rows.append(cells)
     return markdown(["dtype", "rank", *options.solvers], rows)
