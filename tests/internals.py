@@ -6,10 +6,9 @@ from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
 from ssnmf_fast._data import count_scale, entries, tensor_checks, threads, times
 from ssnmf_fast._models import (
-    cnmf,
     folding,
     nmf_alpha,
-    represent_tensor,
+    represent,
     variational,
     variational_priors,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "_source",
     "_text",
     "_topics",
-    "cnmf",
     "count_scale",
     "entries",
     "folding",
@@ -63,7 +61,7 @@ __all__ = [
     "nmf_alpha",
     "problem",
     "progress",
-    "represent_tensor",
+    "represent",
     "tensor_checks",
     "threads",
     "times",

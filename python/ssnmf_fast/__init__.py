@@ -20,7 +20,7 @@ from ._models.factorize import Factorization, factorize, objective
 from ._models.factorize_tensor import TensorFactorization, factorize_tensor
 from ._models.represent import represent
 from ._persist.io import load, save
-from ._solver.state import FitState
+from ._solver.result import FitState
 from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete

@@ -21,11 +21,11 @@ from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
-from ._solver.blocks import problem_of
 from ._solver.loop import FitLoop, steps_of
 from ._solver.losses import Loss, register_loss
+from ._solver.problem import problem_of
 from ._solver.relations import Relation
-from ._solver.state import FitState
+from ._solver.result import FitState
 from ._solver.terms import Term
 from ._solver.weights import build_term
 
@@ -101,7 +101,7 @@ def fit(
     {'samples': (4, 2), 'terms': (4, 2), 'pixels': (3, 2)}
     """
     rank = check_integer(n_components, "n_components", 1)
-    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(solver, max_iter, tol, callback, verbose)
     relations = list(relations)
     if not relations or not all(isinstance(one, Relation) for one in relations):
         raise ValueError(

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from internals import represent_tensor, tensor_checks
+from internals import represent, tensor_checks
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -206,7 +206,7 @@ class TestTransform:
                 table = unfolded(given, 0)
                 expected = sf.represent(table, khatri_rao(factors[1:]).T, loss=loss)
             X = tensor_checks.check_tensor(given, "X")
-            found = represent_tensor.represent_tensor(X, factors[1:], 0, loss=loss)
+            found = represent.represent_tensor(X, factors[1:], 0, loss=loss)
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
     def test_names_of_the_output(self, model, counts):

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import cnmf
 from internals import nmf_alpha as internal_nmf_alpha
 from problems import LOSSES, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
@@ -137,18 +136,17 @@ def test_collapsed_loss_is_that_of_the_samples(loss, form, storage):
     rng = np.random.default_rng(4)
     X, W, dense_W = weighted(rng, data(rng, (30, 12), np.float64, storage), form)
     groups = np.concatenate([np.arange(8), rng.integers(8, size=22)])
-    small = cnmf.collapse(X, groups, 8, W, loss)
-    P, A = rng.random((8, 3)), rng.random((3, 12))
-    loss_of = {"loss": loss, "X_weights": small.X_weights}
-    value = sf.objective(small.X, P, A, **loss_of) + small.constant
-    expected = dense_objective(filled(X), dense_W, P[groups], A, loss)
-    assert value == pytest.approx(expected, rel=1e-9)
+    options = {"max_iter": 3, "tol": 0, "random_state": 0, "readout": None}
+    model = sf.ConstrainedNMF(n_components=3, loss=loss, **options).fit(X, groups, X_weights=W)
+    fitted = model.representation_, model.components_
+    expected = dense_objective(filled(X), dense_W, *fitted, loss)
+    assert model.objective_[-1][1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_samples_that_share_a_row_cannot_miss_a_pattern():
-    X = np.ones((3, 2))
+    missing = sf.weights.missing(np.eye(3, 2))
     with pytest.raises(ValueError, match="NaN in a dense X"):
-        cnmf.collapse(X, np.zeros(3, int), 1, sf.weights.missing(np.eye(3, 2)), "frobenius")
+        sf.ConstrainedNMF(n_components=1).fit(np.ones((3, 2)), [0, 0, 1], X_weights=missing)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

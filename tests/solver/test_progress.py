@@ -88,5 +88,5 @@ def test_lines_on_a_terminal_without_tqdm(monkeypatch):
 
 
 def test_the_bar_of_the_command_shows_nothing_without_a_terminal(capsys):
-    fit(callback=progress.progress_bar(30))
+    fit(callback=progress.ProgressBar(30))
     assert capsys.readouterr().err == ""

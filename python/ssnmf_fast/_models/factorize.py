@@ -18,13 +18,12 @@ from .._data.checks import (
     warn_of_rank,
 )
 from .._data.threads import resolve_threads
-from .._solver.blocks import problem_of
-from .._solver.build import check_weight, relations, stored, terms
+from .._solver.build import check_weight, factorization, named, relations, stored, terms
 from .._solver.loop import FitLoop, steps_of
+from .._solver.problem import problem_of
 from .._solver.relations import value
-from .._solver.result import Factorization, factorization, named
+from .._solver.result import Factorization, FitState
 from .._solver.starts import start, zeros_that_stay
-from .._solver.state import FitState
 from .._solver.units import order_of
 
 
@@ -136,7 +135,7 @@ def factorize(
     ((20, 3), (3, 8))
     """
     rank = check_integer(n_components, "n_components", 1)
-    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)

@@ -11,19 +11,17 @@ from .._backend.dispatch import padded
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_random_state, check_real, require_memory
 from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import SparseTensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.loop import FitLoop, steps_of
 from .._solver.losses import Loss
 from .._solver.problem import Problem
 from .._solver.relations import Relation
+from .._solver.result import FitState, TensorFactorization, normalized
 from .._solver.starts import start_B, zeros_that_stay
-from .._solver.state import FitState
-from .._solver.tensor_result import TensorFactorization, normalized
 from .._solver.tensor_starts import mode_names, start_tensor
 from .._solver.tensor_terms import Tensor
-from .._solver.units import Units, exponent_of
+from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
 
 
@@ -134,10 +132,12 @@ def factorize_tensor(
     rank = check_integer(n_components, "n_components", 1)
     divergence = loss_named(loss, "loss")
     of_Y = loss_named(supervision_loss, "supervision_loss")
-    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
-    X, exponent = in_units(check_tensor(X, "X"))
+    X = check_tensor(X, "X")
+    exponent = exponent_of(X, "X")
+    X = scaled(X, -exponent)
     term = build_tensor_term(X, X_weights, divergence, threads)
     names = mode_names(len(X.shape))
     dtype = X.dtype
@@ -173,16 +173,6 @@ def factorize_tensor(
     }
     total = np.ldexp(sizes_of_all, exponent)
     return TensorFactorization(columns, total, components, run.objective, run.n_iter, run.converged)
-
-
-def in_units(X: Tensor) -> tuple[Tensor, int]:
-    """Return a tensor divided by a power of two, so that it has entries of ordinary size."""
-    values = X.values if isinstance(X, SparseTensor) else X
-    exponent = exponent_of(values, "X")
-    if exponent == 0:
-        return X, 0
-    values = np.ldexp(values, -exponent)
-    return X.with_values(values) if isinstance(X, SparseTensor) else values, exponent
 
 
 def _labeled(

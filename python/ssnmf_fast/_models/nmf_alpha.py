@@ -9,12 +9,11 @@ import scipy.sparse as sp
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
-from .._solver.build import balance_weight, check_weight, stored, terms
-from .._solver.linear_map import LinearMap
+from .._solver.build import balance_weight, check_weight, factorization, named, stored, terms
 from .._solver.loop import FitLoop, steps_of
 from .._solver.problem import Problem
-from .._solver.relations import Relation
-from .._solver.result import Factorization, factorization, named
+from .._solver.relations import LinearMap, Relation
+from .._solver.result import Factorization
 from .._solver.starts import start
 from .._solver.weights import build_term
 
@@ -43,7 +42,7 @@ def factorize_preserving(
     then the weighted combinations sum to as much as the data.  Returned is the weight, too.
     """
     rank = check_integer(n_components, "n_components", 1)
-    loop = FitLoop.checked(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
     automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
@@ -61,7 +60,7 @@ def factorize_preserving(
     factors = stored(*start(init, X, data, None, rank, rng, X_weights=X_weights))
     related = [
         Relation(("S", "A"), data),
-        Relation(("S", "A"), preserved, map=LinearMap.by(mixing, threads)),
+        Relation(("S", "A"), preserved, map=LinearMap(mixing, threads)),
     ]
     related = balance_weight(related, weight, factors)
     problem, shown = Problem(factors, related), named(factors, rank, units)

@@ -114,9 +114,9 @@ class Online:
         asked = {name: t.gram and t.form.equal_rows for name, t in curvature.items()}
         sums: dict[str, BatchStatistics] = {}
         for _ in range(_ROUNDS):
-            for _ in range(_UPDATES_OF_S - 1):
+            for _ in range(_UPDATES_OF_S):
                 problem.update_rows("auto")
-            found = problem.step("auto", asked)
+            found = problem.row_statistics(asked)
             value = problem.objective()
             for name, statistics in found.items():
                 new = batch_statistics(self.factors[name], statistics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from .._common.warn import warn_user
 from .._data.border import check_matrix, require_finite
 from .._data.checks import check_factor, check_real
 from .._data.csr_file import check_data
+from .._data.tensor_entries import RowProducts
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
+from .._solver.tensor_terms import Tensor
 from .._solver.terms import Term
 from .._solver.units import exponent_of, scaled
-from .._solver.weights import build_term
+from .._solver.weights import build_tensor_term, build_term
 
 _HINT = (
     "The components (A, or the other factors) are too small beside the data: multiply the "
@@ -92,24 +95,61 @@ def represent(
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; expected at least one component.")
+    shape = X.shape[0], rank
     if not X.shape[0]:
-        return np.empty((0, rank), dtype=X.dtype)
+        return np.empty(shape, dtype=X.dtype)
     size = exponent_of(X, "X")
     term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
-    exponents = _exponents(A)
-    G = padded(np.ldexp(A, -exponents[:, None]).T, X.dtype)
-    exponents = exponents - size
-    F = _start(init, (X.shape[0], rank), X.dtype)
-    with np.errstate(over="ignore"):
-        F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents), _LARGEST_START)
-    return solve_rows(term, F, G, tol, rank, -exponents)
+    (A,), exponents = _of_size_one([A.T])
+    if init is None:
+        F = padded_zeros(*shape, X.dtype)
+    else:
+        of = "samples x components of A"
+        F = padded(check_factor(init, "init", shape, X.dtype, of), X.dtype)
+        with np.errstate(over="ignore"):
+            F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents - size), _LARGEST_START)
+    return _solve_rows(term, F, padded(A, X.dtype), tol, size - exponents)
 
 
-def solve_rows(term: Term, F: Array, G: Any, tol: float, rank: int, exponents: Array) -> Array:
-    """Solve for rows from a start, and return them times powers of two.
+def represent_tensor(
+    X: Tensor,
+    others: Sequence[Array],
+    mode: int,
+    *,
+    loss: str | float = "frobenius",
+    X_weights: Any = None,
+    tol: float = 1e-6,
+    n_threads: int | None = None,
+) -> Array:
+    """Return argmin over F >= 0 of sum W .* d(X, M), with F (n_mode x r) the factor of a mode.
 
-    Warn of rows that are left unsolved; raise ValueError if the result is not finite.
+    X is a tensor of :func:`check_tensor`, `others` are the factors of the other modes, in their
+    order; the rest is as in :func:`represent`.
     """
+    divergence = loss_named(loss, "loss")
+    tol = check_real(tol, "tol")
+    size = exponent_of(X, "X")
+    threads = resolve_threads(n_threads)
+    term = build_tensor_term(scaled(X, -size), X_weights, divergence, threads).view(mode)
+    dtype = others[0].dtype
+    factors, exponents = _of_size_one(others)
+    F = padded_zeros(X.shape[mode], len(exponents), dtype)
+    G = RowProducts(tuple(padded(factor, dtype) for factor in factors))
+    return _solve_rows(term, F, G, tol, size - exponents)
+
+
+def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
+    """Return factors with components of one size, and the binary exponents of their products.
+
+    That rounds nothing, and one residual of the optimality conditions stands for all components.
+    """
+    exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
+    sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
+    return sized, np.sum(exponents, axis=0)
+
+
+def _solve_rows(term: Term, F: Array, G: Any, tol: float, exponents: Array) -> Array:
+    """Solve for rows from a start, and return them times powers of two, (rows, r)."""
     tol = max(tol, _FINEST_TOL[F.dtype])
     unsolved = term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS)
     if unsolved:
@@ -119,21 +159,6 @@ def solve_rows(term: Term, F: Array, G: Any, tol: float, rank: int, exponents: A
             RuntimeWarning,
         )
     with np.errstate(over="ignore"):
-        S = np.ascontiguousarray(np.ldexp(F[:, :rank], exponents))
+        S = np.ascontiguousarray(np.ldexp(F[:, : len(exponents)], exponents))
     require_finite({"the representation": S}, _HINT)
     return S
-
-
-def _exponents(A: Array) -> Array:
-    """Return the binary orders of magnitude of the components, (r,).
-
-    Components are brought to one size, which rounds nothing: one residual of the optimality
-    conditions stands for all of them, and it would say little of those that are small.
-    """
-    return np.asarray(np.frexp(A.max(axis=1))[1])
-
-
-def _start(init: Any, shape: tuple[int, int], dtype: Any) -> Array:
-    if init is None:
-        return padded_zeros(*shape, dtype)
-    return padded(check_factor(init, "init", shape, dtype, "samples x components of A"), dtype)

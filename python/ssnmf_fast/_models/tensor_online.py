@@ -16,13 +16,12 @@ from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
-from .._data.tensors import SparseTensor
 from .._data.weight_forms import Separable
 from .._solver.beta_divergences import loss_named
 from .._solver.losses import Loss
 from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics
-from .._solver.tensor_result import sizes_of
+from .._solver.result import sizes_of
 from .._solver.tensor_starts import mode_names
 from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of
@@ -129,7 +128,7 @@ class Stream:
         `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
         leaves them 1 - 1/n at most: the first ones were coded with poor factors.
         """
-        _check_size(X)
+        Units(exponent_of(X, "X"), 0).require_trivial()  # the size of all slices is not known
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))
@@ -208,12 +207,6 @@ def _wake(factors: Sequence[Array]) -> None:
     """
     for F in factors:
         np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
-
-
-def _check_size(X: Tensor) -> None:
-    """Raise ValueError for data whose size is known from some slices alone."""
-    values = X.values if isinstance(X, SparseTensor) else X
-    Units(exponent_of(values, "X"), 0).require_trivial()
 
 
 def _padded(one: BatchStatistics, columns: int) -> BatchStatistics:

@@ -25,10 +25,10 @@ from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import KULLBACK_LEIBLER
+from .._solver.build import named
 from .._solver.loop import FitLoop, Run
-from .._solver.result import named
+from .._solver.result import FitState
 from .._solver.starts import start
-from .._solver.state import FitState
 from .._solver.weights import build_term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
 from .variational_problem import Groups, VariationalProblem, VariationalSteps
@@ -80,7 +80,7 @@ class Parameters:
             check_integer(burn_in, "burn_in", 0),
             {name: check_prior(value, name) for name, value in hyperparameters.items()},
             check_count_scale(count_scale),
-            FitLoop.checked("auto", max_iter, tol, callback, verbose),
+            FitLoop("auto", max_iter, tol, callback, verbose),
         )
 
     def seen_in_units(self, scale: float) -> FitLoop:

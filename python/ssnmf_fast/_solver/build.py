@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,9 @@ from .._data.border import check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import check_data
 from .beta_divergences import loss_named
+from .loop import Run, Shown
 from .relations import Relation, unreached, value
+from .result import Factorization
 from .terms import Term
 from .units import Units, exponent_of, scaled
 from .weights import build_term
@@ -81,6 +84,29 @@ def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
     if B is not None:
         factors["B"] = padded(B.T, S.dtype)
     return factors
+
+
+def named(factors: Mapping[str, Array], rank: int, units: Units | None = None) -> Shown:
+    """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
+    units = units or Units()
+
+    def shown() -> Mapping[str, Array | None]:
+        views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
+        return {"B": None} | {name: F if name == "S" else F.T for name, F in views.items()}
+
+    return shown
+
+
+def factorization(run: Run, shown: Shown, weight: float | None = None) -> Factorization:
+    """Return the result of a fit of S, A and, where there is one, B."""
+    factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in shown().items()}
+    return Factorization(
+        **factors,  # type: ignore[arg-type]
+        objective=run.objective,
+        n_iter=run.n_iter,
+        converged=run.converged,
+        supervision_weight=weight,
+    )
 
 
 def relations(

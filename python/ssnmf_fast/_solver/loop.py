@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from .._common.arrays import Array
 from .._data.border import require_finite
 from .._data.checks import check_integer, check_observers, check_option, check_real
-from .problem import SOLVERS, Ahead, Problem, Solver
+from .problem import Ahead, Problem
 from .progress import verbose_progress
-from .state import FitState
+from .relations import SOLVERS, Solver
+from .result import FitState
 from .units import Units
 
 Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
@@ -82,18 +83,15 @@ class Alternation:
 class Extrapolation:
     """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
-    Every factor sets out from beyond its last update, in the direction in which it has been moving,
-    further and further while the objective falls.  An iteration that raises the objective is undone
-    and the next one goes without momentum, which coordinate descent lets it fall.  `before` is what
-    the factors were an iteration ago.
-
-    With "hals" instead of "auto", factors that fall do not set out from zeros: where a model
-    vanishes, the Kullback-Leibler loss is infinite.
+    Every factor sets out from beyond its last update, further and further while the objective
+    falls.  An iteration that raises it is undone, and the next one goes without momentum.  With
+    "hals" instead of "auto", factors that fall do not set out from zeros: where a model vanishes,
+    the Kullback-Leibler loss is infinite.
     """
 
     def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
         self.problem = problem
-        self._rule = rule
+        self._rule, self._positive = rule, rule == "hals"
         self._value = problem.objective()
         self._step = self._step_before = 0.25
         self._largest = 1.0
@@ -127,10 +125,6 @@ class Extrapolation:
         self._step = self._next_step()
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
-    @property
-    def _positive(self) -> bool:
-        return self._rule == "hals"
-
     def _extrapolate(self, name: str, step: float) -> None:
         self.problem.extrapolate(name, self._before[name], step, self._positive)
 
@@ -141,8 +135,7 @@ class Extrapolation:
 class Refinement:
     """Over-relaxed multiplicative updates, and coordinate descent with momentum once they are slow.
 
-    Multiplicative updates come as soon near the minimum, in cheaper iterations, but hardly any
-    further.  They are slow when the stopping rule with its default would end the fit.
+    They are slow when the stopping rule with its default would end the fit.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -180,30 +173,21 @@ def steps_of(problem: Problem, rule: Solver) -> Steps:
     return Alternation(problem, rule)
 
 
-@dataclass(frozen=True)
+@dataclass
 class FitLoop:
-    """The loop of every fit, with its parameters."""
+    """The loop of every fit, with its parameters, which are checked."""
 
     solver: Solver
     max_iter: int
     tol: float
-    callback: Callable[[FitState], Any] | None
+    callback: Observer | None
     verbose: int
 
-    @classmethod
-    def checked(
-        cls,
-        solver: str,
-        max_iter: Any,
-        tol: Any,
-        callback: Callable[[FitState], Any] | None,
-        verbose: int,
-    ) -> FitLoop:
-        """Return the parameters, checked."""
-        check_option(solver, "solver", SOLVERS)
-        check_observers(callback, verbose)
-        most = check_integer(max_iter, "max_iter", 0)
-        return cls(cast(Solver, solver), most, check_real(tol, "tol"), callback, verbose)
+    def __post_init__(self) -> None:
+        check_option(self.solver, "solver", SOLVERS)
+        check_observers(self.callback, self.verbose)
+        self.max_iter = check_integer(self.max_iter, "max_iter", 0)
+        self.tol = check_real(self.tol, "tol")
 
     def run(
         self,
@@ -213,12 +197,11 @@ class FitLoop:
         units: Units | None = None,
         unreached: float = 0.0,
     ) -> Run:
-        """Iterate until the objective falls by less than `tol` per iteration.
+        """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
-        The rule is eq. 3.10 of the thesis: (F_before - F_now) / |F_0| < tol, divided by the number
-        of iterations between two checks.  It is not applied before the first check after a burn-in,
-        and what is `unreached` of the objective does not count in F_0.  The result is in the units
-        of the user.  Raises ValueError if a factor, or the objective, is not finite.
+        The rule is not applied before the first check after a burn-in, and what is `unreached` of
+        the objective does not count in the first value.  The result is in the units of the user.
+        Raises ValueError if a factor, or the objective, is not finite.
         """
         units = units or Units()
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
-from .state import FitState
+from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
 
+Self = TypeVar("Self", bound="_Closed")
 
-class ProgressBar:
-    """Show iterations and objective on standard error.
 
-    Without a terminal or without tqdm it does nothing.
+class _Closed:
+    """What is closed at the end of a `with` block."""
 
-    Parameters
-    ----------
-    max_iter : int, optional
-        Length of the bar, if it is known.
-    label : str
-        Text in front of the bar.
-    value : str
-        Name of the number behind it.
+    def close(self) -> None: ...
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class ProgressBar(_Closed):
+    """Show iterations and objective on standard error; nothing without a terminal or tqdm.
+
+    `label` is the text in front of the bar, `value` the name of the number behind it.
     """
 
     def __init__(self, max_iter: int | None, label: str = "fit", value: str = "objective") -> None:
@@ -60,21 +64,15 @@ class ProgressBar:
             self._bar.close()
             self._bar = None
 
-    def __enter__(self) -> ProgressBar:
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-class ProgressLines:
+class ProgressLines(_Closed):
     """Write iterations and objective to standard error, one line a check.
 
     Of checks that follow each other within half a second only one is written, and always the first
-    and the last.  The parameters are those of :class:`ProgressBar`.
+    and the last.
     """
 
-    def __init__(self, max_iter: int | None, label: str = "fit", value: str = "objective") -> None:
+    def __init__(self, max_iter: int | None, label: str, value: str) -> None:
         self._total = "" if max_iter is None else f"/{max_iter}"
         self._label = label
         self._value = value
@@ -101,22 +99,11 @@ class ProgressLines:
             self._waiting = None
 
 
-def progress_bar(max_iter: int, label: str = "fit") -> ProgressBar:
-    """Return a callback for :func:`ssnmf_fast.factorize` that shows a progress bar."""
-    return ProgressBar(max_iter, label)
-
-
-@contextmanager
 def verbose_progress(
     verbose: int, max_iter: int | None, label: str = "fit", value: str = "objective"
-) -> Iterator[ProgressBar | ProgressLines | None]:
-    """Give the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
+) -> AbstractContextManager[ProgressBar | ProgressLines | None]:
+    """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
     if not verbose:
-        yield None
-        return
+        return nullcontext()
     bar = ProgressBar(max_iter, label, value)
-    observer = bar if bar.shown else ProgressLines(max_iter, label, value)
-    try:
-        yield observer
-    finally:
-        observer.close()
+    return bar if bar.shown else ProgressLines(max_iter, label, value)

@@ -4,16 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
-from .._data.entries import SparseEntries
+from .._data.entries import SparseEntries, Target
+from .._data.tensor_entries import RowProducts, whole
 from .descent import Part
-from .linear_map import LinearMap, MappedFactors
 from .losses import Loss
 from .terms import Term
+
+Solver = str  # one of SOLVERS
+SOLVERS = ("auto", "mm", "mu", "hals")
+
+MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+
+
+class LinearMap:
+    """``M F`` for a nonnegative sparse M (p x n): a term approximates its data by (M F) G^T.
+
+    For data Z ~ (M F) G^T the pair of F is M^T times the pair of M F.  The separable majorizers of
+    both losses survive a nonnegative linear map (Cho and Saul 2011, appendix A, for the
+    divergence; for squares because M^T M and G^T G have no negative entry), so that the
+    multiplicative updates of F never raise the objective.
+    """
+
+    def __init__(self, matrix: sp.csr_array, threads: int) -> None:
+        self._forward = SparseEntries(matrix, threads)
+        self._backward = self._forward.turned()
+
+    def of(self, F: Array) -> Array:
+        """M F, by rows, (p, R)."""
+        out = aligned_zeros((self._forward.matrix.shape[0], F.shape[1]), F.dtype)
+        self._forward.power(0, None, F, Target(out))
+        return out
+
+    @cached_property
+    def _weights(self) -> Array:
+        """Column sums of M, (n,)."""
+        matrix = self._backward.matrix
+        return np.asarray(matrix.sum(axis=1), dtype=matrix.dtype)
+
+    def pair(self, term: Term, MF: Array, G: Array, up: Target, down: Target) -> None:
+        """Give the pair (P, N) of F: M^T times that of M F."""
+        pull = aligned_zeros(MF.shape, MF.dtype)
+        term.P(MF, G, Target(pull))
+        self._backward.power(0, None, pull, up)
+        form = term.form.mapped(self._weights)
+        if term.loss.model_free and form is not None:
+            term.loss.N(form, up.out, G, down)
+            return
+        term.N(MF, G, Target(pull))
+        self._backward.power(0, None, pull, down)
+
+
+class Images:
+    """Factors by name, and their images under maps, which are kept until they change."""
+
+    def __init__(self, factors: Mapping[str, Array]) -> None:
+        self.factors = factors
+        self._made: dict[tuple[str, LinearMap], Array] = {}
+
+    def of(self, name: str, linear: LinearMap | None) -> Array:
+        """Return a factor, or its image."""
+        if linear is None:
+            return self.factors[name]
+        key = name, linear
+        if key not in self._made:
+            self._made[key] = linear.of(self.factors[name])
+        return self._made[key]
+
+    def forget(self, name: str | None = None) -> None:
+        """Forget the images of a factor that has changed, or of all."""
+        if self._made:
+            kept = {key: F for key, F in self._made.items() if name not in (None, key[0])}
+            self._made = kept
 
 
 @dataclass(frozen=True)
@@ -37,9 +107,9 @@ class Relation:
             self._views[position] = self.term.view(position)
         return self._views[position]
 
-    def pair(self, factors: MappedFactors) -> tuple[Array, Any]:
+    def pair(self, images: Images) -> tuple[Array, Any]:
         """Return F and G of the first view."""
-        return factors.of(self.names[:1], self.map), self.side(self.names[0]).G(factors)
+        return images.of(self.names[0], self.map), self.side(self.names[0]).G(images)
 
     def side(self, name: str) -> Side:
         """Return the relation as one of its factors sees it."""
@@ -78,28 +148,27 @@ class Side(NamedTuple):
         """Whether all rows of N are the same."""
         return self.here is None and self.term.loss.model_free and self.term.form.equal_rows
 
-    def G(self, factors: MappedFactors) -> Any:
+    def G(self, images: Images) -> Any:
         """Return the factor on the far side, or the factors whose rows are multiplied."""
-        if self.term.entries.by_factors:
-            return factors.apart(self.far)
-        return factors.of(self.far, self.there)
+        if len(self.far) == 1 and not self.term.entries.by_factors:
+            return images.of(self.far[0], self.there)
+        products = RowProducts(tuple(images.factors[name] for name in self.far))
+        return products if self.term.entries.by_factors else whole(products)
 
 
 def value(
-    relations: Sequence[Relation],
-    factors: Mapping[str, Array],
-    mapped: MappedFactors | None = None,
+    relations: Sequence[Relation], factors: Mapping[str, Array], images: Images | None = None
 ) -> float:
     """Return the weighted sum of the values of the terms."""
-    mapped = mapped or MappedFactors(factors)
-    return sum(r.coefficient * r.term.value(*r.pair(mapped)) for r in relations if r.coefficient)
+    images = images or Images(factors)
+    return sum(r.coefficient * r.term.value(*r.pair(images)) for r in relations if r.coefficient)
 
 
 def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
     """Return what of the value belongs to entries that no component can reach."""
-    mapped = MappedFactors(factors)
+    images = Images(factors)
     return sum(
-        r.coefficient * r.term.unreached(*r.pair(mapped)) for r in relations if r.coefficient
+        r.coefficient * r.term.unreached(*r.pair(images)) for r in relations if r.coefficient
     )
 
 
@@ -107,10 +176,8 @@ def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> fl
 class Statistics:
     """Sufficient statistics of rows of the data for a factor: they add up.
 
-    (P, N) by loss, or P and the parts of the curvature.
-
-    N is one row where all of its rows are the same.  Nothing for coordinate descent entry by
-    entry, which reads the data itself.
+    (P, N) by loss, or P and the parts of the curvature.  N is one row where all of its rows are the
+    same.  Nothing for coordinate descent entry by entry, which reads the data itself.
     """
 
     sums: dict[Loss, tuple[Array, Array]]
@@ -135,3 +202,79 @@ class Statistics:
             mine, its = part.quadratic.gram, other.quadratic.gram
             if mine is not None and its is not None:
                 mine += its
+
+
+class Rules:
+    """Which rule updates each factor: what its terms allow.
+
+    Where other rows are elsewhere, the problem is not `whole`: the curvature of another factor is
+    then known as one Gram matrix only.
+    """
+
+    def __init__(
+        self,
+        factors: dict[str, Array],
+        relations: Sequence[Relation],
+        most_face_steps: int,
+        whole: bool,
+    ) -> None:
+        self.factors = factors
+        self.relations = relations
+        self.hub, *self.others = factors
+        self._most_face_steps = most_face_steps
+        self._sides: dict[str, list[Side]] = {}
+        # With weights of every row only for one data matrix: products with them take long.
+        self._all_quadratic = all(
+            r.map is None
+            and (r.term.gram or (whole and len(relations) == 1 and r.term.form.lists_few))
+            and r.term.loss.quadratic
+            for r in relations
+        )
+
+    def sides(self, name: str) -> list[Side]:
+        """Return the terms that meet a factor, as that factor sees them."""
+        if name not in self._sides:
+            meet = [r for r in self.relations if name in r.names]
+            sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
+            # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
+            self._sides[name] = [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
+        return self._sides[name]
+
+    def extrapolates(self) -> bool:
+        """Whether "auto" adds momentum: to plain Frobenius factorization.
+
+        With labels it would lower the objective faster too, but in minima that predict worse.
+        """
+        return self._all_quadratic and sum(r.coefficient > 0 for r in self.relations) == 1
+
+    def descends(self, name: str, rule: Solver) -> bool:
+        """Whether a factor is updated by coordinate descent, and not by a multiplicative step.
+
+        By "hals" where all of its terms are quadratic, or the only one goes entry by entry.  By
+        "auto" where all terms of all factors are quadratic: with mixed losses descent on a part of
+        the factors ends in poorer minima.
+        """
+        if rule == "auto":
+            return self._all_quadratic
+        if rule != "hals":
+            return False
+        return all(side.quadratic for side in self.sides(name)) or self._by_entries(name)
+
+    def _by_entries(self, name: str) -> bool:
+        return len(self.relations) == 1 and self.sides(name)[0].by_entries
+
+    def refines(self) -> bool:
+        """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""
+        return all(self._by_entries(name) for name in self.factors)
+
+    def _face_steps(self, name: str) -> int:
+        """Return how many conjugate gradient steps go with the sweeps over a factor.
+
+        A row takes R multiplications for an entry, and R^2 for such a step, which saves products
+        with the data.  Zeros do not count: data take the same steps however they are stored.
+        """
+        if not self.extrapolates():
+            return 0
+        length = sum(side.term.row_lengths[0] for side in self.sides(name) if side.term.row_lengths)
+        rank = -(-self.factors[name].shape[1] // 8) * 8  # as the compiled kernels pad it
+        return min(int(_SHARE_OF_STEPS * length / rank), self._most_face_steps)

@@ -1,15 +1,48 @@
-"""The result of a factorization."""
+"""What users get of a fit: its state in a callback, and its result."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
+from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Array
-from .loop import Run, Shown
-from .units import Units
+from .._data.arrays import as_array
+from .._data.tensor_entries import RowProducts
+from .losses import Loss
+
+_LARGEST = 1 << 27  # places of a dense tensor that `to_dense` makes
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class FitState:
+    """What a callback sees; the factors are attributes, too.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of updates of every factor so far.
+    objective : float
+        The value that is being minimized.
+    factors : mapping of str to ndarray or None
+        Read-only views of the factors: of a factorization S, A and B, of shapes (n, r), (r, m) and
+        (r, k).
+    """
+
+    iteration: int
+    objective: float
+    factors: Mapping[str, Array | None] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a factor."""
+        factors = self.__dict__.get("factors", {})
+        if name in factors:
+            return factors[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +86,123 @@ class Factorization:
         )
 
 
-def factorization(run: Run, shown: Shown, weight: float | None = None) -> Factorization:
-    """Return the result of a fit of S, A and, where there is one, B."""
-    factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in shown().items()}
-    return Factorization(
-        **factors,  # type: ignore[arg-type]
-        objective=run.objective,
-        n_iter=run.n_iter,
-        converged=run.converged,
-        supervision_weight=weight,
-    )
+@dataclass(frozen=True, eq=False)
+class TensorFactorization:
+    """Result of :func:`factorize_tensor`.
+
+    The model is ``sum_q weights[q] * outer(factors[0][:, q], ..., factors[N-1][:, q])``.  It
+    unpacks as ``weights, factors = result``, so that ``tensorly.cp_to_tensor(result)`` works.
+
+    Attributes
+    ----------
+    factors : list of ndarray, shapes (n_k, r)
+        One for each mode.  Columns have Euclidean norm 1 for the Frobenius loss, sum 1 for all
+        others, or are zero.
+    weights : ndarray, shape (r,)
+        Sizes of the components, the largest first.
+    label_components : dict of int to ndarray, shapes (r, number of labels)
+        For each mode with labels what approximates them: ``factors[k] @ label_components[k]``.
+    objective : list of (int, float)
+        Iterations at which the objective was evaluated, and its values.
+    n_iter : int
+        Number of iterations (updates of every factor).
+    converged : bool
+        Whether the stopping rule was met before `max_iter`.
+    """
+
+    factors: list[Array]
+    weights: Array
+    label_components: dict[int, Array] = field(default_factory=dict)
+    objective: list[tuple[int, float]] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+
+    def __iter__(self) -> Iterator[Any]:
+        """Give the weights and the factors, which TensorLy takes as a CP tensor."""
+        return iter((self.weights, self.factors))
+
+    def __repr__(self) -> str:
+        last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
+        shape = tuple(len(F) for F in self.factors)
+        return (
+            f"TensorFactorization(shape={shape}, n_components={len(self.weights)}, {last}"
+            f"n_iter={self.n_iter}, converged={self.converged})"
+        )
+
+    def predict(self, coords: Any) -> Array:
+        """Return the model at some places.
+
+        Parameters
+        ----------
+        coords : array_like of int, shape (N, number of places)
+            A row of indices for each mode.
+
+        Returns
+        -------
+        ndarray, shape (number of places,)
+
+        Raises
+        ------
+        ValueError
+            If there are not as many rows as modes, or an index is out of range.
+        """
+        places = as_array(coords, "coords")
+        lengths = [len(F) for F in self.factors]
+        if places.ndim != 2 or len(places) != len(lengths) or places.dtype.kind not in "iu":
+            raise ValueError(
+                f"coords has shape {places.shape} and dtype {places.dtype}; expected a row of "
+                f"integers for each of the {len(lengths)} modes."
+            )
+        for mode, (indices, length) in enumerate(zip(places, lengths, strict=True)):
+            if indices.size and not 0 <= indices.min() <= indices.max() < length:
+                raise ValueError(
+                    f"coords has indices from {indices.min()} to {indices.max()} in mode {mode}, "
+                    f"which has {length}."
+                )
+        values = np.empty(places.shape[1], dtype=self.weights.dtype)
+        rows = RowProducts(tuple(self.factors))
+        for begin in range(0, len(values), _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            values[part] = rows.at(places[:, part]) @ self.weights
+        return values
+
+    def to_dense(self) -> Array:
+        """Return the model as an array of all places.
+
+        Raises
+        ------
+        ValueError
+            If it would have more than 2^27 places (1 GB).
+        """
+        lengths = tuple(len(F) for F in self.factors)
+        if prod(lengths) > _LARGEST:
+            raise ValueError(
+                f"the model has {prod(lengths):,} places, more than {_LARGEST:,}; ask for some of "
+                "them with predict(coords)."
+            )
+        made = self.factors[0] * self.weights
+        for F in self.factors[1:-1]:
+            made = (made[:, None] * F).reshape(-1, len(self.weights))
+        return np.asarray((made @ self.factors[-1].T).reshape(lengths))
 
 
-def named(factors: Mapping[str, Array], rank: int, units: Units | None = None) -> Shown:
-    """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
-    units = units or Units()
+def sizes_of(F: Array, loss: Loss) -> Array:
+    """Return the sizes of columns: Euclidean norms for squares, else sums."""
+    return np.asarray(np.linalg.norm(F, axis=0) if loss.quadratic else F.sum(axis=0))
 
-    def shown() -> Mapping[str, Array | None]:
-        views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
-        return {"B": None} | {name: F if name == "S" else F.T for name, F in views.items()}
 
-    return shown
+def normalized(
+    factors: Sequence[Array], loss: Loss
+) -> tuple[list[Array], Array, list[Array], Array]:
+    """Return factors with columns of size 1, the weights, the former sizes and the order.
+
+    The components are sorted by weight.
+    """
+    sizes = [sizes_of(F, loss) for F in factors]
+    weights = np.prod(np.array(sizes, dtype=np.float64), axis=0)
+    order = np.argsort(-weights, kind="stable")
+    scaled = [
+        np.ascontiguousarray((F / np.where(size > 0, size, 1))[:, order]).astype(F.dtype)
+        for F, size in zip(factors, sizes, strict=True)
+    ]
+    return scaled, weights[order].astype(factors[0].dtype), sizes, order

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.checks import check_factor, check_option, require_memory
-from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
@@ -19,7 +18,7 @@ from .loop import steps_of
 from .losses import Loss
 from .problem import Problem
 from .relations import Relation
-from .terms import Term
+from .terms import Term, values_of, with_values
 from .weights import build_term
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
@@ -159,7 +158,7 @@ def fit_roots(problem: Problem) -> None:
 
 def roots(X: Any) -> Any:
     """Return the square roots of the entries."""
-    return with_values(X, np.sqrt(X.data)) if sp.issparse(X) else np.sqrt(X)
+    return with_values(X, np.sqrt(values_of(X)))
 
 
 def start_B(S: Array, labels: Term, rng: np.random.Generator) -> Array:

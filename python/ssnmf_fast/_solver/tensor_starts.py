@@ -16,8 +16,8 @@ from .._data.tensors import SparseTensor
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
-from .starts import SKETCH, squares_of_fit
-from .tensor_result import sizes_of
+from .result import sizes_of
+from .starts import SKETCH, roots, squares_of_fit
 from .tensor_terms import Tensor
 from .terms import Term
 from .weights import build_tensor_term
@@ -158,8 +158,7 @@ def _least_squares(
     """Return the squares of factors that were fitted to the square roots of X."""
     if not term.entries.total() > 0:
         return [F**2 for F in factors]
-    roots = X.with_values(np.sqrt(X.values)) if isinstance(X, SparseTensor) else np.sqrt(X)
-    of_roots = build_tensor_term(roots, weights, FROBENIUS, term.threads)
+    of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)
     level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
     names = mode_names(len(factors))
     stored = {name: padded(level * F, dtype) for name, F in zip(names, factors, strict=True)}

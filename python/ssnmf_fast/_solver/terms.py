@@ -15,7 +15,8 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.block_entries import StreamedEntries, WeightedEntries
-from .._data.csr import entry_rows, with_values
+from .._data.csr import entry_rows
+from .._data.csr import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import (
     DenseEntries,
@@ -25,10 +26,24 @@ from .._data.entries import (
     block_slices,
 )
 from .._data.missing_weights import MissingEntries
+from .._data.tensors import SparseTensor
 from .._data.weight_forms import Listed, Separable, WeightForm
 from .losses import Loss
 
 _FEW_MISSING = 0.5
+
+
+def values_of(Z: Any) -> Array:
+    """Return the stored values of a sparse matrix or tensor, or an array itself."""
+    values: Array = Z.values if isinstance(Z, SparseTensor) else Z.data if sp.issparse(Z) else Z
+    return values
+
+
+def with_values(Z: Any, values: Array) -> Any:
+    """Return data of the kind of Z with other values at its places."""
+    if isinstance(Z, SparseTensor):
+        return Z.with_values(values)
+    return csr_with_values(Z, values) if sp.issparse(Z) else values
 
 
 @dataclass(frozen=True)

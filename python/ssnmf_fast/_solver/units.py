@@ -1,28 +1,30 @@
-"""Data of any size: very large or very small data are fitted in units of a power of two.
+"""Powers of two, which round nothing: units of very large or small data, scales of components.
 
 Squares of entries and the floors of the kernels have their place in the range of a floating-point
-type.  Data outside of the middle of the range are divided by a power of two, which rounds nothing,
-and the factors are multiplied by it in the end: X times 2^k has the model of X, times 2^k.
+type.  Data outside of the middle of the range are divided by a power of two, and the factors are
+multiplied by it in the end: X times 2^k has the model of X, times 2^k.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.checks import check_factor
-from .._data.csr import with_values
 from .._data.csr_file import CsrFile
 from .losses import Loss
+from .relations import Relation
+from .terms import values_of, with_values
 
 # Beyond this order of magnitude, squares of entries leave the range.
 _SQUARED = {np.dtype(np.float32): 45, np.dtype(np.float64): 450}
 # Binary orders of magnitude of the largest entry for which nothing needs to be done.
 _ORDINARY = 30
+_DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _MIDDLE = {np.dtype(np.float32): _ORDINARY, np.dtype(np.float64): 50}
 
 
@@ -34,8 +36,7 @@ def exponent_of(Z: Any, name: str, model: int | None = None) -> int:
     if isinstance(Z, CsrFile):
         largest = float(np.sqrt(Z.squares / max(Z.nnz, 1)))
     else:
-        values = Z.data if sp.issparse(Z) else Z
-        largest = float(np.fmax.reduce(values, axis=None, initial=0.0))
+        largest = float(np.fmax.reduce(values_of(Z), axis=None, initial=0.0))
     exponent = order_of(largest) if model is None else max(order_of(largest), model)
     if abs(exponent) <= _MIDDLE[Z.dtype]:
         return 0
@@ -54,11 +55,7 @@ def order_of(largest: Any) -> int:
 
 def scaled(Z: Any, exponent: int) -> Any:
     """Return data times 2^exponent."""
-    if exponent == 0:
-        return Z
-    if sp.issparse(Z):
-        return with_values(Z, np.ldexp(Z.data, exponent))
-    return np.ldexp(Z, exponent)
+    return with_values(Z, np.ldexp(values_of(Z), exponent)) if exponent else Z
 
 
 def _times(number: float, exponent: float) -> float:
@@ -186,3 +183,30 @@ class Units:
             return F
         with np.errstate(over="ignore"):
             return np.ldexp(F, exponent)
+
+
+def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
+    """Return the powers of two that bring the sides of components that drifted apart together.
+
+    Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
+    its opposite.  None for relations that do not share the factor of their rows.
+    """
+    first, *rest = (r.names for r in relations)
+    tensor = len(first) > 2
+    if any(len(pair) > 2 or pair[0] not in (first if tensor else first[:1]) for pair in rest):
+        return {}
+    if tensor:
+        largest = np.array([largest_of(name) for name in first])
+        logs = np.log2(np.where(largest > 0, largest, 1.0))
+        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+        shifts[-1] = -shifts[:-1].sum(axis=0)
+        shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        exponents = dict(zip(first, shifts, strict=True))
+        return exponents | {far: -exponents[near] for near, far in rest}
+    others = [first[1], *(far for _, far in rest)]
+    here, there = largest_of(first[0]), np.max([largest_of(name) for name in others], axis=0)
+    drifted = (here > 0) & (there > 0)
+    ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+    shift = np.zeros(len(here), dtype=np.int64)
+    shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+    return {first[0]: shift} | dict.fromkeys(others, -shift)

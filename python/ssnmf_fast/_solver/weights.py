@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.arrays import as_array
 from .._data.border import check_matrix
 from .._data.checks import check_shape, check_vector
-from .._data.csr import entry_rows, with_values
+from .._data.csr import entry_rows
 from .._data.csr_file import CsrFile
 from .._data.tensor_checks import coordinate_parts
 from . import tensor_terms, terms
@@ -235,6 +235,20 @@ def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
     return term
 
 
+def collapse(
+    X: Any, X_weights: Any, groups: Array, n_groups: int, loss: Loss
+) -> tuple[Any, Weights, float]:
+    """Merge the rows of a clean X by groups, 0 ... n_groups - 1, which all occur.
+
+    Return their weighted means, the weights of these, and what of the loss they do not have: a
+    constant, since ``sum w_i d(x_i, z)`` over a group is ``w d(x, z)`` plus a constant, with w the
+    sum of the weights and x the weighted mean.
+    """
+    n = X.shape[0]
+    G = sp.csr_array((np.ones(n, dtype=X.dtype), (groups, np.arange(n))), shape=(n_groups, n))
+    return as_weights(X_weights, "X_weights").grouped(X, G, loss, "X_weights")
+
+
 def check_rows(array: Any, rows: Array, name: str) -> None:
     if len(array.shape) != 2 or array.shape[0] != len(rows):
         raise ValueError(f"{name} has shape {array.shape}; expected {len(rows)} rows.")
@@ -247,9 +261,7 @@ def ratio(sums: Array, weights: Array) -> Array:
 
 def _energy(Z: Any, loss: Loss) -> Any:
     """The function whose Bregman divergence the loss is, entrywise, float64."""
-    if sp.issparse(Z):
-        return with_values(Z, loss.energy(Z.data.astype(np.float64)))
-    return loss.energy(Z.astype(np.float64))
+    return terms.with_values(Z, loss.energy(terms.values_of(Z).astype(np.float64)))
 
 
 def rest(loss: Loss, before: tuple[Array, Array], after: tuple[Array, Array]) -> float:

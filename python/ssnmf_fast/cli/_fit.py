@@ -150,7 +150,7 @@ def _labels(values: Sequence[Any], options: Any) -> SampleLabels:
 
 
 def _train(model: Model, data: Data, options: Any) -> Fitted:
-    from .._solver.progress import progress_bar
+    from .._solver.progress import ProgressBar
 
     held_out: npt.NDArray[np.bool_] = np.zeros(data.X.shape[0], dtype=bool)
     visible: SampleLabels | None = None
@@ -161,7 +161,7 @@ def _train(model: Model, data: Data, options: Any) -> Fitted:
     begin = time.perf_counter()
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates(options) else "fit"
-    with progress_bar(options.max_iter, label) as bar, warnings.catch_warnings():
+    with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar)

@@ -10,9 +10,8 @@ import numpy as np
 
 from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array
-from .._solver.blocks import problem_of
-from .._solver.problem import Ahead, Problem, Solver
-from .._solver.relations import Relation, Statistics, unreached, value
+from .._solver.problem import Ahead, Problem, problem_of
+from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
 
 UPDATES_OF_LOST_ROWS = 100

@@ -20,11 +20,10 @@ from .._data.checks import (
 )
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
-from .._solver.build import check_weight
+from .._solver.build import check_weight, factorization, named
 from .._solver.loop import FitLoop, Shown, steps_of
-from .._solver.result import Factorization, factorization, named
+from .._solver.result import Factorization, FitState
 from .._solver.starts import zeros_that_stay
-from .._solver.state import FitState
 from ._block import copy_of_rows
 from ._build import Plan
 from ._cluster import check_client
@@ -145,7 +144,7 @@ def factorize(
     weight = check_weight(supervision_weight)
     given = _read_init(init, Y is not None)
     seen = callback if checkpoint is None else _save_to(checkpoint, callback)
-    loop = FitLoop.checked(solver, max_iter, tol, seen, verbose)
+    loop = FitLoop(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
     parts = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "support": S_support}
     data = load(client, X, threads, memory, S=None if given is None else given[0], **parts)

@@ -14,8 +14,8 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._solver import starts
 from .._solver.losses import Loss
-from .._solver.problem import Ahead, Problem, Solver
-from .._solver.relations import Relation, Statistics
+from .._solver.problem import Ahead, Problem
+from .._solver.relations import Relation, Solver, Statistics
 from . import _block, _build
 from ._block import Change, Draw, RowOrder
 from ._build import Plan
@@ -125,7 +125,9 @@ class ClusterProblem(Problem):
         if self.hub in factors:
             self._changes.append(Change("restore"))
 
-    def _largest_of_rows(self) -> Array:
+    def _largest_of(self, name: str) -> Array:
+        if name != self.hub:
+            return super()._largest_of(name)
         return self.order().largest if self._largest is None else self._largest
 
     def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:

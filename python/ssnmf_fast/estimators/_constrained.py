@@ -12,9 +12,9 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
-from .._models.cnmf import collapse
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
+from .._solver.weights import collapse
 from ._conventions import require, set_parameters
 from ._predicting import GuidedBase
 
@@ -125,12 +125,12 @@ class ConstrainedNMF(GuidedBase):
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         groups, n_groups = _groups(labels)
-        collapsed = collapse(X, groups, n_groups, X_weights, loss)
+        means, weights, constant = collapse(X, X_weights, groups, n_groups, loss)
         arguments = self._arguments(self._model_parameters + self._loop_parameters)
         arguments["init"] = _averaged(self.init, groups, n_groups)
-        result = factorize(collapsed.X, X_weights=collapsed.X_weights, **arguments)
+        result = factorize(means, X_weights=weights, **arguments)
         k = len(labels.classes)
-        objective = [(step, value + collapsed.constant) for step, value in result.objective]
+        objective = [(step, value + constant) for step, value in result.objective]
         self._keep(
             replace(result, S=result.S[groups], objective=objective),
             class_representation_=result.S[:k].copy(),
