@@ -1,7 +1,7 @@
 """New losses and new models on the same engine: what code outside of this package builds on.
 
 A *loss* is an object of a class derived from :class:`Loss`; :func:`register_loss` makes its name
-known to all functions and estimators.  A *model* is a list of relations, each of which says that a
+known to all functions and estimators.  A *model* is a list of relations, each of which means that a
 data matrix is approximated by the product of some factors; :func:`fit` fits them together.
 """
 

@@ -56,7 +56,7 @@ class TestMeasures:
         (bound,) = _quality.bound_measures(fitted)
         (sparsity,) = _quality.sparsity_measures(fitted)
         (between,) = _quality.label_sparsity_measures(fitted)
-        assert (bound.value, bound.shown) == (-12.5, "-12.5")
+        assert (bound.value, bound.text) == (-12.5, "-12.5")
         assert sparsity.value == sf.metrics.hoyer_sparsity(S)
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
         assert between.value == wanted

@@ -183,7 +183,7 @@ class TestScores:
         score = _quality.accuracy(np.array([1, 1, 0, 0]), np.array([1, 1, 1, 0]))
         ends = binomtest(3, 4).proportion_ci(0.95, method="wilson")
         assert (score.value, score.low, score.high) == (0.75, ends.low, ends.high)
-        assert score.shown(".0%") == "75% (95% interval 30% to 95%)"
+        assert score.format(".0%") == "75% (95% interval 30% to 95%)"
 
     @pytest.mark.parametrize("average", ["micro", "macro"])
     def test_f_scores(self, average: str) -> None:

@@ -16,7 +16,7 @@ class MissingPackageError(ImportError):
 
 @contextmanager
 def require_package(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
-    """Raise MissingPackageError, which says how to install it, where an import fails."""
+    """Raise MissingPackageError, which explains how to install it, where an import fails."""
     try:
         yield
     except MissingPackageError:

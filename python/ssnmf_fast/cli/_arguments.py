@@ -37,7 +37,7 @@ def run_by(parser: Any, module: str, name: str = "run") -> None:
 
 
 def add_reading(parser: Any) -> None:
-    """Add what says how tables are read."""
+    """Add the options of reading tables."""
     group = parser.add_argument_group("reading")
     group.add_argument(
         "--format",
@@ -109,7 +109,7 @@ def add_text(group: Any) -> None:
 
 
 def add_common(parser: Any) -> None:
-    """Add what says how much is printed."""
+    """Add the options of printing."""
     group = parser.add_argument_group("output")
     group.add_argument(
         "--json",

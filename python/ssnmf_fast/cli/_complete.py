@@ -114,7 +114,7 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
 
 
 def _fitted(task: Task, things: str) -> Trial:
-    """Fit with entries held out, then with all of them, and say how it went."""
+    """Fit with entries held out, then with all of them, and print the errors."""
     if task.noisy:
         sought = "rank and shrinkage" if task.options.rank is None else "shrinkage"
         print(f"  choice    {sought}: by the error at a tenth of the {things}", flush=True)

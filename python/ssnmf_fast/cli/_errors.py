@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """Something the user gave cannot be used; the message says what and how to mend it."""
+    """Something the user gave cannot be used; the message explains what and how to fix it."""

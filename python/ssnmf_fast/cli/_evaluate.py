@@ -205,7 +205,7 @@ class _FitsBar(ProgressBar):
 
 
 def _completion_bar(options: Any, shape: tuple[int, int], noisy: bool, chosen: bool) -> ProgressBar:
-    """Return a callback for a completion; `chosen` says whether rank and gamma are given."""
+    """Return a callback for a completion; `chosen` tells whether rank and gamma are given."""
     from ..completion._matrix_irls import Parameters
     from ..completion._noisy import ranks
 

@@ -77,7 +77,7 @@ _ENOUGH = 10  # held-out samples of every class, for shares that are read from t
 class DataTopics:
     """Topics with sizes and, where there are labels, shares of the classes.
 
-    `note` says what the shares are, `counts` from how many samples of each class they come.
+    `note` explains the shares, `counts` from how many samples of each class they come.
     """
 
     topics: Topics

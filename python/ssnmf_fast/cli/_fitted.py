@@ -20,7 +20,7 @@ from ._sample_labels import SampleLabels
 class Fitted:
     """A fitted model and what it was fitted to.
 
-    `labels` holds the hidden ones too; `guided` says whether the fit saw the others.  `texts` are
+    `labels` holds the hidden ones too; `guided` tells whether the fit saw the others.  `texts` are
     those that X was made of; rows of X that are images have an `image_shape`, height and width.
     """
 

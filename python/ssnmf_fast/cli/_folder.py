@@ -20,7 +20,7 @@ _SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
 class Results:
     """A folder of results, whose files replace those of an earlier run together.
 
-    `about` says of every file that there may be what it is, in the order in which they are shown.
+    `about` describes every file that there may be, in the order in which they are printed.
     A result of an earlier run that this one does not have would not fit the others, and goes.
     """
 
@@ -86,7 +86,7 @@ class Results:
 def results_folder(name: str, about: Mapping[str, str], inputs: Iterable[Any]) -> Iterator[Results]:
     """Make a folder for results; an error or Ctrl-C leaves those of an earlier run, or none.
 
-    `about` names all files that the command may write there or remove, and says what they are.
+    `about` names all files that the command may write there or remove, and describes them.
     `inputs` are the paths that it reads, None for those that are not given.
     """
     if name == STANDARD:

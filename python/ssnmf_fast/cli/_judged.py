@@ -22,7 +22,7 @@ class Judged:
     """Predictions for samples whose labels were hidden from whoever predicts them.
 
     `truth` and each of `guesses` hold names (h,) or, for several labels, 0 and 1 (h, k).  The
-    guesses of the model come first.  `by_validation` says that the labels were hidden in turn, by
+    guesses of the model come first.  `by_validation` means that the labels were hidden in turn, by
     the fit itself, rather than from all of the fit.
     """
 
@@ -63,18 +63,18 @@ def judged(fitted: Fitted) -> Judged | None:
     several = bool(getattr(fitted.model, "multilabel_", False))
     if fitted.held_out.any():
         folds = np.where(fitted.held_out, 0, -1)
-        own = fitted.predicted[fitted.held_out]
+        guessed = fitted.predicted[fitted.held_out]
     else:
         folds = getattr(fitted.model, "validation_folds_", np.full(len(fitted.held_out), -1))
         if not (folds >= 0).any():
             return None
-        own = _of_validation(fitted.model, folds >= 0, several)
+        guessed = _of_validation(fitted.model, folds >= 0, several)
     classes = [str(name) for name in fitted.model.classes_]
     labels = targets(fitted.labels, classes, several)
     others = simple_guesses(features(fitted), labels, fitted.labels.known, folds)
     truth = labels[folds >= 0]
     labeled = int(fitted.training.sum())
-    return Judged(truth, {MODEL: own, **others}, classes, not fitted.held_out.any(), labeled)
+    return Judged(truth, {MODEL: guessed, **others}, classes, not fitted.held_out.any(), labeled)
 
 
 def _of_validation(model: Any, rows: Array, several: bool) -> Array:
@@ -109,7 +109,7 @@ def features(fitted: Fitted) -> Any:
 def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
     """Predict each fold by methods that learn from the known labels outside of it.
 
-    The labels are those of :func:`targets`; `folds` (n,) says in which fold a label is hidden, -1
+    The labels are those of :func:`targets`; `folds` (n,) is the fold in which a label is hidden, -1
     for never.
     """
     several = labels.ndim == 2

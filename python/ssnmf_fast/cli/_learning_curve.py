@@ -122,8 +122,8 @@ def _order(labels: SampleLabels, seed: int) -> Array:
 
 def _covering(labels: SampleLabels, order: Array) -> int:
     """Return how many of the first samples it takes to show every label."""
-    shown = np.cumsum(labels.indicators()[order], axis=0) > 0
-    return int(np.argmax(shown.sum(axis=1) == shown[-1].sum())) + 1
+    seen = np.cumsum(labels.indicators()[order], axis=0) > 0
+    return int(np.argmax(seen.sum(axis=1) == seen[-1].sum())) + 1
 
 
 def _scores(
@@ -137,8 +137,8 @@ def _scores(
         estimator = model.build(options, visible, None).fit(fitted.X, model.targets(visible))
     classes = [str(name) for name in estimator.classes_]
     truth = targets(fitted.labels, classes, fitted.labels.several)
-    own = np.asarray(estimator.predict(fitted.X[np.flatnonzero(hidden)]))
-    guesses = {model.name: own if fitted.labels.several else own.astype(str)}
+    guessed = np.asarray(estimator.predict(fitted.X[np.flatnonzero(hidden)]))
+    guesses = {model.name: guessed if fitted.labels.several else guessed.astype(str)}
     rows = visible.known | hidden
     others = simple_guesses(
         features(fitted)[np.flatnonzero(rows)],

@@ -48,8 +48,8 @@ class Model:
     @property
     def _parameters(self) -> dict[str, str]:
         """Return the options that set parameters of the estimator, and these."""
-        own = [name for name in self.options if name not in _OF_COMMAND]
-        return {name: _RENAMED.get(name, name) for name in [*own, "max_iter", "tol"]}
+        particular = [name for name in self.options if name not in _OF_COMMAND]
+        return {name: _RENAMED.get(name, name) for name in [*particular, "max_iter", "tol"]}
 
     def settle(self, options: Any) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
@@ -84,7 +84,7 @@ class Model:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
 
     def validates(self, options: Any) -> bool:
-        """Whether the fit chooses by validation, and so says what accuracy to expect."""
+        """Whether the fit chooses by validation, and so knows the accuracy to expect."""
         open_choice = options.rank is None or options.supervision_weight == _CHOSEN
         return self.chooses and open_choice and options.readout in ("auto", "logistic")
 

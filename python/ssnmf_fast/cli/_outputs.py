@@ -150,7 +150,7 @@ def _print_summary(fitted: Fitted, results: Findings) -> None:
     for line in results.remarks:
         print(line)
     for measure in results.measures:
-        print(f"{measure.name}: {measure.shown}")
+        print(f"{measure.name}: {measure.text}")
     for line in results.warnings:
         warnings.warn(line, stacklevel=2)
     if results.curve is not None:

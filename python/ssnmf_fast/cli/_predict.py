@@ -79,7 +79,7 @@ def _read(data: Source, stored: Path, options: Any) -> tuple[Any, Ids | None]:
     table = read_table(data)
     column = options.text or vectorizer.column
     X = vectorizer.transform(texts_of(table, column))
-    warn_of_empty(X, "they all get the same prediction, which says nothing of them")
+    warn_of_empty(X, "they all get the same prediction, which tells nothing of them")
     return X, ids_of(table, options.id, column)
 
 
@@ -90,7 +90,7 @@ def _matrix(data: Source) -> Any:
         if len(unknown):
             warnings.warn(
                 f"{len(unknown)} of {len(X)} samples have no value but NaN (the first is sample "
-                f"{unknown[0]}): their predictions say nothing of them",
+                f"{unknown[0]}): their predictions tell nothing of them",
                 stacklevel=2,
             )
     return X

@@ -62,7 +62,7 @@ class Output:
 
 
 def output(name: str, kind: str | None, safe: bool) -> Output:
-    """Return where predictions go, in the form that is given or that the ending says."""
+    """Return where predictions go, in the form that is given or that of the ending."""
     out = _output(name, kind)
     if safe and out.kind != "csv":
         raise UsageError(f"--safe-csv belongs to csv; --out {name} is {out.kind}")
@@ -134,7 +134,7 @@ def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool 
 
 
 def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
-    """Write what a saved model says of new data; return the number of samples.
+    """Write what a saved model predicts of new data; return the number of samples.
 
     Models that labels guided: labels and probabilities.  With named topics also the largest of
     these and how much of the sample every topic explains.  Models without labels: the topic of the
@@ -214,8 +214,8 @@ def _label_columns(model: Any, predicted: Array, chances: Array, separator: str)
             separator.join(name for name, one in zip(classes, row, strict=True) if one)
             for row in found
         ]
-    shown = chances.round(_PROBABILITY_DIGITS).T.tolist()
-    columns = [(f"probability {classes[k]}", shown[k]) for k in natural_order(classes)]
+    rounded = chances.round(_PROBABILITY_DIGITS).T.tolist()
+    columns = [(f"probability {classes[k]}", rounded[k]) for k in natural_order(classes)]
     return [("prediction", found), *columns]
 
 

@@ -33,7 +33,7 @@ class Score:
     low: float
     high: float
 
-    def shown(self, form: str) -> str:
+    def format(self, form: str) -> str:
         """Return it as text; `form` is a format such as ``.1%``."""
         low, high = format(self.low, form), format(self.high, form)
         return f"{self.value:{form}} (95% interval {low} to {high})"
@@ -86,7 +86,7 @@ def quality_measures(judged: Judged) -> list[Measure]:
                 if name == LARGEST:
                     meaning = "The same samples, all predicted as the class of most labels."
             interval = (score.low, score.high)
-            found.append(Measure(key, title, score.value, score.shown(form), meaning, interval))
+            found.append(Measure(key, title, score.value, score.format(form), meaning, interval))
     return found
 
 
@@ -110,19 +110,19 @@ def _kinds(judged: Judged) -> list[tuple[str, str, str, str]]:
 
 def shortfalls(judged: Judged) -> list[str]:
     """Say in words where the model does worse than a simple method."""
-    truth, own = judged.truth, judged.guesses[MODEL]
+    truth, guessed = judged.truth, judged.guesses[MODEL]
     found = []
     for name, guess in judged.guesses.items():
         if name == MODEL:
             continue
         for kind, what, form, _ in _kinds(judged):
-            mine, other = (_score(judged, g, kind) for g in (own, guess))
+            mine, other = (_score(judged, g, kind) for g in (guessed, guess))
             if mine.value >= other.value:
                 continue
             if judged.several:
                 unsure = other.value < mine.high
             else:
-                unsure = _may_be_chance(truth, own, guess)
+                unsure = _may_be_chance(truth, guessed, guess)
             found.append(
                 f"the {what} of the model, {mine.value:{form}}, is below the {other.value:{form}} "
                 f"of {_NAMES[name].replace('always', 'always predicting')}: "
@@ -145,13 +145,13 @@ def _score(judged: Judged, guess: Array, kind: str) -> Score:
     return accuracy(judged.truth, guess)
 
 
-def _may_be_chance(truth: Array, own: Array, other: Array) -> bool:
+def _may_be_chance(truth: Array, guessed: Array, other: Array) -> bool:
     """Whether two methods that are right for different samples may be equally good."""
     from scipy.stats import binomtest
 
     better, worse = (
-        int(((own == truth) & (other != truth)).sum()),
-        int(((own != truth) & (other == truth)).sum()),
+        int(((guessed == truth) & (other != truth)).sum()),
+        int(((guessed != truth) & (other == truth)).sum()),
     )
     return bool(binomtest(better, better + worse).pvalue >= _CHANCE) if better + worse else True
 
@@ -169,7 +169,7 @@ def not_known(fitted: Fitted) -> str:
             f"expected about {needed}, {LEAST_PER_CLASS} a class on average"
         )
     return (
-        "the accuracy is not known, as no labeled sample was held out; --test-size says how many "
+        "the accuracy is not known, as no labeled sample was held out; --test-size sets how many "
         "are, and every class needs several labels for it"
     )
 
@@ -233,10 +233,10 @@ def label_sparsity_measures(fitted: Fitted) -> list[Measure]:
     from .. import metrics
 
     assert fitted.labels is not None
-    shown = fitted.training
-    labels = fitted.labels.single()[shown].astype(str)
+    labeled = fitted.training
+    labels = fitted.labels.single()[labeled].astype(str)
     value = metrics.inter_label_sparsity(
-        fitted.model.representation_[shown], labels, unlabeled=None
+        fitted.model.representation_[labeled], labels, unlabeled=None
     ).score
     meaning = (
         "Hoyer sparsity of the topics' weights summed over each class of the labeled samples: "

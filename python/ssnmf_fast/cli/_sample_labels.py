@@ -30,7 +30,7 @@ class NamedColumns(np.ndarray):
 class SampleLabels:
     """Labels of every sample; a sample without any is unlabeled.
 
-    `several` says whether any sample has more than one, also where those are hidden.
+    `several` tells whether any sample has more than one, also where those are hidden.
     """
 
     each: tuple[Names, ...]

@@ -132,7 +132,7 @@ class FactorizationBase(
         Raises
         ------
         ValueError, TypeError
-            For bad data, labels or parameters; the message says how to mend them.
+            For bad data, labels or parameters; the message explains how to fix them.
 
         Warns
         -----

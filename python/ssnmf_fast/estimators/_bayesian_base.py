@@ -91,7 +91,7 @@ class BayesianBase(FactorizationBase):
         Raises
         ------
         ValueError, TypeError
-            For bad data, labels or parameters; the message says how to mend them.
+            For bad data, labels or parameters; the message explains how to fix them.
 
         Warns
         -----

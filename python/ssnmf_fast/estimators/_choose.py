@@ -32,7 +32,7 @@ _LEVEL = 0.95
 class Validation:
     """Outcome of a validation; without one, `scores` is empty and `score` NaN.
 
-    `scores` holds the score of everything that was tried.  `folds` (n,) says in which fold the
+    `scores` holds the score of everything that was tried.  `folds` (n,) is the fold in which the
     label of a sample was hidden, -1 for never, and `logits` (n, k) what was predicted then.
     """
 
@@ -60,7 +60,7 @@ class Validation:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation.
 
         The fit to all labels may be better than those to the labels that validation shows: its
-        errors are taken to be rarer by at most the root of the share shown.
+        errors are taken to be rarer by at most the root of the share that they miss.
         """
         if self.folds is None or labels.several:
             return float("nan"), float("nan")
@@ -68,8 +68,8 @@ class Validation:
         count = int(sizes.sum())
         right = round(self.score * count)
         found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
-        shown = 1 - float(sizes.mean()) / int(labels.known.sum())
-        return float(found.low), float(1 - (1 - found.high) * np.sqrt(shown))
+        unseen = 1 - float(sizes.mean()) / int(labels.known.sum())
+        return float(found.low), float(1 - (1 - found.high) * np.sqrt(unseen))
 
     def warn_if_poor(self, labels: TrainingLabels) -> None:
         """Warn if always predicting the largest class would be better."""
@@ -91,8 +91,8 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
     """
     rows = np.flatnonzero(labels.known)
     counts = labels.counts
-    shown = counts[counts > 0]
-    if len(rows) < LEAST_PER_CLASS * max(len(shown), 2):
+    occurring = counts[counts > 0]
+    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
         return None
     rng = np.random.default_rng(seed)
     folds = np.full(len(labels.members), -1)

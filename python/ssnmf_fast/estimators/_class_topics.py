@@ -17,7 +17,9 @@ from .._models.factorize import Factorization, factorize
 from ._context import visible
 from ._training_labels import TrainingLabels, as_outer
 
-SUPPORTS = math.inf  # a supervision weight without bound: labels say which components may be used
+SUPPORTS = (
+    math.inf
+)  # a supervision weight without bound: labels decide which components may be used
 
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
@@ -156,7 +158,7 @@ def fit_class_topics(
     """Factorize samples, guided by their labels; `start_seed` is that of random starts.
 
     With the weight :data:`SUPPORTS`, the limit of large ones (TS-NMF), labeled samples may have the
-    components of their classes only.  B says then how much of a class one unit of a component
+    components of their classes only.  B is then how much of a class one unit of a component
     stands for: columns sum over the labeled samples to those of Y.
     """
     rng = np.random.default_rng(seed)
@@ -196,16 +198,16 @@ def _class_means(samples: LabeledSamples, owner: Array, rng: np.random.Generator
     """
     overall = samples.overall_mean()
     members = samples.labels.members * samples.labels.known[:, None]
-    shown = members[:, owner].astype(np.float64)
+    weights = members[:, owner].astype(np.float64)
     for c in np.unique(owner):
-        own = np.flatnonzero(owner == c)
+        columns = np.flatnonzero(owner == c)
         rows = np.flatnonzero(members[:, c])
-        if len(own) > 1 and len(rows) > 1:
-            chosen = own[rng.permutation(len(rows)) % len(own)]
-            shown[np.ix_(rows, own)] *= np.where(chosen[:, None] == own, 1.0, 0.2)
-            shown[np.ix_(rows, own)] *= rng.uniform(0.5, 1.5, (len(rows), len(own)))
-    totals = shown.sum(axis=0)
-    means = samples.sums(shown / np.where(totals > 0, totals, 1))
+        if len(columns) > 1 and len(rows) > 1:
+            chosen = columns[rng.permutation(len(rows)) % len(columns)]
+            weights[np.ix_(rows, columns)] *= np.where(chosen[:, None] == columns, 1.0, 0.2)
+            weights[np.ix_(rows, columns)] *= rng.uniform(0.5, 1.5, (len(rows), len(columns)))
+    totals = weights.sum(axis=0)
+    means = samples.sums(weights / np.where(totals > 0, totals, 1))
     means[totals == 0] = overall * rng.uniform(0.5, 1.5, (int((totals == 0).sum()), len(overall)))
     return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
 
@@ -253,12 +255,12 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
 def _class_readings(sums: Array, members: Array, owner: Array) -> Array:
     """Return B from the sums of S over the labeled samples, and the classes of these."""
     k = members.shape[1]
-    own = np.eye(k)[owner]
+    belongs = np.eye(k)[owner]
     of_class = np.zeros(k)
     np.add.at(of_class, owner, sums)
     totals = members.sum(axis=0)
     rates = np.where(of_class > 0, totals / np.where(of_class > 0, of_class, 1), 0)
-    return np.asarray(own * rates)
+    return np.asarray(belongs * rates)
 
 
 def _guided_B(means: Array | None, members: Array, owner: Array) -> Array:

@@ -205,7 +205,7 @@ class NonnegativeCP(
         Raises
         ------
         ValueError, TypeError
-            For bad data or parameters; the message says how to mend them.
+            For bad data or parameters; the message explains how to fix them.
 
         Warns
         -----

@@ -24,7 +24,7 @@ _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _FROM_SLICES = ("auto", "slices")
 _POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
-_ALIKE = 0.8  # cosine of two topics that say the same
+_ALIKE = 0.8  # cosine of two topics that are alike
 _SINGLE, _FEW_SLICES = 0.9, 4
 _LOOP = ("solver", "max_iter", "tol", "callback", "verbose", "n_threads")
 

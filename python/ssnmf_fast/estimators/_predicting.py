@@ -27,7 +27,7 @@ from ._training_labels import TrainingLabels, labels_for_training
 _READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
-_MANY_LABELS = 50  # labeled samples per class above which features say more than topics
+_MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
 
 
 def with_readout(method: Method) -> Method:

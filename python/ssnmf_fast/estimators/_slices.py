@@ -104,8 +104,8 @@ class SliceLearner(AllOrNothing):
         (Mairal et al. 2010).  Rows of earlier slices stay as they were found; :meth:`transform`
         with ``mode=stream_mode`` gives them over the present factors.
 
-        After :meth:`fit`, learning continues from its factors: what its slices said follows from
-        them.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
+        After :meth:`fit`, learning continues from its factors, from which the statistics of its
+        slices follow.  Only the first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and
         `verbose`.
         """
         del y
@@ -147,7 +147,7 @@ class SliceLearner(AllOrNothing):
             Stream.of_arrays(others, self.stream_statistics_)
 
     def _stream(self, mode: int, keep: float) -> Stream:
-        """Return what earlier slices said; raise ValueError if settings have changed since."""
+        """Return the statistics of earlier slices; ValueError if settings have changed since."""
         learned = {
             "n_components": (self.n_components, len(self.weights_)),
             "loss": (self.loss, self.loss_),
@@ -195,7 +195,7 @@ def slices_first(
 ) -> tuple[Tensor, int]:
     """Return new slices as the first mode of a tensor, and the mode of slices counted from 0.
 
-    `shape` has the lengths of earlier calls.  `one_slice` says whether X lacks the mode; None
+    `shape` has the lengths of earlier calls.  `one_slice` tells whether X lacks the mode; None
     leaves that to the number of modes, where there were earlier calls.
     """
     n_modes = len(X.shape)
@@ -204,7 +204,7 @@ def slices_first(
     if one_slice is None:
         if shape is None and n_modes == 2:
             raise ValueError(
-                f"X has two modes, shape {X.shape}: say by one_slice=True that it is one slice of "
+                f"X has two modes, shape {X.shape}: pass one_slice=True if it is one slice of "
                 "a tensor of three, or by one_slice=False that it is a matrix of slices."
             )
         one_slice = shape is not None and n_modes == len(shape) - 1

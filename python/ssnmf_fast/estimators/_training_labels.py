@@ -73,8 +73,8 @@ class TrainingLabels:
         chosen = self.entry_weights[rows]
         if self.several:
             return chosen
-        own = chosen[np.arange(len(chosen)), self.codes[rows]]
-        return np.asarray(own / own.mean() if own.any() else own)
+        of_class = chosen[np.arange(len(chosen)), self.codes[rows]]
+        return np.asarray(of_class / of_class.mean() if of_class.any() else of_class)
 
 
 def label_weights(sample_weight: Any, labeled: Array) -> Array:
@@ -130,7 +130,7 @@ _MOST_SPREAD = 3000  # samples in the graph of neighbors
 
 @one_blas_thread()
 def with_neighbors(chance: Array, scores: Array | None, labels: TrainingLabels, seed: int) -> Array:
-    """Return the mean of probabilities, (n, k), and of what the nearest neighbors say.
+    """Return the mean of probabilities, (n, k), and of those of the nearest neighbors.
 
     Labels spread over the graph of nearest neighbors in the leading directions (Zhou et al. 2004);
     of many samples only some take part, and the others keep their probabilities.

@@ -89,7 +89,7 @@ def jaccard_similarity(
 
     Notes
     -----
-    The paper compares S with labels of 0 and 1 and does not say how S is scaled.  By default both
+    The paper compares S with labels of 0 and 1 and does not state how S is scaled.  By default both
     are normalized to a distribution of topics for each sample, as in a topic model, so long and
     short samples have the same weight.  The scale of a factorization's topics is arbitrary; to make
     a topic's weight the amount of data it explains, pass ``S * A.sum(axis=1)``.

@@ -178,15 +178,15 @@ def _draw(axes: Any, room: Room, blocks: list[Array], max_rows: int, darkest: fl
         lengths = np.diff(np.append(starts, len(block)))
         means.append(np.add.reduceat(block, starts, axis=0) / lengths[:, None])
         edges.append(np.linspace(low, high, count + 1)[1:])
-    shown = np.concatenate(means)
+    rows = np.concatenate(means)
     columns = np.arange(blocks[0].shape[1] + 1) - 0.5
     cells = axes.pcolormesh(
         columns,
         np.concatenate(edges),
-        shown,
+        rows,
         cmap=blues(),
         vmin=0,
-        vmax=darkest_share(shown, darkest),
+        vmax=darkest_share(rows, darkest),
         rasterized=True,
     )
     axes.set_ylim(1, 0)  # the first class is on top

@@ -160,8 +160,8 @@ def name_columns(axes: Any, names: Sequence[str], width: float) -> None:
     slant = {} if fits else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     size = size if fits else float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
     places = list(range(len(names))) if fits else _every(len(names), width, size)
-    shown = [names[k] for k in places]
-    axes.set_xticks(places, shown, fontsize=size, color=INK, parse_math=False, **slant)
+    written = [names[k] for k in places]
+    axes.set_xticks(places, written, fontsize=size, color=INK, parse_math=False, **slant)
     axes.tick_params(axis="x", length=0)
 
 

@@ -187,7 +187,7 @@ def label_map(
     ----------
     S : array_like, shape (n, r), >= 0
         Representation of the samples, as from ``transform`` or in `representation_`.  Of a fit that
-        saw the labels, `representation_` shows these labels again; say so in the `title`, or draw
+        saw the labels, `representation_` shows these labels again; state so in the `title`, or draw
         what ``transform`` returns.
     y : array_like, shape (n,) or (n, k)
         Label of every sample, or an indicator matrix of several labels, as in

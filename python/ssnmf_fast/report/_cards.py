@@ -10,7 +10,7 @@ from ._pictures import data_uri, small_image
 
 
 def topic_cards(report: Report) -> list[dict[str, Any]]:
-    """Return what the page says of every topic."""
+    """Return the content of the page for every topic."""
     if not report.topics:
         return []
     some = report.examples or [[]] * len(report.topics)

@@ -47,12 +47,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Measure:
-    """How good a fit is in one respect; `meaning` says in a sentence what the value tells."""
+    """How good a fit is in one respect; `meaning` explains the value in a sentence."""
 
     key: str  # in files that programs read
     name: str
     value: float
-    shown: str
+    text: str
     meaning: str
     interval: tuple[float, float] | None = None
 
@@ -73,7 +73,7 @@ class Example:
 class Report:
     """What the page shows; parts that are None or empty are left out.
 
-    `shares_note` says what the shares of the classes in the topics are, `shares_file` which file
+    `shares_note` explains the shares of the classes in the topics, `shares_file` which file
     has them too, and `class_counts` from how many samples of each class they come; `examples` has a
     list for each topic, and `parts` an image for each, (r, height, width), where features are
     pixels. `intervals` belong to `accuracies`; `warnings` and `remarks` stand above everything

@@ -22,7 +22,7 @@ _LETTER, _DIGIT = 8.3, 6.6
 
 @dataclass(frozen=True)
 class Cell:
-    """A number on a ground from white, 0, to dark, 1; `about` says in full what it is."""
+    """A number on a ground from white, 0, to dark, 1; `about` describes it in full."""
 
     ground: str
     text: str
