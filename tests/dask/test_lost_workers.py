@@ -17,7 +17,7 @@ distributed = pytest.importorskip("distributed")
 sfd = pytest.importorskip("ssnmf_fast.dask")
 da = pytest.importorskip("dask.array")
 
-from ssnmf_fast.dask import _rows, _waiting  # noqa: E402
+from ssnmf_fast.dask import _block, _rows, _waiting  # noqa: E402
 
 N, M, RANK = 300, 60, 5
 CUTS = (0, 90, 180, 260, 300)
@@ -130,31 +130,23 @@ def test_retired_worker_costs_nothing(model):
             assert fit.objective == expected.objective
 
 
-def test_keeper_takes_rows_along():
-    rows = _rows.kept["fit", 1] = _rows.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
-    sent = pickle.dumps(_rows.Keeper("fit", 1))
+def test_rows_go_with_their_block():
+    key, rows = ("fit", 1), _rows.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
+    block = _block.Block(key, 0, [], np.ones(3), RANK, float, None, {})
+    _rows.kept[key] = rows
+    buffers = []
+    sent = pickle.dumps(block, protocol=5, buffer_callback=buffers.append)
+    assert buffers == []  # into which a message would be cut: arrays may be misaligned there
     _rows.forget("fit")
     assert not _rows.kept
-    pickle.loads(sent)
-    found = _rows.kept["fit", 1]
+    np.testing.assert_array_equal(pickle.loads(sent).support, block.support)
+    found = _rows.kept[key]
     np.testing.assert_array_equal(found.S, rows.S)
     assert found.number == 4
     found.number = 6
     pickle.loads(sent)  # older than what is here
-    assert _rows.kept["fit", 1].number == 6
+    assert _rows.kept[key].number == 6
     _rows.forget("fit")
-
-
-class Sent(_rows.OnePickle):
-    def __init__(self, array):
-        self.array = array
-
-
-def test_arrays_of_blocks_travel_in_one_piece():
-    buffers = []
-    sent = pickle.dumps(Sent(np.ones(3)), protocol=5, buffer_callback=buffers.append)
-    assert buffers == []  # which a message would be cut into
-    np.testing.assert_array_equal(pickle.loads(sent).array, np.ones(3))
 
 
 def test_task_that_nobody_knows(client, monkeypatch):
@@ -230,11 +222,11 @@ def test_rows_lost_before_an_order_that_moves_none(monkeypatch, tmp_path):
     X = rng.random((N, 2)) @ rng.random((2, M))  # the sums of an update tell too little of its loss
     blocks = [dask.delayed(X[begin:end]) for begin, end in itertools.pairwise(CUTS)]
 
-    def work(block, fit, order, *factors):
-        if block.number == 1 and not order.moves and order.number > 20:
-            del _rows.kept[fit, 1]
+    def work(block, order, *factors):
+        if block.key[1] == 1 and not order.moves and order.number > 20:
+            del _rows.kept[block.key]
             lost.touch()
-        return original(block, fit, order, *factors)
+        return original(block, order, *factors)
 
     original = _rows.work
     monkeypatch.setattr(_rows, "work", work)

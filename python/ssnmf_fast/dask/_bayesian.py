@@ -11,12 +11,11 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
-from distributed import Client
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.border import check_matrix
-from .._data.checks import check_factor, check_integer, check_random_state
+from .._data.checks import check_factor, check_random_state
 from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
@@ -25,7 +24,7 @@ from .._solver.beta_divergences import KULLBACK_LEIBLER
 from ._block import UPDATES_OF_LOST_ROWS, Block
 from ._build import BlockInput, Plan
 from ._cluster import Blocks, reduce_tasks
-from ._data import MEMORY, Data, load
+from ._data import Data, count_threads, load
 from ._fit import ClusterFit, begin, choose_start, to_pcg64
 from ._rows import BlockStatistics, Order, Rows, aligned_copy, with_title
 
@@ -161,8 +160,7 @@ class ClusterVariationalSteps(VariationalSteps):
 
 
 def fit_variational(
-    client: Client,
-    X: Any,
+    X: Data,
     *,
     init: Any,
     random_state: Any,
@@ -171,12 +169,12 @@ def fit_variational(
 ) -> VariationalFit:
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
     checked = Parameters.checked(**parameters)
-    threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
+    threads = count_threads(n_threads)
     rng, rank = to_pcg64(check_random_state(random_state)), checked.rank
     named = isinstance(init, str)
     if not named and (not isinstance(init, (tuple, list)) or len(init) != 2 or init[0] is None):
         raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
-    data = load(client, X, threads, MEMORY, S=None if named else init[0])
+    data = load(X.client, X, threads, S=None if named else init[0])
     if data.on_disk:
         raise TypeError(
             "X must be in the memory of the workers for BayesianNMF; got blocks on disk. Give "
@@ -185,7 +183,7 @@ def fit_variational(
     name = choose_start(init, KULLBACK_LEIBLER, data.on_disk) if named else ""
     scale = checked.count_scale or scale_of(ClusterValues(data))
     counts = [
-        client.submit(_as_counts, given, scale, f"block {position}", pure=False)
+        data.client.submit(_as_counts, given, scale, f"block {position}", pure=False)
         for given, position in zip(data.futures, data.positions, strict=True)
     ]
     data = replace(data, futures=counts)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._backend.dispatch import kernels, padded, padded_zeros
+from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.problem import Ahead, Problem, problem_of
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
@@ -19,9 +20,12 @@ UPDATES_OF_LOST_ROWS = 100
 
 @dataclass
 class Block(OnePickle):
-    """Rows of the data as a fit sees them; `options` are those of its :class:`Problem`."""
+    """Rows of the data as a fit sees them; `options` are those of its :class:`Problem`.
 
-    number: int
+    Where Dask moves a block, the rows of S that are kept for it go with it.
+    """
+
+    key: tuple[str, int]  # the name of the fit, and the number of the block
     first: int  # of its rows, counted in all data
     relations: list[Relation]
     support: Array | None  # of S, padded
@@ -40,13 +44,27 @@ class Block(OnePickle):
 
     @property
     def title(self) -> str:
-        return f"block {self.number} (rows {self.first} to {self.first + self.n_rows - 1})"
+        return f"block {self.key[1]} (rows {self.first} to {self.first + self.n_rows - 1})"
+
+    def __reduce__(self) -> Any:
+        rows, reduced = kept.get(self.key), super().__reduce__()
+        if rows is None:
+            return reduced
+        with rows.lock:
+            return _restore_with_rows, (*reduced, pickle.dumps(rows, protocol=5))
 
     def problem(self, rows: Rows, others: Mapping[str, Array]) -> Problem:
         """Return the problem of the rows, which the other factors come to."""
         support = {} if self.support is None else {"S": self.support}
         options = {"workspaces": rows.workspaces, "whole": False, **self.options}
         return problem_of({"S": rows.S, **others}, self.relations, support, **options)
+
+
+def _restore_with_rows(restore: Callable[..., Block], given: Any, contents: bytes) -> Block:
+    block, rows = restore(*given), pickle.loads(contents)
+    if block.key not in kept or kept[block.key].number < rows.number:
+        kept[block.key] = rows
+    return block
 
 
 class Draw(NamedTuple):
@@ -56,7 +74,7 @@ class Draw(NamedTuple):
     scale: float
 
 
-def begin(block: Block, fit: str, start: Draw | Array | None) -> BlockStatistics:
+def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     """Set the rows of a block to their start, drawn or given.
 
     Return the sums of their columns, and what they were without the support.
@@ -74,45 +92,22 @@ def begin(block: Block, fit: str, start: Draw | Array | None) -> BlockStatistics
     unbound = S.sum(axis=0, dtype=np.float64)
     if block.support is not None:
         S *= block.support
-    kept[fit, block.number] = Rows(S, S.copy())
+    kept[block.key] = Rows(S, S.copy())
     return BlockStatistics({"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound})
-
-
-class Change(NamedTuple):
-    """What happens to the rows before their update.
-
-    "extrapolate" by a step, "restore" what they were, "shift" them by powers of two, or "scale"
-    them by the step.
-    """
-
-    kind: str
-    step: float = 0.0
-    positive: bool = False
-    exponents: Any = None
-
-    def apply(self, rows: Rows) -> None:
-        """Change rows in place."""
-        if self.kind == "extrapolate":
-            kernels.extrapolate(rows.S, rows.before, self.step, self.positive, 1)
-        elif self.kind == "restore":
-            np.copyto(rows.S, rows.before)
-        elif self.kind == "scale":
-            rows.S *= rows.S.dtype.type(self.step)
-            np.copyto(rows.before, rows.S)
-        else:
-            for F in (rows.S, rows.before):
-                np.ldexp(F, self.exponents, out=F)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowOrder(Order):
-    """Changes of the rows, an update by a rule, and the statistics and sums to return then."""
+    """Changes of the rows, an update by a rule, and the statistics and sums to return then.
 
-    changes: tuple[Change, ...] = ()
+    `others` tells of other factors whether their curvature is asked for, `asks` are functions whose
+    values of the blocks add up.
+    """
+
     rule: Solver | None = None
     others: Mapping[str, bool] = field(default_factory=dict)
     ahead: tuple[float, bool] | None = None
-    asks: tuple[str, ...] = ()  # for "value", "unreached", "losses" or "squares"
+    asks: tuple[Callable[[Sequence[Relation], Mapping[str, Array]], Any], ...] = ()
 
     @property
     def moves(self) -> bool:
@@ -136,27 +131,28 @@ class RowOrder(Order):
         ahead = None if self.ahead is None else Ahead(rows.before, *self.ahead)
         if rows.number < self.number:
             for change in self.changes:
-                change.apply(rows)
+                change(rows)
             if self.rule is not None:
                 problem.update_rows(self.rule, ahead)
                 rows.sums = _objective_sums(problem)
             rows.number = self.number
         # Those of the update alone: rows that were found again have none, whatever others have.
         sums = dict(rows.sums) if self.rule is not None else {}
-        if "value" in self.asks:
-            sums["value"] = value(block.relations, problem.factors)
-        if "unreached" in self.asks:
-            sums["unreached"] = unreached(block.relations, problem.factors)
-        if "squares" in self.asks:
-            sums["squares"] = float(np.square(rows.S, dtype=np.float64).sum())
-        if "losses" in self.asks:
-            for position, relation in enumerate(block.relations):
-                each = value([relation], problem.factors) - unreached([relation], problem.factors)
-                sums[f"loss {position}"] = each
+        sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
         largest = rows.S.max(axis=0, initial=0.0)
         found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}
         return BlockStatistics(sums, factors, largest)
+
+
+def losses(relations: Sequence[Relation], factors: Mapping[str, Array]) -> Array:
+    """Return the value of each relation, but for what no component can reach."""
+    return np.array([value([each], factors) - unreached([each], factors) for each in relations])
+
+
+def squares(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
+    """Return the sum of the squares of S."""
+    return float(np.square(factors["S"], dtype=np.float64).sum())
 
 
 def _objective_sums(problem: Problem) -> dict[str, Any]:

@@ -38,11 +38,11 @@ class BlockInput(OnePickle):
 
 @dataclass(frozen=True)
 class BlockInfo:
-    """What the caller needs to know of a block."""
+    """What the caller needs to know of a block, or of all."""
 
     n_columns: int
     n_labels: int | None
-    dtype: str
+    dtype: Any
     on_disk: bool
     nonzeros: tuple[int, int]  # of X and Y
     ordinary: bool  # whether the entries are of ordinary size
@@ -64,7 +64,10 @@ def check(
     X: Any, Y: Any, X_weights: Any, Y_weights: Any, support: Any, S: Any, threads: int
 ) -> BlockInput:
     """Return what was given for a block, checked and converted."""
-    X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
+    if isinstance(X, BlockInput):
+        X = X.X
+    else:
+        X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
     if Y is not None:
         Y = check_matrix(as_matrix(Y), "Y", dtype=X.dtype)
         if Y.shape[0] != X.shape[0]:
@@ -99,14 +102,14 @@ def info(given: BlockInput) -> BlockInfo:
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = (X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y))
-    return BlockInfo(X.shape[1], n_labels, X.dtype.name, on_disk, counts, ordinary)
+    return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary)
 
 
 def _nonzeros(Z: Any) -> int:
     return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
 
 
-def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) -> Block:
+def build(given: BlockInput, plan: Plan, key: tuple[str, int], first: int, threads: int) -> Block:
     """Return the block of a fit; `first` is its first row, counted in all data."""
     X, dtype = given.X, given.X.dtype
     n = X.shape[0]
@@ -128,7 +131,7 @@ def build(given: BlockInput, plan: Plan, number: int, first: int, threads: int) 
             positive = (dtype.type(0) < S).astype(dtype)
             support = positive if support is None else support * positive
     stored = None if support is None else padded(support, dtype)
-    return Block(number, first, relations, stored, plan.rank, dtype, S, plan.options)
+    return Block(key, first, relations, stored, plan.rank, dtype, S, plan.options)
 
 
 def reweigh(block: Block, weight: float) -> Block:

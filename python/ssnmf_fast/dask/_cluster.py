@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import operator
 import pickle
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
@@ -18,13 +17,14 @@ from typing import Any, TypeVar
 
 import dask
 import numpy as np
-from distributed import Client, Future, get_client
+from distributed import Client, get_client
 
 from .._common.arrays import Array
-from . import _rows, _waiting
-from ._rows import BlockStatistics, Order
+from . import _rows
+from ._rows import BlockStatistics, Order, forget, read, run_task
 from ._waiting import (
     GOES_ON,
+    IDLE,
     WorkersLostError,
     ask,
     cancel,
@@ -113,37 +113,21 @@ def _find_homes(keys: Sequence[Any], dask_scheduler: Any = None) -> list[str]:
 
 
 class Blocks:
-    """Blocks of a fit, each on its worker.
+    """Blocks of a fit, each on its worker, where its rows of S are, and where its tasks go."""
 
-    Tasks go to the worker that has the rows of S of the block, where its keeper is.
-    """
-
-    def __init__(self, client: Client, futures: Sequence[Any]) -> None:
-        self.client = client
-        self.fit = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
-        self.futures = list(futures)
-        self._keepers: list[Any] = []
+    def __init__(self, client: Client, futures: list[Any], fit: str) -> None:
+        self.client, self.futures, self._fit = client, futures, fit
         self._places: list[str] = []
         self._held: list[Any] = []  # futures of the last task
         self._count = 0
         self.number = 0  # of the last order that changed the rows
+        self.locate()
 
     def locate(self) -> None:
-        """Wait for all blocks, and see where their rows are."""
+        """Wait for all blocks, and see where they are."""
         insist(self.client, self._locate)
 
     def _locate(self) -> None:
-        self._finish_blocks()
-        if not self._keepers:
-            places = self._find_homes(self.futures)
-            self._keepers = [
-                self._anywhere(place, _rows.make_keeper, future, self.fit)
-                for place, future in zip(places, self.futures, strict=True)
-            ]
-        finish(self.client, self._keepers)
-        self._places = self._find_homes(self._keepers)
-
-    def _finish_blocks(self) -> None:
         try:
             finish(self.client, self.futures)
         except WorkersLostError as error:
@@ -155,79 +139,62 @@ class Blocks:
                         f"dask array, delayed objects or files. {GOES_ON}"
                     ) from error
             raise
-
-    def _find_homes(self, futures: Sequence[Future]) -> list[str]:
-        keys = [future.key for future in futures]
-        found: list[str] = ask(self.client, self.client.run_on_scheduler, _find_homes, keys)
-        if not all(found):
+        keys = [future.key for future in self.futures]
+        self._places = ask(self.client, self.client.run_on_scheduler, _find_homes, keys)
+        if not all(self._places):
             raise WorkersLostError("A worker was lost while the blocks were located.")
-        return found
 
-    def _anywhere(self, place: str, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Start a task at a place, or at another one if it is gone."""
-        where: dict[str, Any] = {"workers": [place], "allow_other_workers": True}
-        return self.client.submit(task, *arguments, **where, pure=False)
+    def _anywhere(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Start a task for every block at its place, or at another one if that is gone."""
+        submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
+        return [
+            submit(task, future, *arguments, workers=[place], **where)
+            for future, place in zip(self.futures, self._places, strict=True)
+        ]
 
     def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
         """Make every block anew where it is, from what it was."""
-        self.futures = [
-            self._anywhere(place, task, future, *arguments)
-            for future, place in zip(self.futures, self._places, strict=True)
-        ]
+        self.futures = self._anywhere(task, *arguments)
         self.locate()
 
-    def _each(self, task: Callable[..., Any], arguments: Sequence[Any], *shared: Any) -> list[Any]:
-        """Start a task for every block with its argument; return the futures."""
-        self._count += 1
-        blocks = zip(self.futures, self._keepers, arguments, self._places, strict=True)
-        futures = []
-        for number, (future, keeper, argument, place) in enumerate(blocks):
-            where: dict[str, Any] = {"workers": [place], "allow_other_workers": False}
-            key = f"{self.fit}-{task.__name__}-{self._count}-{number}"
-            given = future, keeper, task, argument, *shared
-            futures.append(self.client.submit(_rows.run_task, *given, **where, key=key, pure=False))
-        return futures
-
     def collect(
-        self, task: Callable[..., BlockStatistics], arguments: Sequence[Any], *factors: Array
+        self, task: Callable[..., BlockStatistics], each: Sequence[Any], *factors: Array
     ) -> BlockStatistics:
-        """Return the sum of the statistics that a task returns for all blocks.
+        """Return the sum of the statistics that a task returns for all blocks with an argument.
 
         Blocks of a worker that is lost come to another one, where Dask makes them again, and the
         task is started once more.
         """
-        return insist(self.client, lambda: self._collect(task, arguments, *factors), self.locate)
+        return insist(self.client, lambda: self._collect(task, each, *factors), self.locate)
 
     def _collect(
-        self, task: Callable[..., BlockStatistics], arguments: Sequence[Any], *factors: Array
+        self, task: Callable[..., BlockStatistics], each: Sequence[Any], *factors: Array
     ) -> BlockStatistics:
-        started: list[Any] = []
+        client, started = self.client, list[Any]()
+        self._count += 1
         try:
-            shared = scatter(self.client, list(factors), self._places) if factors else []
-            started += self._each(task, arguments, *shared)
-            # The last sum is the caller's where workers send to it directly: that spares them a
-            # way.
-            n_sums = 2 if self.client.direct_to_workers else 1
-            last = add_in_tree(self.client, started, operator.add, n_sums)
+            shared = scatter(client, list(factors), self._places) if factors else []
+            blocks = zip(self.futures, each, self._places, strict=True)
+            for number, (future, argument, place) in enumerate(blocks):
+                where: dict[str, Any] = {"workers": [place], "allow_other_workers": False}
+                key = f"{self._fit}-{task.__name__}-{self._count}-{number}"
+                given = run_task, future, task, argument, *shared
+                started.append(client.submit(*given, **where, key=key, pure=False))
+            # The last sum is the caller's where workers send to it directly, which saves a way.
+            last = add_in_tree(client, started, operator.add, 2 if client.direct_to_workers else 1)
             # What is no longer needed is told with the new tasks: messages by themselves would let
             # those wait.
             self._held = [*started, *shared]
-            found: BlockStatistics = reduce(
-                operator.add, result_of(self.client, last, self._places)
-            )
+            sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
-            cancel(self.client, started)
+            cancel(client, started)
             raise
-        self._log(factors, found)
-        return found
-
-    def _log(self, factors: Sequence[Array], found: BlockStatistics) -> None:
-        """Log how much has been sent: factors to every worker, and sums from every worker."""
-        if logger.isEnabledFor(logging.INFO):
+        found = reduce(operator.add, sums)
+        if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
             n_workers = len(set(self._places))
-            sent, back = sum(F.nbytes for F in factors), len(pickle.dumps(found, protocol=5))
-            megabytes = n_workers * (sent + back) / 1e6
-            logger.info("%d workers: %.1f MB moved (%s)", n_workers, megabytes, self.fit)
+            size = sum(F.nbytes for F in factors) + len(pickle.dumps(found, protocol=5))
+            logger.info("%d workers: %.1f MB moved (%s)", n_workers, n_workers * size / 1e6, key)
+        return found
 
     def obey(self, order: Order, factors: Mapping[str, Array]) -> BlockStatistics:
         """Return the statistics of all blocks after an order."""
@@ -243,14 +210,9 @@ class Blocks:
     ) -> list[Any]:
         """Return futures of what a function makes of the rows of each block, on any worker."""
         shared = [keep_value(self.client, factors[name]) for name in order.names]
-        arguments = (_rows.read, order, what, given, *shared)
 
         def attempt() -> list[Any]:
-            blocks = zip(self._places, self.futures, self._keepers, strict=True)
-            futures = [
-                self._anywhere(place, _rows.run_task, future, keeper, *arguments)
-                for place, future, keeper in blocks
-            ]
+            futures = self._anywhere(run_task, read, order, what, given, *shared)
             finish(self.client, futures)  # before the workers drop the rows
             return futures
 
@@ -260,5 +222,5 @@ class Blocks:
         """Let the workers drop what they keep for this fit."""
         if self.client.status == "running":
             with suppress(RuntimeError):
-                options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
-                ask(self.client, self.client.run, _rows.forget, self.fit, **options)
+                options: dict[str, Any] = {"on_error": "ignore", "seconds": IDLE}
+                ask(self.client, self.client.run, forget, self._fit, **options)

@@ -17,6 +17,7 @@ from distributed import Client, Future
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+from .._data.checks import check_integer
 from .._data.csr_file import open_csr
 from .._solver.weights import as_weights
 from . import _build
@@ -30,30 +31,22 @@ _BLOCKS = (Delayed, Future, str, Path)
 
 
 @dataclass(frozen=True)
-class Data:
-    """Checked data on the workers, by blocks that have rows."""
+class Data(BlockInfo):
+    """Checked data on the workers, by blocks that have rows; with `chosen` some samples of them.
+
+    The info is that of all blocks.
+    """
 
     client: Client
     futures: list[Any]
-    info: list[BlockInfo]
     rows: list[int]  # of all blocks, those without rows too
     positions: list[int]  # of the blocks that have rows
+    checkpoint: str | Path | None = None  # of a fit to them
+    chosen: Array | None = None  # sorted numbers
 
     @property
     def shape(self) -> tuple[int, int]:
-        return sum(self.rows), self.info[0].n_columns
-
-    @property
-    def n_labels(self) -> int | None:
-        return self.info[0].n_labels
-
-    @property
-    def dtype(self) -> Any:
-        return np.dtype(self.info[0].dtype)
-
-    @property
-    def on_disk(self) -> bool:
-        return any(each.on_disk for each in self.info)
+        return sum(self.rows) if self.chosen is None else len(self.chosen), self.n_columns
 
     @property
     def bounds(self) -> list[int]:
@@ -65,8 +58,7 @@ class Data:
     def lengths(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Mean numbers of nonzeros to a row and a column, of X and of Y."""
         n, m = self.shape
-        of_X, of_Y = (sum(each.nonzeros[i] for each in self.info) for i in range(2))
-        k = self.n_labels
+        (of_X, of_Y), k = self.nonzeros, self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
     def parts(self, chosen: Array) -> list[tuple[slice, Array]]:
@@ -87,21 +79,27 @@ class Data:
 
     def array(self, futures: Sequence[Any], width: int, dtype: Any) -> da.Array:
         """Return blocks of rows as a dask array, cut as the data are."""
-        blocks = dict(zip(self.positions, futures, strict=True))
-        parts = [
-            da.from_delayed(blocks[i], (n, width), dtype)
-            if i in blocks
-            else da.zeros((n, width), dtype=dtype)
-            for i, n in enumerate(self.rows)
-        ]
-        return da.concatenate(parts)
+        blocks = zip(futures, self.positions, strict=True)
+        shapes = [(each, (self.rows[position], width)) for each, position in blocks]
+        return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
+
+    def weighted(self, X_weights: Any, n_threads: int | None) -> Data:
+        """Return the same with weights of X."""
+        if X_weights is None:
+            return self
+        return load(self.client, self, count_threads(n_threads), X_weights=X_weights)
+
+
+def count_threads(n_threads: int | None) -> int:
+    """Return the threads of each task: a worker runs several tasks at a time."""
+    return 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
 
 
 def load(
     client: Client,
     X: Any,
     threads: int,
-    memory: int,
+    memory: int = MEMORY,
     *,
     Y: Any = None,
     X_weights: Any = None,
@@ -109,10 +107,14 @@ def load(
     support: Any = None,
     S: Any = None,
 ) -> Data:
-    """Let the workers load, check and convert the data."""
+    """Let the workers load, check and convert what a user gave, or data without other parts."""
     if Y is None and Y_weights is not None:
         raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
-    blocks, rows = start_blocks(client, X, memory)
+    if isinstance(X, Data):
+        blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
+    else:
+        futures, rows = start_blocks(client, X, memory)
+        blocks = dict(enumerate(futures))
     if not sum(rows):
         raise ValueError("X must have at least one row; got none.")
     parts = [
@@ -122,35 +124,26 @@ def load(
         cut(support, "S_support", rows),
         cut(S, "init[0] (S)", rows),
     ]
-    return _check(client, blocks, rows, parts, threads)
-
-
-def _check(
-    client: Client, blocks: list[Any], rows: list[int], parts: list[list[Any]], threads: int
-) -> Data:
     positions = [position for position, n in enumerate(rows) if n]
-    mine = _compute(client, [[part[i] for part in parts] for i in positions])
     futures, bounds = [], list(accumulate(rows, initial=0))
-    for position, given in zip(positions, mine, strict=True):
+    for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
+        given = [_started(client, part[position]) for part in parts]
         task = with_title, title, _build.check, blocks[position], *given, threads
         futures.append(client.submit(*task, pure=False))
     info = result_of(client, [client.submit(_build.info, each, pure=False) for each in futures])
     _check_equal(info, positions)
-    return Data(client, futures, info, rows, positions)
+    on_disk = any(each.on_disk for each in info)
+    nonzeros = tuple(sum(each.nonzeros[i] for each in info) for i in range(2))
+    of_all = vars(info[0]) | {"on_disk": on_disk, "nonzeros": nonzeros}
+    return Data(**of_all, client=client, futures=futures, rows=rows, positions=positions)
 
 
-def _compute(client: Client, parts: list[list[Any]]) -> list[list[Any]]:
-    """Start what is lazy among the parts of blocks, also within the tuples of weights."""
-
-    def walk(part: Any) -> Any:
-        if isinstance(part, Delayed):
-            return client.compute(part)
-        if isinstance(part, tuple):
-            return tuple(walk(each) for each in part)
-        return part
-
-    return [[walk(part) for part in each] for each in parts]
+def _started(client: Client, part: Any) -> Any:
+    """Return a future of what is lazy, also within the tuple of weights."""
+    if isinstance(part, tuple):
+        return tuple(_started(client, each) for each in part)
+    return client.compute(part) if isinstance(part, Delayed) else part
 
 
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
@@ -178,8 +171,8 @@ def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
             )
 
 
-def shape_of(X: Any) -> tuple[int, int, Any]:
-    """Return the numbers of rows and columns of a block, and its dtype."""
+def _count_rows(X: Any) -> int:
+    """Return the number of rows of a block of X."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
         raise TypeError(
@@ -188,7 +181,7 @@ def shape_of(X: Any) -> tuple[int, int, Any]:
         )
     if len(shape) != 2:
         raise ValueError(f"X must have two dimensions; got shape {shape}.")
-    return int(shape[0]), int(shape[1]), X.dtype
+    return int(shape[0])
 
 
 def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[int]]:
@@ -207,10 +200,10 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
     counted = [
-        client.submit(with_title, f"block {i}", shape_of, future, pure=False)
+        client.submit(with_title, f"block {i}", _count_rows, future, pure=False)
         for i, future in enumerate(futures)
     ]
-    return futures, [rows for rows, *_ in result_of(client, counted)]
+    return futures, result_of(client, counted)
 
 
 def _start(client: Client, given: Sequence[Any], memory: int) -> list[Any]:

@@ -1,9 +1,9 @@
-"""Estimators of data on a cluster."""
+"""Estimators of data on a cluster, but for the one of classes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import dask.array as da
@@ -13,18 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import estimators
 from .._common.arrays import Array
-from .._labels import Indicators, LabelLists, labels_of
+from .._labels import LabelLists
 from .._solver.weights import as_weights
-from .._topics import topic_shares
 from ..estimators._bayesian_base import interval_ends
-from ..estimators._class_topics import SUPPORTS, FitOptions, fit_class_topics
-from ..estimators._classifier_training import Settings, start_of
-from ..estimators._conventions import require
-from ..estimators._training_labels import check_classes, labels_for_training
 from ._bayesian import fit_variational
-from ._data import MEMORY
-from ._on_cluster import OnCluster, PredictsOnCluster, lazy
-from ._samples import LabeledBlocks, Samples, gather
+from ._data import MEMORY, Data
+from ._on_cluster import OnCluster, PredictsOnCluster, gather, lazy
 
 Self = TypeVar("Self", bound="BayesianNMF")
 
@@ -103,7 +97,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
 
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
         """Return the support of each block: that of all samples is as large as S."""
-        if not isinstance(X, Samples):
+        if not isinstance(X, Data):
             return super()._support(X, lists, rank)
         free, bounds = bool(self.free_in_labeled), np.cumsum([0, *X.rows])
         return [
@@ -112,137 +106,14 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         ]
 
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
-        if not isinstance(X, Samples):
+        if not isinstance(X, Data):
             return X, lists
-        return X.select(lists.labeled), lists.part(lists.labeled)
+        chosen = replace(X, chosen=np.flatnonzero(lists.labeled))
+        return chosen, lists.part(lists.labeled)
 
 
 def _support_of(lists: LabelLists, rank: int, free_in_labeled: bool) -> Array:
     return lists.support(rank, free_in_labeled)
-
-
-class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
-
-    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
-    `n_components` and `supervision_weight` must be given.  Predictions for a dask array are lazy
-    dask arrays.
-
-    Parameters
-    ----------
-    n_components : int
-        Rank r, at least 1; "auto" is refused.
-    supervision_weight : float or "balanced"
-        Weight of the loss of Y, at least 0; infinity for supports.  "auto" is refused.
-    readout : {"auto", "refit", "joint"}
-        How predictions are made; as in :class:`ssnmf_fast.SSNMFClassifier`, where "logistic" needs
-        X in memory.  "auto" is "refit".
-    **parameters
-        Others are those of :class:`ssnmf_fast.SSNMFClassifier`; `self_training` and `class_weight`
-        belong to the logistic readout, and stay at "auto".  For `solver` and `init` see
-        :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
-
-    Attributes
-    ----------
-    representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.
-    classes_, class_prior_, n_labeled_, multilabel_, components_, label_components_
-        As in memory.
-    class_shares_, supervision_weight_, objective_, n_iter_, n_features_in_
-        As in memory.
-
-    Notes
-    -----
-    The labels of all samples come to the caller.  So do the representations of the labeled ones,
-    an array (labeled samples, r), and their indicators, (labeled samples, k): B is fitted to
-    them, and `class_shares_` are their means.
-
-    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.SSNMFClassifier`, without
-    `representation_`, and :func:`ssnmf_fast.load` gives that estimator.
-    """
-
-    _kind: ClassVar = estimators.SSNMFClassifier
-    _readouts = ("auto", "refit", "joint")
-    _auto_readout = "refit"
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-        client: Client | None = None,
-        checkpoint: str | Path | None = None,
-        memory: int = MEMORY,
-    ) -> SSNMFClassifier:
-        """Learn dictionary and classifier from samples and the labels of some of them.
-
-        Parameters
-        ----------
-        X, X_weights, client, checkpoint, memory
-            As in :func:`ssnmf_fast.dask.factorize`.
-        y : array_like or dask.array.Array, shape (n,) or (n, k)
-            Labels of all samples, as :class:`ssnmf_fast.SSNMFClassifier` describes them; unlabeled
-            samples are allowed.
-        sample_weight
-            As in memory; may be a dask array.
-
-        Returns
-        -------
-        self
-        """
-        weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
-        return self._fitted(X, y, client, checkpoint, memory, **weights)
-
-    def _learn(
-        self,
-        X: Samples,
-        y: Any,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-    ) -> None:
-        require(self, X, y)
-        settings = self._settings()
-        targets = labels_of(y, self.unlabeled)
-        targets.check_fit()
-        several = isinstance(targets, Indicators)
-        chosen = np.flatnonzero(targets.labeled)
-        labels = labels_for_training(targets, sample_weight, chosen)
-        check_classes(labels)
-        choice = settings.named(targets.classes, several).choices(labels)[0]
-        blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
-        rank, weight = choice.n_components, choice.supervision_weight
-        fit = fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
-        weight = fit.supervision_weight
-        self._keep(
-            fit,
-            supervision_weight_=SUPPORTS if weight is None else weight,
-            self_training_=0,
-            multilabel_=several,
-            classes_=targets.classes,
-            class_prior_=labels.prior(),
-            n_labeled_=int(labels.known.sum()),
-        )
-        self._drop_readout()
-        S = self._represent(X.select(targets.labeled), X_weights)
-        if settings.readout == "refit":
-            self._refit_components(S, labels)
-        shares = topic_shares(S[labels.known], self.components_)
-        self.class_shares_ = labels.class_shares(shares)
-
-    def _settings(self) -> Settings:
-        """Check the parameters; raise ValueError for those that ask for a validation."""
-        settings = Settings.checked(self)
-        for name in ("n_components", "supervision_weight"):
-            if getattr(settings, name) is None:
-                raise ValueError(
-                    f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
-                    "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
-                    "chooses on a part of the samples."
-                )
-        return settings
 
 
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
@@ -319,7 +190,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
 
     def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
         del groups  # of rows by labels, which this model has not
-        return fit_variational(X.client, X.futures, **arguments)
+        return fit_variational(X, **arguments)
 
     transform = lazy(estimators.BayesianNMF.transform)
 

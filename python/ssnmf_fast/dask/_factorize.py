@@ -27,7 +27,7 @@ from .._solver.starts import zeros_that_stay
 from ._block import copy_of_rows
 from ._build import Plan
 from ._cluster import check_client
-from ._data import load
+from ._data import MEMORY, count_threads, load
 from ._fit import ClusterFit, begin, choose_start, start_B, to_pcg64
 
 Names = str | Path
@@ -54,7 +54,7 @@ def factorize(
     S_support: Any = None,
     client: Client | None = None,
     checkpoint: Names | None = None,
-    memory: int = 1 << 28,
+    memory: int = MEMORY,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
 
@@ -137,7 +137,7 @@ def factorize(
     (1000, 5) (4, 1)
     """
     rank = check_integer(n_components, "n_components", 1)
-    threads = 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
+    threads = count_threads(n_threads)
     check_integer(memory, "memory", 1)
     rng = to_pcg64(check_random_state(random_state))
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")

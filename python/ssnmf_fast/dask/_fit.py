@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from .._common.arrays import Array
 from .._solver import starts
 from .._solver.losses import Loss
 from .._solver.problem import Ahead, Problem
-from .._solver.relations import Relation, Solver, Statistics
+from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from . import _block, _build
-from ._block import Change, Draw, RowOrder
+from ._block import Draw, RowOrder
 from ._build import Plan
 from ._cluster import Blocks
 from ._data import Data
-from ._rows import BlockStatistics, aligned_copy
+from ._rows import BlockStatistics, Rows, aligned_copy
 from ._waiting import result_of
 
 
@@ -45,7 +46,7 @@ class ClusterProblem(Problem):
         **options: Any,
     ) -> None:
         self._blocks, self._has_data = blocks, has_data
-        self._changes: list[Change] = []
+        self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
         super().__init__(factors, relations, support, whole=False, **options)
 
@@ -56,7 +57,7 @@ class ClusterProblem(Problem):
     def scale_rows(self, scale: float) -> None:
         """Multiply the rows of S, with the next task."""
         if scale != 1:
-            self._changes.append(Change("scale", scale))
+            self._changes.append(partial(Rows.scale, scale=scale))
 
     def _ordered(self, **what: Any) -> RowOrder:
         if self._changes or what.get("rule"):
@@ -107,23 +108,23 @@ class ClusterProblem(Problem):
             total, constant = self._objective_from_P()
             if not (self._has_data and self._cancels(total, constant)):
                 return total
-        return float(self.order(asks=("value",)).sums["value"])
+        return float(self.order(asks=(value,)).sums["value"])
 
     def squares(self) -> tuple[float, float]:
         return self._sums["below"], self._sums["constant"]
 
     def unreached(self) -> float:
-        return float(self.order(asks=("unreached",)).sums["unreached"])
+        return float(self.order(asks=(unreached,)).sums["unreached"])
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
         super().extrapolate(name, before, step, positive)
         if name == self.hub:
-            self._changes.append(Change("extrapolate", step, positive))
+            self._changes.append(partial(Rows.extrapolate, step=step, positive=positive))
 
     def restore(self, factors: Mapping[str, Array]) -> None:
         super().restore(factors)
         if self.hub in factors:
-            self._changes.append(Change("restore"))
+            self._changes.append(Rows.restore)
 
     def _largest_of(self, name: str) -> Array:
         if name != self.hub:
@@ -132,7 +133,7 @@ class ClusterProblem(Problem):
 
     def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
         super()._shift(exponents, earlier)
-        self._changes.append(Change("shift", exponents=exponents[self.hub]))
+        self._changes.append(partial(Rows.shift, exponents=exponents[self.hub]))
         self._largest = None
 
 
@@ -144,15 +145,13 @@ class ClusterFit:
 
     def __init__(self, data: Data, plan: Plan, threads: int) -> None:
         self.data, self.plan = data, plan
-        submit, firsts = data.client.submit, data.bounds[:-1]
-        self.blocks = Blocks(
-            data.client,
-            [
-                submit(_build.build, given, plan, position, first, threads, pure=False)
-                for given, position, first in zip(data.futures, data.positions, firsts, strict=True)
-            ],
-        )
-        self.blocks.locate()
+        submit, name = data.client.submit, f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        blocks = zip(data.futures, data.positions, data.bounds[:-1], strict=True)
+        made = [
+            submit(_build.build, given, plan, (name, position), first, threads, pure=False)
+            for given, position, first in blocks
+        ]
+        self.blocks = Blocks(data.client, made, name)
         totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
         found: list[BlockStatistics] = result_of(data.client, totals)
         self.totals = reduce(operator.add, found).sums
@@ -191,8 +190,7 @@ class ClusterFit:
 
     def balance(self, problem: ClusterProblem) -> float:
         """Weigh the supervision so that both losses are equal, on the workers and here."""
-        sums = problem.order(asks=("losses",)).sums
-        losses = sums["loss 0"], sums["loss 1"]
+        losses = problem.order(asks=(_block.losses,)).sums["losses"]
         weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
         self.blocks.replace(_build.reweigh, weight)
@@ -294,7 +292,7 @@ def _least_squares(
         problem = roots.problem(roots.stored(A, None), {})
         starts.fit_roots(problem)
         A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
-        mean = problem.order(asks=("squares",)).sums["squares"] / (fit.data.shape[0] * rank)
+        mean = problem.order(asks=(_block.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
         filler = starts.FILLER if mean > 0 and A.mean() > 0 else 0.0
         A = np.maximum(A, filler * A.mean())
         means, _ = fit.begin(problem.read(_block.squares_of_rows, filler * mean))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from inspect import signature
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -15,13 +17,16 @@ from distributed import Client
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._common.arrays import Array
+from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
+from .._models.represent import represent
 from ..estimators._base import FactorizationBase
 from ..estimators._predicting import ReadoutPredictions, with_readout
-from . import _build
-from ._cluster import check_client
-from ._data import MEMORY, blocks_of, cut_weights, whole_rows
-from ._samples import Samples, floating, gather, samples_of
+from ._build import BlockInput, as_matrix, weights_of
+from ._cluster import check_client, keep_value
+from ._data import MEMORY, Data, blocks_of, count_threads, cut_weights, load, whole_rows
+from ._factorize import factorize
+from ._waiting import result_of
 
 Self = TypeVar("Self", bound="OnCluster")
 
@@ -91,8 +96,9 @@ class OnCluster(FactorizationBase):
         **weights: Any,
     ) -> Self:
         client = check_client(client)
-        samples = samples_of(client, X, memory, checkpoint)
-        self._learn(self._checked(samples, reset=True), gather(client, y), **weights)
+        data = load(client, X, count_threads(self.n_threads), memory)
+        data = replace(data, checkpoint=checkpoint)
+        self._learn(self._checked(data, reset=True), gather(client, y), **weights)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
@@ -112,7 +118,7 @@ class OnCluster(FactorizationBase):
         return self.fit(X, y, **given).transform(X, **weights)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, Samples):
+        if isinstance(X, Data):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if on_cluster(X):
             raise TypeError(
@@ -122,14 +128,23 @@ class OnCluster(FactorizationBase):
         return super()._checked(X, reset=reset)
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
-        if not isinstance(X, Samples):
+        if not isinstance(X, Data):
             return super()._factorize(X, Y, **arguments)
-        return X.factorize(Y, **arguments)
+        return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
-        if not isinstance(X, Samples):
+        """Represent samples, those on a cluster in the memory of the caller too."""
+        if not isinstance(X, Data):
             return super()._represent(X, X_weights)
-        return X.represent(self.components_, self.loss, X_weights, self.n_threads)
+        data, chosen = X.weighted(X_weights, self.n_threads), X.chosen
+        chosen = np.arange(data.shape[0]) if chosen is None else chosen
+        given = keep_value(data.client, self.components_), self.loss, self.n_threads
+        futures = [
+            data.client.submit(_represented, block, rows, *given, pure=False)
+            for block, (_, rows) in zip(data.futures, data.parts(chosen), strict=True)
+            if len(rows)
+        ]
+        return np.vstack(result_of(data.client, futures))
 
     def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
@@ -161,11 +176,17 @@ class OnCluster(FactorizationBase):
     def _lazily(self, method: str, X: Any, X_weights: Any = None) -> da.Array:
         """Return what a method of the model in memory makes of the blocks of X."""
         check_is_fitted(self)
-        X = X if isinstance(X, da.Array) else samples_of(check_client(None), X).array()
         model = self.in_memory()
-        model.n_threads = self.n_threads or 1  # a worker runs several tasks at a time
-        example = getattr(model, method)(np.ones((1, X.shape[1]), floating(X.dtype)))[:0]
+        model.n_threads = count_threads(self.n_threads)
+        if not isinstance(X, da.Array):
+            data = load(check_client(None), X, model.n_threads)
+            blocks = [
+                data.client.submit(attrgetter("X"), each, pure=False) for each in data.futures
+            ]
+            X = data.array(blocks, data.n_columns, data.dtype)
         X = whole_rows(X, "X")
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        example = getattr(model, method)(np.ones((1, X.shape[1]), dtype))[:0]
         empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
         given = [X] if X_weights is None else [X, _weights(X_weights, X.chunks[0])]
         found = da.map_blocks(
@@ -212,6 +233,14 @@ class PredictsOnCluster(OnCluster):
         return score
 
 
+def gather(client: Client | None, y: Any) -> Any:
+    """Return labels in memory."""
+    if not isinstance(y, da.Array):
+        return y
+    client = check_client(client)
+    return result_of(client, client.compute(y))
+
+
 def on_cluster(X: Any) -> bool:
     """Whether samples are cut into blocks."""
     return isinstance(X, da.Array) or (
@@ -236,9 +265,19 @@ def _weights(X_weights: Any, rows: Any) -> da.Array:
 
 def _applied(block: Any, weights: Any = None, *, model: Any, method: str, empty: Array) -> Array:
     """Apply a method of a model to a block of rows; the result has two dimensions."""
-    X = _build.as_matrix(block)
+    X = as_matrix(block)
     if not X.shape[0]:
         return empty
-    given = {} if weights is None else {"X_weights": _build.weights_of(weights)}
+    given = {} if weights is None else {"X_weights": weights_of(weights)}
     found: Array = getattr(model, method)(X, **given)
     return found.reshape(len(found), -1)
+
+
+def _represented(
+    given: BlockInput, rows: Array, A: Array, loss: str | float, n_threads: int | None
+) -> Array:
+    """Return some rows of a block over a dictionary."""
+    X, weights = given.X, given.X_weights
+    few = weights is None and not isinstance(X, CsrFile)
+    S = represent(X[rows] if few else X, A, loss=loss, X_weights=weights, n_threads=n_threads or 1)
+    return S if few else S[rows]

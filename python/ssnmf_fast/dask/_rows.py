@@ -1,8 +1,7 @@
 """The rows of S that workers keep for their blocks, the orders for them, and the statistics.
 
-Rows are changed in place, so they are no results of tasks.  For each block there is a
-:class:`Keeper` among the data of the worker instead.  When Dask moves it, as it does when a worker
-is retired, its rows go with it.
+Rows are changed in place, so they are no results of tasks.  Each worker keeps those of the blocks
+that are there.  When Dask moves a block, as it does when a worker is retired, its rows go with it.
 
 Orders of a fit are numbered.  A task that runs again, since its result was lost with another
 worker, finds the rows as it left them and only computes its statistics once more.  Rows that were
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.dispatch import aligned_zeros
+from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
 from .._models.variational_priors import Posterior
 from .._solver.problem import Workspaces
@@ -88,6 +87,22 @@ class Rows:
     # A task that was given up may still run, and rows move between tasks only.
     lock: Any = field(default_factory=Lock, repr=False)
 
+    def extrapolate(self, step: float, positive: bool) -> None:
+        kernels.extrapolate(self.S, self.before, step, positive, 1)
+
+    def restore(self) -> None:
+        """Take the rows of an iteration ago."""
+        np.copyto(self.S, self.before)
+
+    def scale(self, scale: float) -> None:
+        self.S *= self.S.dtype.type(scale)
+        np.copyto(self.before, self.S)
+
+    def shift(self, exponents: Array) -> None:
+        """Multiply components by powers of two."""
+        for F in (self.S, self.before):
+            np.ldexp(F, exponents, out=F)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: v for name, v in vars(self).items() if name not in ("workspaces", "lock")}
 
@@ -107,38 +122,17 @@ def forget(fit: str) -> None:
         kept.pop(key, None)
 
 
-class Keeper:
-    """A place among the data of a worker for the rows of a block."""
-
-    def __init__(self, fit: str, number: int) -> None:
-        self.key = fit, number
-
-    def __reduce__(self) -> Any:
-        rows = kept.get(self.key)
-        if rows is None:
-            return Keeper, self.key
-        with rows.lock:
-            return _restore_keeper, (self.key, pickle.dumps(rows, protocol=5))
-
-
-def _restore_keeper(key: tuple[str, int], contents: bytes) -> Keeper:
-    rows = pickle.loads(contents)
-    if key not in kept or kept[key].number < rows.number:
-        kept[key] = rows
-    return Keeper(*key)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """What a task does with the rows of a block, and which statistics it returns.
 
     A subclass is that of a model.  `names` are those of the other factors, which come with it.
-    `changes` of the rows have been made already where rows are found again.
+    `changes` are those of the rows before an update, which rows that are found again have had.
     """
 
     number: int
     names: tuple[str, ...]
-    changes: tuple[Any, ...] = ()
+    changes: tuple[Callable[[Rows], None], ...] = ()
 
     @property
     def moves(self) -> bool:
@@ -154,38 +148,32 @@ class Order:
         raise NotImplementedError
 
 
-def work(block: Any, fit: str, order: Order, *factors: Array) -> BlockStatistics:
+def work(block: Any, order: Order, *factors: Array) -> BlockStatistics:
     """Let the rows of a block obey an order, and return their statistics."""
-    rows, order, others = _find(block, fit, order, factors)
+    rows, order, others = _find(block, order, factors)
     with rows.lock:
         return order.obey(block, rows, others)
 
 
 def read(
-    block: Any, fit: str, order: Order, what: Callable[..., Array], given: Any, *factors: Array
+    block: Any, order: Order, what: Callable[..., Array], given: Any, *factors: Array
 ) -> Array:
     """Return what a function makes of the rows of a block as they are."""
-    return what(block, _find(block, fit, order, factors)[0], *given)
+    return what(block, _find(block, order, factors)[0], *given)
 
 
 def _find(
-    block: Any, fit: str, order: Order, factors: tuple[Array, ...]
+    block: Any, order: Order, factors: tuple[Array, ...]
 ) -> tuple[Rows, Order, dict[str, Array]]:
     """Return the rows, what is left of the order for them, and the other factors by name."""
     others = dict(zip(order.names, map(aligned_copy, factors), strict=True))
-    key, before = (fit, block.number), order.number - order.moves
-    rows = kept.get(key)
+    rows, before = kept.get(block.key), order.number - order.moves
     if rows is None or rows.number < before:  # lost, or moved before an order obeyed elsewhere
         rows = order.find_again(block, others)
         rows.number = before
-        kept[key] = rows
+        kept[block.key] = rows
         order = replace(order, changes=())
     return rows, order, others
-
-
-def make_keeper(block: Any, fit: str) -> Keeper:
-    """Return the keeper of the rows of a block."""
-    return Keeper(fit, block.number)
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -197,6 +185,6 @@ def with_title(title: str, task: Callable[..., Any], *arguments: Any) -> Any:
         raise kind(f"{title}: {error}") from error
 
 
-def run_task(block: Any, keeper: Keeper, task: Callable[..., Any], *arguments: Any) -> Any:
+def run_task(block: Any, task: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task of a fit with a block; an error names the block."""
-    return with_title(block.title, task, block, keeper.key[0], *arguments)
+    return with_title(block.title, task, block, *arguments)

@@ -1,0 +1,273 @@
+"""Estimator :class:`SSNMFClassifier` for data on a cluster, and the topics of its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+from distributed import Client
+
+from .. import estimators
+from .._common.arrays import Array
+from .._labels import Indicators, labels_of
+from .._models.factorize import Factorization
+from .._topics import topic_shares
+from ..estimators._class_topics import (
+    SUPPORTS,
+    FitOptions,
+    LabeledSamples,
+    even_start,
+    fit_class_topics,
+    support_of,
+    weighted_sums,
+)
+from ..estimators._classifier_training import Settings, start_of
+from ..estimators._context import visible
+from ..estimators._conventions import require
+from ..estimators._training_labels import (
+    TrainingLabels,
+    as_outer,
+    check_classes,
+    labels_for_training,
+)
+from ._build import BlockInput
+from ._cluster import keep_value, reduce_tasks
+from ._data import MEMORY, Data
+from ._factorize import factorize
+from ._on_cluster import PredictsOnCluster, gather
+from ._waiting import result_of
+
+
+class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
+    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
+
+    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
+    `n_components` and `supervision_weight` must be given.  Predictions for a dask array are lazy
+    dask arrays.
+
+    Parameters
+    ----------
+    n_components : int
+        Rank r, at least 1; "auto" is refused.
+    supervision_weight : float or "balanced"
+        Weight of the loss of Y, at least 0; infinity for supports.  "auto" is refused.
+    readout : {"auto", "refit", "joint"}
+        How predictions are made; as in :class:`ssnmf_fast.SSNMFClassifier`, where "logistic" needs
+        X in memory.  "auto" is "refit".
+    **parameters
+        Others are those of :class:`ssnmf_fast.SSNMFClassifier`; `self_training` and `class_weight`
+        belong to the logistic readout, and stay at "auto".  For `solver` and `init` see
+        :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
+
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Factor S of the fit, cut as X is.
+    classes_, class_prior_, n_labeled_, multilabel_, components_, label_components_
+        As in memory.
+    class_shares_, supervision_weight_, objective_, n_iter_, n_features_in_
+        As in memory.
+
+    Notes
+    -----
+    The labels of all samples come to the caller.  So do the representations of the labeled ones,
+    an array (labeled samples, r), and their indicators, (labeled samples, k): B is fitted to
+    them, and `class_shares_` are their means.
+
+    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.SSNMFClassifier`, without
+    `representation_`, and :func:`ssnmf_fast.load` gives that estimator.
+    """
+
+    _kind: ClassVar = estimators.SSNMFClassifier
+    _readouts = ("auto", "refit", "joint")
+    _auto_readout = "refit"
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        client: Client | None = None,
+        checkpoint: str | Path | None = None,
+        memory: int = MEMORY,
+    ) -> SSNMFClassifier:
+        """Learn dictionary and classifier from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        X, X_weights, client, checkpoint, memory
+            As in :func:`ssnmf_fast.dask.factorize`.
+        y : array_like or dask.array.Array, shape (n,) or (n, k)
+            Labels of all samples, as :class:`ssnmf_fast.SSNMFClassifier` describes them; unlabeled
+            samples are allowed.
+        sample_weight
+            As in memory; may be a dask array.
+
+        Returns
+        -------
+        self
+        """
+        weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
+        return self._fitted(X, y, client, checkpoint, memory, **weights)
+
+    def _learn(
+        self,
+        X: Data,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+    ) -> None:
+        require(self, X, y)
+        settings = Settings.checked(self)
+        for name in ("n_components", "supervision_weight"):
+            if getattr(settings, name) is None:
+                raise ValueError(
+                    f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
+                    "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
+                    "chooses on a part of the samples."
+                )
+        targets = labels_of(y, self.unlabeled)
+        targets.check_fit()
+        several = isinstance(targets, Indicators)
+        chosen = np.flatnonzero(targets.labeled)
+        labels = labels_for_training(targets, sample_weight, chosen)
+        check_classes(labels)
+        choice = settings.named(targets.classes, several).choices(labels)[0]
+        blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
+        rank, weight = choice.n_components, choice.supervision_weight
+        fit = fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
+        of_fit = fit.supervision_weight
+        self._keep(
+            fit,
+            supervision_weight_=SUPPORTS if of_fit is None else of_fit,
+            self_training_=0,
+            multilabel_=several,
+            classes_=targets.classes,
+            class_prior_=labels.prior(),
+            n_labeled_=int(labels.known.sum()),
+        )
+        self._drop_readout()
+        S = self._represent(replace(X, chosen=chosen), X_weights)
+        if settings.readout == "refit":
+            self._refit_components(S, labels)
+        shares = topic_shares(S[labels.known], self.components_)
+        self.class_shares_ = labels.class_shares(shares)
+
+
+@dataclass(frozen=True)
+class LabeledBlocks(LabeledSamples):
+    """Samples on a cluster with the labels of some of them, the `chosen` ones."""
+
+    X: Data
+    X_weights: Any
+    chosen: Array
+    labels: TrainingLabels
+    options: FitOptions
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
+
+    @cached_property
+    def _data(self) -> Data:
+        return self.X.weighted(self.X_weights, self.options.n_threads)
+
+    def _each(self, task: Callable[..., Any], parts: Iterable[Any], *shared: Any) -> list[Any]:
+        """Start a task for every block with its part, a tuple; None leaves a block out."""
+        submit = self._data.client.submit
+        return [
+            submit(task, given, *part, *shared, pure=False)
+            for given, part in zip(self._data.futures, parts, strict=True)
+            if part is not None
+        ]
+
+    def overall_mean(self) -> Array:
+        n = self._data.shape[0]
+        part = slice(None), np.full((1, 1), 1 / n)
+        sums = self._each(_weighted_sums, [part] * len(self._data.futures))
+        return np.asarray(reduce_tasks(self.X.client, sums)[0])
+
+    def sums(self, weights: Array) -> Array:
+        parts = self._data.parts(self.chosen)
+        mine = [(rows, weights[part]) if len(rows) else None for part, rows in parts]
+        return np.asarray(reduce_tasks(self.X.client, self._each(_weighted_sums, mine)))
+
+    def support(self, owner: Array) -> list[Any]:
+        members, known = self.labels.members, self.labels.known
+        parts = [(rows, members[mine], known[mine]) for mine, rows in self._data.parts(self.chosen)]
+        futures = self._each(_support, parts, owner)
+        return self._data.of_all_blocks(futures, len(owner))
+
+    def even_start(self, A: Array, support: list[Any] | None) -> list[Any]:
+        blocks = [(None if support is None else support[i],) for i in self._data.positions]
+        futures = self._each(_even_start, blocks, keep_value(self.X.client, A))
+        return self._data.of_all_blocks(futures, len(A))
+
+    def labeled_sums(self, S: Any) -> Array:
+        rows = self.chosen[self.labels.known]
+        client = self.X.client
+        if isinstance(S, da.Array):
+            return np.asarray(result_of(client, client.compute(_sum(S, rows))))
+        blocks = [S[position] for position in self._data.positions]
+        sums = [
+            client.submit(_sum, block, mine, pure=False)
+            for block, (_, mine) in zip(blocks, self._data.parts(rows), strict=True)
+        ]
+        return np.asarray(reduce_tasks(client, sums))
+
+    def targets(self) -> tuple[Any, Any]:
+        members, n = sp.coo_array(self.labels.members), self.X.shape[0]
+        entries = members.data, (self.chosen[members.row], members.col)
+        Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.dtype)
+        weights = self.labels.entry_weights
+        first = weights[:, 0]
+        if (weights == first[:, None]).all():
+            return Y, as_outer(_spread(n, self.chosen, first))
+        bounds, submit = np.cumsum([0, *self.X.rows]), self.X.client.submit
+        places = np.searchsorted(self.chosen, bounds)
+        return Y, [
+            submit(_spread, end - begin, self.chosen[a:b] - begin, weights[a:b], pure=False)
+            for (begin, end), (a, b) in zip(pairwise(bounds), pairwise(places), strict=True)
+        ]
+
+    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        arguments |= self.options.arguments()
+        arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
+        return factorize(self.X, Y, X_weights=self.X_weights, **arguments)
+
+
+def _spread(n: int, rows: Array | slice, values: Array) -> Array:
+    """Return n rows of which some have values, and the others zeros."""
+    spread = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
+    spread[rows] = values
+    return spread
+
+
+def _weighted_sums(given: BlockInput, rows: Array | slice, weights: Array) -> Array:
+    X = visible(given.X, given.X_weights)
+    return weighted_sums(X, _spread(X.shape[0], rows, weights))
+
+
+def _support(given: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
+    n = given.X.shape[0]
+    return support_of(_spread(n, rows, members), _spread(n, rows, known), owner)
+
+
+def _even_start(given: BlockInput, support: Array | None, A: Array) -> Array:
+    """Return a start of the rows of S of a block."""
+    S = even_start(visible(given.X, given.X_weights), A, support)
+    return np.asarray(S, dtype=given.X.dtype)
+
+
+def _sum(S: Any, rows: Array) -> Any:
+    return S[rows].sum(axis=0, dtype=np.float64)
