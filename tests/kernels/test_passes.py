@@ -14,9 +14,10 @@ EXPONENTS = [0, -1, 1]  # product, ratio, sampled: the passes that have operatio
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize(
+    ("rank", "index"), [*((rank, np.int32) for rank in RANKS), (13, np.int64), (100, np.int64)]
+)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
     for p, q in SHAPES:
         a = problem(kernels, p, q, rank, dtype, index)
@@ -40,9 +41,10 @@ def test_sparse_passes(kernels, reference, problem, rank, dtype, index):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, 13, 64, 100])
+@pytest.mark.parametrize(
+    ("rank", "index"), [(1, np.int32), (13, np.int64), (64, np.int32), (100, np.int64)]
+)
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_scattered_passes_are_those_of_the_transpose(
     kernels, reference, problem, rank, dtype, index
 ):
