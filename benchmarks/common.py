@@ -406,18 +406,22 @@ def measure_missing(
     measure: Callable[[Any], dict[str, Any]],
     path: Path | None,
     name: str = "fits",
+    jobs: int = 1,
 ) -> list[dict[str, Any]]:
     """Return the records of all tasks: those in the file, and others, measured and written now.
 
-    `key` is the task of a record, None for one that does not count.
+    `key` is the task of a record, None for one that does not count; `jobs` are processes.
     """
+    from joblib import Parallel, delayed
+
     tasks = list(tasks)
     done = {key(record): record for record in read_records(path)}
     todo = [task for task in tasks if task not in done]
     begin = last = perf_counter()
-    for number, task in enumerate(todo, 1):
-        done[task] = measure(task)
-        append_records(path, [done[task]])
+    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(measure)(t) for t in todo)
+    for number, (task, record) in enumerate(zip(todo, results, strict=True), 1):
+        done[task] = record
+        append_records(path, [record])
         if perf_counter() - last > 20 or number == len(todo):
             last = perf_counter()
             left = (last - begin) * (len(todo) / number - 1)

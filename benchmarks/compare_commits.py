@@ -45,6 +45,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     tensor = rng.random((40, 50, 60))
     low_rank = rng.random((300, 5)) @ rng.random((5, 200))
     low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
+    absent = sp.csr_array(rng.random(X.shape) < 0.1)
     S, A, B = start(X, Y.shape[1], 10)
     frobenius, divergence = "frobenius", "kullback-leibler"
     fixed = {"tol": 0, "n_threads": 1}
@@ -67,6 +68,8 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},
         "factorize, dense": fit(X.toarray(), 10),
         "factorize, 50 samples": fit(small, 50),
+        "factorize, a tenth missing": fit(X, 10, X_weights=sf.weights.missing(absent)),
+        "factorize, observed entries": fit(X, 10, X_weights=sf.weights.observed(X != 0)),
         "factorize, on disk": lambda: sf.factorize(on_disk, **random),
         "represent": lambda: sf.represent(X, A, n_threads=1),
         "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),

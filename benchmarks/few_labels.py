@@ -10,24 +10,32 @@ DIR/few_labels.png.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array
+from common import (
+    Array,
+    load_average,
+    markdown,
+    measure_missing,
+    new_parser,
+    read_records,
+    say,
+)
 from labeled_sets import ALL_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
 
 SHARES = (0.005, 0.01, 0.05, 0.2, 1.0)
 OURS = "SSNMFClassifier()"
-Key = tuple[str, float, int]
+KEY = ("share", "draw", "data", "who")
+Key = tuple[float, int, str, str]
+last_split = lru_cache(1)(split)
 
 
 def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -67,55 +75,32 @@ def f_scores(truth: Array, guess: Array) -> dict[str, float]:
     return {k: float(f1_score(truth, guess, average=k, zero_division=0)) for k in kinds}
 
 
-def measure(options: argparse.Namespace, path: Path) -> None:
-    """Append the missing records to the file."""
-    done = {(r["data"], r["share"], r["draw"], r["method"]) for r in read(path)}
-    for name, share, draw in cases(options):
-        data = None
-        for who in options.who:
-            methods = [OURS] if who == "ours" else ["rivals"]
-            if all((name, share, draw, method) in done for method in methods):
-                continue
-            data = data or split(name, draw)
-            known = labeled(data.y, share, draw)
-            facts = {"data": name, "share": share, "draw": draw, "labels": int(known.sum())}
-            for record in results(who, data, known, draw, options):
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({**facts, **record}) + "\n")
-            print(f"{name}, {share:.1%}, draw {draw}, {who}", file=sys.stderr)
-
-
-def results(
-    who: str, data: Any, known: Array, draw: int, options: argparse.Namespace
-) -> Iterator[dict[str, Any]]:
-    """Yield one record for each method, and for rivals one that says that all are there."""
-    if who == "ours":
-        yield {"method": OURS, **ours(data, known, draw, options.parameters)}
-        return
+def rivals_of(data: Any, known: Array, draw: int) -> list[dict[str, Any]]:
+    """Return the accuracy (or F scores) of the methods of scikit-learn."""
     import rivals
 
     if data.several:
-        for method, guess in rivals.run_several(data, known).items():
-            yield {"method": method, **f_scores(data.y_test, guess)}
+        found = rivals.run_several(data, known)
+        return [{"method": name, **f_scores(data.y_test, guess)} for name, guess in found.items()]
+    found = rivals.run(data, known, draw)
+    return [{"method": name, "accuracy": accuracy} for name, accuracy in found.items()]
+
+
+def measure(parameters: dict[str, Any], task: Key) -> dict[str, Any]:
+    """Return the results of ours or of the rivals on a data set with some labels."""
+    share, draw, name, who = task
+    data = last_split(name, draw)
+    known = labeled(data.y, share, draw)
+    if who == "ours":
+        found = [{"method": OURS, **ours(data, known, draw, parameters)}]
     else:
-        for method, accuracy in rivals.run(data, known, draw).items():
-            yield {"method": method, "accuracy": accuracy}
-    yield {"method": "rivals"}
+        found = rivals_of(data, known, draw)
+    return dict(zip(KEY, task, strict=True)) | {"labels": int(known.sum()), "results": found}
 
 
-def cases(options: argparse.Namespace) -> Iterator[Key]:
-    """Yield data set, share and draw; all data with few labels first."""
-    for share in options.shares:
-        for draw in range(options.draws):
-            for name in options.data:
-                yield name, share, draw
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the records of the file."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def key(record: dict[str, Any]) -> Key:
+    share, draw, name, who = (record[part] for part in KEY)
+    return share, draw, name, who
 
 
 def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float], dict[str, float]]:
@@ -130,23 +115,17 @@ def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float]
     }
 
 
-def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> list[str]:
-    """Return a Markdown table with one row for each data set and share."""
+def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> str:
+    """Return a table with one row for each data set and share, the best of a row in bold."""
     methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
-    lines = ["| data | labeled | " + " | ".join(methods) + " |"]
-    lines.append("|---|---:|" + "---:|" * len(methods))
-    for name in sets:
-        for share in SHARES:
-            by = cells.get((name, share))
-            if not by:
-                continue
-            best = max(by.values())
-            texts = [
-                "" if m not in by else f"**{by[m]:.1f}**" if by[m] == best else f"{by[m]:.1f}"
-                for m in methods
-            ]
-            lines.append(f"| {name} | {100 * share:g} % | " + " | ".join(texts) + " |")
-    return lines
+    rows = []
+    for name, share in product(sets, SHARES):
+        by = {m: f"{value:.1f}" for m, value in cells.get((name, share), {}).items()}
+        if by:
+            best = f"{max(cells[name, share].values()):.1f}"
+            texts = [f"**{by[m]}**" if by.get(m) == best else by.get(m, "") for m in methods]
+            rows.append([name, f"{100 * share:g} %", *texts])
+    return markdown(["data", "labeled", *methods], rows)
 
 
 def summary(records: list[dict[str, Any]]) -> list[str]:
@@ -160,7 +139,7 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
             continue
         common = [m for m in rows[0] if all(m in row for row in rows)]
         pooled["mean", share] = {m: float(np.mean([row[m] for row in rows])) for m in common}
-    lines += table(pooled, ("mean",))
+    lines += [table(pooled, ("mean",))]
     worst = [
         (by[OURS] - max(v for m, v in by.items() if m != OURS), *cell)
         for cell, by in cells.items()
@@ -183,12 +162,12 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
 def report(records: list[dict[str, Any]]) -> str:
     """Return all tables."""
     cells = means(records, "accuracy")
-    lines = ["Accuracy in percent:", "", *table(cells, (*TEXT_SETS, *IMAGE_SETS))]
+    lines = ["Accuracy in percent:", "", table(cells, (*TEXT_SETS, *IMAGE_SETS))]
     lines += summary(records)
     for kind in ("micro", "macro"):
         scores = means(records, kind)
         if scores:
-            lines += ["", f"Several labels, {kind} F in percent:", "", *table(scores, SEVERAL_SETS)]
+            lines += ["", f"Several labels, {kind} F in percent:", "", table(scores, SEVERAL_SETS)]
     return "\n".join(lines)
 
 
@@ -243,7 +222,7 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the script."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--out", type=Path, default=Path("few_labels"), help="default: %(default)s")
     parser.add_argument("--data", nargs="+", choices=ALL_SETS, default=list(ALL_SETS))
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
@@ -261,9 +240,15 @@ def main(arguments: list[str] | None = None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.jsonl"
     if not options.only_report:
-        print(f"load of the last minute: {os.getloadavg()[0]:.1f}", file=sys.stderr)
-        measure(options, path)
-    records = read(path)
+        say(f"load of the last minute: {load_average()}")
+        # All data with few labels first.
+        tasks = product(options.shares, range(options.draws), options.data, options.who)
+        measure_missing(tasks, key, partial(measure, options.parameters), path)
+    records = [
+        {"data": record["data"], "share": record["share"], **result}
+        for record in read_records(path)
+        for result in record["results"]
+    ]
     print(report(records))
     picture(records, options.out / "few_labels.png")
 

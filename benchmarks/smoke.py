@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import importlib
 import io
-import itertools
 import sys
 import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("kernels", "peers", "papers", "checks", "solvers")
@@ -113,28 +111,6 @@ def completion() -> None:
     speed.main(["--quick", "--parts", "d"])
 
 
-def suite() -> None:
-    """Run every benchmark of the asv suite once, at the first and last of its parameters."""
-    for path in sorted((HERE / "suite").glob("bench_*.py")):
-        module = importlib.import_module(f"suite.{path.stem}")
-        for cls in vars(module).values():
-            if isinstance(cls, type) and cls.__module__ == module.__name__:
-                print(f"{path.stem}: {run_class(cls)} runs")
-
-
-def run_class(cls: Any) -> int:
-    ends = list(itertools.product(*([values[0], values[-1]] for values in cls.params[1:])))
-    count = 0
-    for parameters in (ends[0], ends[-1]):
-        bench = cls()
-        bench.setup(300, *parameters)
-        for name in dir(bench):
-            if name.startswith(("time_", "peakmem_")):
-                getattr(bench, name)(300, *parameters)
-                count += 1
-    return count
-
-
 def main() -> None:
     for part in (
         kl_pass,
@@ -150,7 +126,6 @@ def main() -> None:
         few_labels,
         tensor_stream,
         completion,
-        suite,
     ):
         output = io.StringIO()
         with redirect_stdout(output):

@@ -95,16 +95,16 @@ def with_noise(M: Array, observed: Array, level: float, rng: np.random.Generator
     return noisy
 
 
-def completed(holes: Array, experiment: Experiment, method: str, **more: Any) -> sf.Completion:
+def completed(holes: Array, experiment: Experiment, name: str, **more: Any) -> sf.Completion:
     """Return the completion by one method, with one thread."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows without any observed entry are part of the thing
         return sf.complete(
             holes,
-            rank=experiment.rank if experiment.knows_rank and method != NNM else None,
+            rank=experiment.rank if experiment.knows_rank and name != NNM else None,
             random_state=0,
             n_threads=1,
-            **METHODS[method] | more,
+            **METHODS[name] | more,
         )
 
 
@@ -132,12 +132,9 @@ def record(
     return best
 
 
-Cell = tuple[float, float, int]  # rate of zeros, rate of nonzeros, number of the matrix
-
-
-def measure(experiment: Experiment, cell: Cell, methods: list[str]) -> list[dict[str, Any]]:
-    """Return a record for every method on one sample of one matrix."""
-    zero, nonzero, number = cell
+def measure(experiment: Experiment, task: tuple[int, float, float, str]) -> dict[str, Any]:
+    """Return the record of a task: number of the matrix, rates of nonzeros and zeros, method."""
+    number, nonzero, zero, method = task
     M = true_matrix(experiment.size, experiment.rank, number)
     seed = [number, experiment.size, experiment.rank, round(1e4 * zero), round(1e4 * nonzero)]
     rng = np.random.default_rng(seed)
@@ -145,7 +142,7 @@ def measure(experiment: Experiment, cell: Cell, methods: list[str]) -> list[dict
     target = with_noise(M, observed, experiment.noise, rng)
     holes = np.where(observed, target, np.nan)
     place = {"zero": zero, "nonzero": nonzero, "matrix": number}
-    return [place | record(experiment, method, M, target, holes) for method in methods]
+    return place | record(experiment, method, M, target, holes)
 
 
 def density(experiment: Experiment, matrices: int) -> float:

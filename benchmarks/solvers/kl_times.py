@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import DATA_SETS, append_records, load_average, markdown, read_records, say
+from common import DATA_SETS, load_average, markdown, measure_missing, say, zipf_text
 
 import ssnmf_fast as sf
 from ssnmf_fast._solver import loop
@@ -46,30 +47,28 @@ def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
     return points
 
 
-def measure(case: dict[str, Any], seconds: float) -> list[dict[str, Any]]:
-    """Follow all solvers from one start."""
-    X = sp.csr_array(DATA_SETS[case["data"]](), dtype=np.float64)
-    options = {"n_components": case["rank"], "random_state": case["seed"]}
-    start = sf.factorize(X, init="least-squares", max_iter=0, **options, **LOSS)
-    records = []
-    for name in SOLVERS:
-        points = follow(X, (start.S, start.A), name, seconds)
-        say(f"{case} {name}: {points[-1]}, load {load_average()}")
-        records.append({**case, "solver": name, "points": points})
-    return records
+def measure(task: tuple[str, int, int], seconds: float) -> dict[str, Any]:
+    """Follow all solvers from one start, the longer the higher the rank."""
+    data, rank, seed = task
+    X = sp.csr_array(DATA_SETS[data](), dtype=np.float64)
+    options = {"n_components": rank, "random_state": seed, "init": "least-squares"}
+    start = sf.factorize(X, max_iter=0, **options, **LOSS)
+    longest = seconds * max(1.0, rank / 10)
+    points = {name: follow(X, (start.S, start.A), name, longest) for name in SOLVERS}
+    say(f"{task}: {[each[-1] for each in points.values()]}, load {load_average()}")
+    return {"task": task, "points": points}
 
 
-def rows_of(records: list[dict[str, Any]]) -> list[list[str]]:
-    """Return a row for each solver, of records of one start."""
-    lowest = min(loss for record in records for _, loss in record["points"])
+def rows_of(record: dict[str, Any]) -> list[list[str]]:
+    """Return a row for each solver."""
+    lowest = min(loss for points in record["points"].values() for _, loss in points)
     rows = []
-    for record in records:
-        points = record["points"]
+    for name, points in record["points"].items():
         goals = [lowest * (1 + share) for share in WITHIN]
         times = [min((t for t, loss in points if loss <= goal), default=None) for goal in goals]
         cells = ["never" if t is None else f"{t:.2f}" for t in times]
-        case = [record["data"], str(record["rank"]), str(record["seed"])]
-        rows.append([*case, record["solver"], *cells, f"{points[-1][1] / lowest - 1:.3%}"])
+        facts = [str(part) for part in record["task"]]
+        rows.append([*facts, name, *cells, f"{points[-1][1] / lowest - 1:.3%}"])
     return rows
 
 
@@ -83,28 +82,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="short fits of small made-up text")
     options = parser.parse_args(arguments)
     if options.quick:
-        from common import zipf_text
-
         DATA_SETS["made up"] = lambda: zipf_text(200, 100, 20)
         options.data, options.ranks, options.seeds, options.seconds = ["made up"], [3], [0], 0.2
     print(f"one thread, float64, load {load_average()}")
-    records = read_records(options.out)
-    done = {(r["data"], r["rank"], r["seed"]) for r in records}
-    for data in options.data:
-        for rank in options.ranks:
-            for seed in options.seeds:
-                if (data, rank, seed) not in done:
-                    seconds = options.seconds * max(1.0, rank / 10)
-                    case = {"data": data, "rank": rank, "seed": seed}
-                    new = measure(case, seconds)
-                    append_records(options.out, new)
-                    records += new
+    records = measure_missing(
+        product(options.data, options.ranks, options.seeds),
+        lambda record: tuple(record["task"]),
+        lambda task: measure(task, options.seconds),
+        options.out,
+    )
     header = ["data", "rank", "seed", "solver", *(f"{w:.2%}" for w in WITHIN), "at the end"]
-    starts = dict.fromkeys((r["data"], r["rank"], r["seed"]) for r in records)
-    rows = []
-    for start in starts:
-        rows += rows_of([r for r in records if (r["data"], r["rank"], r["seed"]) == start])
-    print(markdown(header, rows))
+    print(markdown(header, [row for record in records for row in rows_of(record)]))
 
 
 if __name__ == "__main__":

@@ -21,10 +21,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import normalize
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import blas_threads, load_average, markdown, measure_missing, new_parser
-from start_methods import METHODS
+from common import (
+    Array,
+    Factors,
+    blas_threads,
+    load_average,
+    markdown,
+    measure_missing,
+    new_parser,
+)
 from text_sets import FORMS, TEXTS, documents
 
 import ssnmf_fast as sf
@@ -35,13 +43,45 @@ DEFAULT = {"max_iter": 200, "tol": 1e-4}
 SETTLED = {"max_iter": 1000, "tol": 1e-6}
 
 
+def filled(S: Array, A: Array, X: Any) -> Factors:
+    """Lift zeros to 1 % of the mean, since they would stay, and bring S A to the mean of X."""
+    S, A = (np.maximum(factor, 0.01 * factor.mean()) for factor in (S, A))
+    return S * (X.mean() / float(S.mean(axis=0) @ A.mean(axis=1))), A
+
+
+def of_data(X: Any, rank: int, seed: int, threads: int) -> Factors:
+    """Ten iterations of the Frobenius loss first, on the data and not their roots."""
+    options = {"init": "random", "max_iter": 10, "tol": 0}
+    fit = sf.factorize(X, n_components=rank, random_state=seed, n_threads=threads, **options)
+    return filled(fit.S, fit.A, X)
+
+
+def k_means(X: Any, rank: int, seed: int, threads: int) -> Factors:
+    """Ten rounds of spherical k-means from random rows: A has the centers, S the memberships."""
+    rows = normalize(X)
+    chosen = np.random.default_rng(seed).choice(X.shape[0], rank, replace=False)
+    centers = rows[chosen].toarray()
+    for _ in range(10):
+        sums = np.eye(rank)[np.argmax(rows @ centers.T, axis=1)].T @ rows
+        centers = np.where(sums.any(axis=1, keepdims=True), normalize(sums), centers)
+    return filled(np.eye(rank)[np.argmax(rows @ centers.T, axis=1)] + 0.1, centers, X)
+
+
+# The starts of the library by name, others as functions that return S and A.
+METHODS: dict[str, Any] = {
+    **dict.fromkeys(("random", "random-acol", "nndsvda", "least-squares")),
+    "X itself": of_data,
+    "k-means": k_means,
+}
+
+
 def measure(task: tuple[str, str, str, int, str, int], settled: bool, threads: int) -> Record:
     """Fit once, and on to where the objective has settled."""
     name, form, loss, rank, start, seed = task
     X, _ = documents(name, form)
     kind: dict[str, Any] = {"loss": LOSSES[loss], "n_threads": threads}
     begin = perf_counter()
-    init = METHODS[start](X, rank, seed, LOSSES[loss], threads)
+    init = METHODS[start](X, rank, seed, threads) if METHODS[start] else start
     started = perf_counter()
     fit = sf.factorize(X, n_components=rank, init=init, random_state=seed, **kind, **DEFAULT)
     took = perf_counter() - begin
@@ -57,9 +97,6 @@ def measure(task: tuple[str, str, str, int, str, int], settled: bool, threads: i
     if settled:
         on = sf.factorize(X, n_components=rank, init=(fit.S, fit.A), **kind, **SETTLED)
         record["settled"] = on.objective[-1][1]
-        record["settled_npmi"] = sf.metrics.topic_coherence(
-            X, on.A[(on.A > 0).sum(axis=1) >= 2]
-        ).score
     return record
 
 

@@ -1,1 +1,0 @@
-"""The asv suite: one file for each question."""
