@@ -235,7 +235,10 @@ def main(arguments: list[str] | None = None) -> None:
         help="of the classifier, as JSON (default: none)",
     )
     parser.add_argument("--only-report", action="store_true", help="measure nothing more")
+    parser.add_argument("--quick", action="store_true", help="digits, two shares")
     options = parser.parse_args(arguments)
+    if options.quick:
+        options.data, options.shares = ["digits"], [0.02, 1.0]
     warnings.simplefilter("ignore")  # of convergence, of classes with one member
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.jsonl"

@@ -69,17 +69,21 @@ def table(X: Any, levels: list[str], threads: list[int], budget: float = 0.3) ->
     return markdown(header, rows)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--levels", nargs="+", default=["v4"], choices=["v4", "v3", "base"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], choices=[1, 2])
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each figure")
-    options = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="a small matrix, the lowest level")
+    options = parser.parse_args(arguments)
     levels = [level for level in options.levels if level in available_levels()]
+    if options.quick:
+        levels, options.budget = available_levels()[-1:], 0.0
     print(f"load {load_average()}")
     for dtype in DTYPES:
-        print(f"{dtype}: product {peak(dtype):.1f} GFLOP/s a thread; peak then {PEAK[dtype]}")
-    X = zipf_text()
+        flops = peak(dtype, 256 if options.quick else 1536)
+        print(f"{dtype}: product {flops:.1f} GFLOP/s a thread; peak then {PEAK[dtype]}")
+    X = zipf_text(2000, 1000, 40) if options.quick else zipf_text()
     print(f"{X.shape[0]} x {X.shape[1]}, {X.nnz / X.shape[0]:.1f} nonzeros a row\n")
     print(table(X, levels, options.threads, options.budget))
 

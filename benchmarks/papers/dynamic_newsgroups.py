@@ -231,8 +231,8 @@ def main(arguments: list[str] | None = None) -> None:
         ]
         for name, values in scores.items()
     ]
-    say(f"{trials} trials, load {load_average()}\n")
-    say(markdown(["method", "slices right, %", "least", "seconds"], rows))
+    print(f"{trials} trials, load {load_average()}\n")
+    print(markdown(["method", "slices right, %", "least", "seconds"], rows))
     if options.out is not None:
         options.out.write_text(json.dumps({"right": scores, "seconds": seconds}, indent=1))
 

@@ -9,11 +9,9 @@ from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
-from common import Array, Factors, Point, first_within, lowest, markdown, settled
+from common import Point, first_within, lowest, markdown, settled
+from problems import F, Problem
 
-import ssnmf_fast as sf
-
-F, D = "frobenius", "kullback-leibler"
 OURS = "ssnmf_fast"
 WITHIN = (0.01, 0.001)  # shares above the best loss
 SETTLED_BELOW = 1e-6  # share of the loss that a step of the trace must change it by
@@ -34,28 +32,6 @@ COORDINATE, MULTIPLICATIVE, OTHER = "-o", "--s", ":^"
 METHODS = {"": COORDINATE, "CD": COORDINATE, "HALS": COORDINATE, "MU": MULTIPLICATIVE}
 # The best is at zero, which a logarithmic axis has no place for; a solver that fails is far off.
 FLOOR, CEILING = 1e-5, 1.0
-
-
-@dataclass
-class Problem:
-    """Plain NMF: data (samples x features), a start, a loss."""
-
-    X: Any
-    S: Array
-    A: Array
-    loss: str
-    threads: int
-
-    @property
-    def rank(self) -> int:
-        return self.A.shape[0]
-
-    def objective(self, factors: Factors) -> float:
-        """Return the loss of factors, infinite for NaN; some are transposed, or just below 0."""
-        if not all(np.isfinite(factor).all() for factor in factors):
-            return np.inf
-        S, A = (np.ascontiguousarray(np.maximum(factor, 0)) for factor in factors)
-        return float(sf.objective(self.X, S, A, loss=self.loss, n_threads=self.threads))
 
 
 @dataclass

@@ -8,6 +8,7 @@ without their start; one function takes the losses of all.  A figure is that of 
 below the loss, without interpolation: the iterations in brackets, else the share by which it stayed
 above.  No solver is given more iterations than --cap seconds allow: "> 6 s" means not within them,
 "never" that its loss had settled above.  An iteration of MiniBatchNMF and of gensim is a pass.
+Data of which entries are missing, or most are not observed, are for our solvers alone.
 
 With --starts come fits from many starts of a small matrix on one core, as for consensus over
 starts: 200 iterations each.  Packages that are missing are named with how to install them; --python
@@ -23,37 +24,29 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases
-from cases import OURS, SETTLED_BELOW, Case, D, F, Fit, Problem, per_iteration, readable
+from cases import OURS, SETTLED_BELOW, Case, Fit, per_iteration, readable
 from common import (
-    DATA_SETS,
-    Array,
     Point,
     blas_threads,
     first_within,
     load_average,
     markdown,
     new_parser,
-    our_runner,
     point,
     refine,
     say,
-    start,
     trace,
-    zipf_text,
 )
+from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent
-from text_sets import documents
 
 RANKS = {"dense": [20], "signatures": [8]}  # the others: 13 and 50
 SHORT = 0.2  # seconds: all fits as short are timed again, for the sake of the plot
@@ -61,40 +54,14 @@ LONG_SHARE = 0.4  # of the cap: longer fits are timed once, noise is small besid
 RESTARTS, ALL_STARTS = 200, 10.0  # iterations of one of many starts; seconds of all of them
 
 
-@cache
-def signatures(n: int = 96, samples: int = 2000, rank: int = 8) -> Array:
-    """Return counts as of mutational signatures, types x samples, about 500 a sample."""
-    rng = np.random.default_rng(0)
-    profiles = rng.dirichlet(np.full(n, 0.2), size=rank)
-    exposures = rng.gamma(0.3, 500 / (0.3 * rank), size=(samples, rank))
-    return rng.poisson(exposures @ profiles).T.astype(float)
-
-
-SETS: dict[str, Callable[[], Any]] = {
-    **DATA_SETS,
-    "20 Newsgroups counts": lambda: sp.csr_matrix(documents("20 Newsgroups", "counts")[0]),
-    "signatures": signatures,
-}
-QUICK_SETS = {
-    "text": lambda: zipf_text(300, 200, 20),
-    "dense": lambda: DATA_SETS["dense"]()[:300, :200],
-    "signatures": lambda: signatures(30, 80),
-}
-
-
-def build(name: str, rank: int, loss: str, threads: int, options: argparse.Namespace) -> Problem:
-    X = (QUICK_SETS if options.quick else SETS)[name]()
-    S, A, _ = start(X, 1, rank)
-    return Problem(X, S, A, loss, threads)
-
-
 @contextmanager
 def processes(problem: Problem, options: argparse.Namespace) -> Iterator[list[Process]]:
     """Write the problem to files, and start every package beside them."""
     opened: list[Process] = []
+    chosen = list(options.python.items()) if problem.X_weights is None else []
     try:
         with tempfile.TemporaryDirectory() as folder:
-            for package, interpreter in list(options.python.items()):
+            for package, interpreter in chosen:
                 try:
                     found = Process(package, interpreter, Path(folder) / package, problem)
                 except Silent as error:
@@ -111,13 +78,10 @@ def processes(problem: Problem, options: argparse.Namespace) -> Iterator[list[Pr
             process.close()
 
 
-def all_fits(problem: Problem, packages: list[Process]) -> dict[str, Fit]:
-    """Ours runs in this process: our default, and the multiplicative updates of most peers."""
-    init = problem.S, problem.A
-    fits: dict[str, Fit] = {
-        label: our_runner(problem.X, init, problem.loss, solver, problem.threads)
-        for label, solver in ((OURS, "auto"), (f"{OURS} MU", "mu"))
-    }
+def all_fits(problem: Problem, packages: list[Process], solvers: list[str]) -> dict[str, Fit]:
+    """Ours runs in this process: our default, and other solvers of ours."""
+    names = {OURS: "auto"} | {f"{OURS} {solver.upper()}": solver for solver in solvers}
+    fits: dict[str, Fit] = {label: problem.ours(solver) for label, solver in names.items()}
     for process in packages:
         fits |= process.fits()
     return fits
@@ -173,8 +137,7 @@ def many_starts(problem: Problem, packages: list[Process], options: argparse.Nam
     """Fit many starts with everybody, each with as many iterations; return a row for each."""
 
     def ours(k: int, seed: int) -> Any:
-        init = start(problem.X, 1, problem.rank, seed)[:2]
-        return our_runner(problem.X, init, problem.loss, "auto", problem.threads)(k)
+        return problem.ours("auto", seed)(k)
 
     fits: dict[str, Callable[..., Any]] = {OURS: ours}
     for process in packages:
@@ -239,6 +202,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="PACKAGE=INTERPRETER",
         help=f"of {', '.join(INSTALL)}",
     )
+    solvers = ["mu", "mm", "hals"]
+    parser.add_argument("--solvers", nargs="*", default=["mu"], choices=solvers, help="of ours")
     parser.add_argument("--data", nargs="+", help=f"of {', '.join(SETS)}")
     parser.add_argument("--ranks", nargs="+", type=int, help="default: 13 50; dense 20")
     parser.add_argument("--losses", nargs="+", default=[F, D], choices=[F, D])
@@ -266,6 +231,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     warnings.simplefilter("ignore")  # every fit stops before it has converged
+    known = QUICK_SETS if options.quick else SETS
     done: list[Case] = []
     rows: list[list[str]] = []
     with blas_threads(options.threads):
@@ -273,16 +239,16 @@ def main(arguments: list[str] | None = None) -> None:
             for rank in options.ranks or RANKS.get(name, [13, 50]):
                 for loss in options.losses:
                     say(f"{name}, rank {rank}, {loss} (load {load_average()})")
-                    problem = build(name, rank, loss, options.threads, options)
+                    problem = made(known[name], rank, loss, options.threads)
                     with processes(problem, options) as packages:
-                        case = Case(name, problem, all_fits(problem, packages))
+                        case = Case(name, problem, all_fits(problem, packages, options.solvers))
                         measure(case, len(done), options)
                     done.append(case)
                     if options.out:
                         write(done, options)
         for loss in options.losses if options.starts else []:
             say(f"many starts, {loss} (load {load_average()})")
-            problem = build("signatures", 4 if options.quick else 8, loss, 1, options)
+            problem = made(known["signatures"], 4 if options.quick else 8, loss, 1)
             with processes(problem, options) as packages:
                 rows += many_starts(problem, packages, options)
     print(f"float64, {options.threads} threads, cap {options.cap:g} s, load {load_average()},")

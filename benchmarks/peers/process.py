@@ -12,8 +12,9 @@ from statistics import median
 
 import numpy as np
 import scipy.sparse as sp
-from cases import Fit, Problem
+from cases import Fit
 from common import FREED_MEMORY, Timed
+from problems import Problem
 
 # torch is named so that all are measured with the same one.  tsnmf asks for "sklearn", a name on
 # PyPI that can no longer be installed; scikit-learn is all it needs, hence --no-deps.
