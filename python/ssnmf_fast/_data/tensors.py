@@ -120,6 +120,9 @@ class SparseTensor:
         return sp.csr_array((values, columns.reshape(-1), indptr), shape=shape)
 
 
+Tensor = Array | SparseTensor
+
+
 def _stable_order(indices: Array, length: int) -> Array:
     """Return the stable order of small integers, by counting."""
     entries = np.arange(len(indices))
@@ -168,7 +171,7 @@ def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTens
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
 
 
-def as_type(X: Array | SparseTensor, dtype: Any) -> Array | SparseTensor:
+def as_type(X: Tensor, dtype: Any) -> Tensor:
     """Return a tensor of a dtype."""
     if isinstance(X, SparseTensor):
         return X.with_values(X.values.astype(dtype, copy=False))

@@ -11,6 +11,7 @@ from .._backend.dispatch import padded
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_random_state, check_real, require_memory
 from .._data.tensor_checks import check_mode, check_tensor
+from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.loop import FitLoop, steps_of
@@ -20,7 +21,6 @@ from .._solver.relations import Relation
 from .._solver.result import FitState, TensorFactorization, normalized
 from .._solver.starts import start_B, zeros_that_stay
 from .._solver.tensor_starts import mode_names, start_tensor
-from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
 

@@ -14,9 +14,9 @@ from .._data.border import check_matrix, require_finite
 from .._data.checks import check_factor, check_real
 from .._data.csr_file import check_data
 from .._data.tensor_entries import RowProducts
+from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
-from .._solver.tensor_terms import Tensor
 from .._solver.terms import Term
 from .._solver.units import exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term

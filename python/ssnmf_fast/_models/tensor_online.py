@@ -16,6 +16,7 @@ from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._data.entries import Target
 from .._data.tensor_entries import RowProducts
+from .._data.tensors import Tensor
 from .._data.weight_forms import Separable
 from .._solver.beta_divergences import loss_named
 from .._solver.losses import Loss
@@ -23,7 +24,6 @@ from .._solver.problem import Problem
 from .._solver.relations import Relation, Statistics
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import mode_names
-from .._solver.tensor_terms import Tensor
 from .._solver.units import Units, exponent_of
 from .._solver.weights import build_tensor_term
 from .online import BatchStatistics, batch_statistics, follow

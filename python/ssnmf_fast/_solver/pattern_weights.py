@@ -10,14 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import check_matrix, read_pattern
+from .._data.border import check_entries, check_matrix, read_pattern
 from .._data.checks import check_shape
 from .._data.csr import drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.entries import SparseEntries
-from .._data.weight_forms import Listed
-from . import tensor_terms, terms
+from .._data.missing_weights import MissingEntries, MissingPlaces
+from .._data.tensor_checks import check_tensor
+from .._data.tensor_entries import SparseTensorEntries
+from .._data.tensors import Coordinates, SparseTensor, Tensor
+from .._data.weight_forms import Separable
+from . import terms
 from .losses import Loss
-from .tensor_terms import Tensor
 from .terms import Term
 from .weights import Weights, check_rows, ratio, rest
 
@@ -47,11 +50,15 @@ class Observed(Weights):
                 f"{name} says that entry [{row}, {pattern.indices[k]}] is observed, but it is NaN "
                 f"in {name[0]}. Take it out of the pattern, or give the entry a value."
             )
-        form = Listed(SparseEntries(pattern, threads))
-        return terms.weighted(known, pattern.data, loss, threads, form, listed=True)
+        return terms.observed(known, pattern, loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return tensor_terms.observed(X, self.pattern, loss, threads)
+        pattern = _tensor_pattern(self.pattern, X)
+        if isinstance(X, SparseTensor):
+            return terms.observed(X.sampled(pattern.at), pattern, loss, threads)
+        known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
+        check_entries(known.values[None], "the observed entries of X")
+        return terms.observed(known, pattern, loss, threads)
 
     def dense(self, shape: tuple[int, int]) -> Array:
         return np.asarray(read_pattern(self.pattern, "weights").toarray(), dtype=np.float64)
@@ -102,13 +109,23 @@ class Missing(Weights):
         if not sp.issparse(Z):
             Z = Z.copy()
             Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
-            return terms.plain(Z, loss, threads)
+            return terms.separable(Z, [None, None], loss, threads)
         present = drop_entries(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
-        return terms.without(present, pattern, loss, threads)
+        whole = Separable((None, None), threads)
+        form = MissingEntries(SparseEntries(pattern, threads), whole)
+        return terms.weighted(present, None, loss, threads, form)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return tensor_terms.missing(X, self.pattern, loss, threads)
+        pattern = _tensor_pattern(self.pattern, X)
+        if isinstance(X, SparseTensor):
+            ones = pattern.with_values(np.ones_like(pattern.values))
+            whole = Separable((None,) * len(X.shape), threads)
+            form = MissingPlaces(SparseTensorEntries(ones, threads), whole)
+            return terms.weighted(X.without(pattern.at), None, loss, threads, form)
+        known = X.copy()
+        known[tuple(pattern.at.places)] = np.nan
+        return terms.separable(known, [None] * X.ndim, loss, threads, tensor=True)
 
     def dense(self, shape: tuple[int, int]) -> Array:
         return np.asarray(1.0 - (read_pattern(self.pattern, "weights").toarray() != 0))
@@ -138,3 +155,15 @@ def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
     checked = check_matrix(read_pattern(pattern, name), name, dtype=Z.dtype, allow_nan=False)
     check_shape(checked, Z.shape, name, "the shape of the data")
     return checked
+
+
+def _tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
+    """Return the nonzero entries of a pattern of weights."""
+    checked = check_tensor(pattern, "X_weights", X.dtype)
+    if checked.shape != X.shape:
+        raise ValueError(f"X_weights has shape {checked.shape}; expected {X.shape}, that of X.")
+    if isinstance(checked, SparseTensor):
+        return checked
+    check_entries(checked, "X_weights")
+    places = np.array(np.nonzero(checked), dtype=np.int32)
+    return SparseTensor(Coordinates(places, checked.shape), checked[tuple(places)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,13 @@ def start(
 ) -> tuple[Array, Array, Array | None]:
     """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
 
-    `data` is the term of X and its weights.
-
-    Random factors are scaled so that the mean of S A is that of X, and the mean of S B that of Y:
-    the stopping rule measures progress against the objective of the start.  S is 0 outside of its
-    support.  "auto" is "least-squares" for the Kullback-Leibler loss of data in memory, else
-    "random".
+    The mean of S A is that of X, and the mean of S B that of Y: the stopping rule measures progress
+    against the objective of the start.  S is 0 outside of its support.
     """
-    n, m = data.shape
     dtype = X.dtype
-    k = labels.shape[1] if labels is not None else None
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
-        S, A, B = _given(init, (n, m, k), rank, data, labels, rng, dtype)
+        S, A, B = _given(init, data.shape, labels, rank, rng, dtype)
         return S if support is None else S * support, A, B
     name = choose_start(init, data.loss, isinstance(X, CsrFile))
     if name == "least-squares":
@@ -94,17 +89,15 @@ def _drawn(
 
 
 def _uniform(data: Term, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    n, m = data.shape
     scale = 2 * np.sqrt(data.mean() / rank)
-    return scale * rng.random((n, rank)), scale * rng.random((rank, m))
+    return scale * rng.random((data.shape[0], rank)), scale * rng.random((rank, data.shape[1]))
 
 
 def _within(S: Array, support: Array | None) -> Array:
     """Return S with zeros outside of its support, and the mean that it had."""
     if support is None:
         return S
-    kept: Array = S * support * (support.size / max(1.0, float(support.sum())))
-    return kept
+    return np.asarray(S * support * (support.size / max(1.0, float(support.sum()))))
 
 
 def _least_squares(
@@ -117,30 +110,28 @@ def _least_squares(
 ) -> tuple[Array, Array]:
     """Return the squares of factors that were fitted to the square roots of X, float64.
 
-    Errors of the roots of counts are all of about one size, so that least squares suit them.  They
-    soon find coherent topics, and a Kullback-Leibler loss ends in topics near those of its start.
+    Errors of the roots of counts are all of about one size, so that least squares suit them.
     """
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, A = _uniform(data, rank, rng)
     S = _within(S, support)
-    if not data.entries.total() > 0:
-        return S**2, A**2  # there is nothing to fit
     stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
     found = squares_of_fit(data, stored, rank, kept)
     if found is None:
         return S**2, A**2
-    S, A = found
-    return (S if support is None else S * support), A.T
+    return (found[0] if support is None else found[0] * support), found[1].T
 
 
 def squares_of_fit(
     roots: Term, stored: dict[str, Array], rank: int, support: dict[str, Array]
 ) -> list[Array] | None:
-    """Return the squares of factors after a short fit to roots, float64; None if one is zero.
+    """Return the squares of factors after a short fit to roots, float64.
 
-    Sparse and dense data have the same start.
+    None where there is nothing to fit.  Sparse and dense data have the same start.
     """
+    if not roots.entries.total() > 0:
+        return None
     fit_roots(Problem(stored, [Relation(tuple(stored), roots)], support, most_face_steps=0))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
     if not all(F.mean() > 0 for F in squares):
@@ -173,30 +164,24 @@ def ratio(wanted: float, found: float) -> float:
 
 
 def _given(
-    init: Any,
-    shape: tuple[int, int, int | None],
-    rank: int,
-    data: Term,
+    init: Sequence[Any],
+    shape: tuple[int, ...],
     labels: Term | None,
+    rank: int,
     rng: np.random.Generator,
     dtype: Any,
 ) -> tuple[Array, Array, Array | None]:
-    n, m, k = shape
-    most = 2 if k is None else 3
-    if not 2 <= len(init) <= most:
-        raise ValueError(
-            f"init must hold {'(S, A)' if k is None else '(S, A) or (S, A, B)'}; got a sequence of "
-            f"{len(init)}."
-        )
-    S = check_factor(init[0], "init[0] (S)", (n, rank), dtype, "samples x components")
-    A = check_factor(init[1], "init[1] (A)", (rank, m), dtype, "components x features")
-    if labels is None or k is None:
+    if not 2 <= len(init) <= 2 + (labels is not None):
+        wanted = "(S, A)" if labels is None else "(S, A) or (S, A, B)"
+        raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
+    S = check_factor(init[0], "init[0] (S)", (shape[0], rank), dtype, "samples x components")
+    A = check_factor(init[1], "init[1] (A)", (rank, shape[1]), dtype, "components x features")
+    if labels is None:
         return S, A, None
-    if len(init) == 3:
-        B = check_factor(init[2], "init[2] (B)", (rank, k), dtype, "components x labels")
-    else:
-        B = start_B(S, labels, rng).astype(dtype)
-    return S, A, B
+    if len(init) < 3:
+        return S, A, start_B(S, labels, rng).astype(dtype)
+    shape = rank, labels.shape[1]
+    return S, A, check_factor(init[2], "init[2] (B)", shape, dtype, "components x labels")
 
 
 def rows_of(X: Any, rows: Array) -> Any:

@@ -12,13 +12,12 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.checks import check_factor, check_option, check_vector
 from .._data.tensor_checks import depth
-from .._data.tensors import SparseTensor
+from .._data.tensors import SparseTensor, Tensor
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
 from .result import sizes_of
 from .starts import SKETCH, roots, squares_of_fit
-from .tensor_terms import Tensor
 from .terms import Term
 from .weights import build_tensor_term
 
@@ -42,10 +41,9 @@ def start_tensor(
     rng: np.random.Generator,
     exponent: int = 0,
 ) -> list[Array]:
-    """Return a factor for each mode, (n_k x r), of the dtype of X.
+    """Return a factor for each mode, (n_k x r), of the dtype of X, with a model of its mean.
 
-    The mean of their model is that of X: the stopping rule measures progress against the objective
-    of the start.  A given start is one of X times 2^exponent.
+    A given start is one of X times 2^exponent.
     """
     dtype = X.dtype
     given = given_factors(init)
@@ -92,17 +90,10 @@ def _given(
         raise ValueError(
             f"init has {len(factors)} factors; expected {len(shape)}, one for each mode."
         )
-    checked = [
-        check_factor(
-            F,
-            f"init[{mode}]",
-            (n, rank),
-            np.float64,
-            f"length of mode {mode} x components",
-            limited=False,
-        )
-        for mode, (F, n) in enumerate(zip(factors, shape, strict=True))
-    ]
+    checked = []
+    for mode, (F, n) in enumerate(zip(factors, shape, strict=True)):
+        wanted = (n, rank), np.float64, f"length of mode {mode} x components"
+        checked.append(check_factor(F, f"init[{mode}]", *wanted, limited=False))
     total = np.full(rank, -exponent)
     if weights is not None:
         vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
@@ -156,8 +147,6 @@ def _least_squares(
     factors: list[Array], X: Tensor, weights: Any, term: Term, rank: int, dtype: Any
 ) -> list[Array]:
     """Return the squares of factors that were fitted to the square roots of X."""
-    if not term.entries.total() > 0:
-        return [F**2 for F in factors]
     of_roots = build_tensor_term(roots(X), weights, FROBENIUS, term.threads)
     level = (of_roots.mean() / term.mean()) ** (1 / len(factors))
     names = mode_names(len(factors))
@@ -185,7 +174,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
         F = rng.random((length, rank))
         for j in range(len(singular)):
             parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
-            part = max(parts, key=lambda p: float(np.linalg.norm(p)))
+            part = max(parts, key=np.linalg.norm)
             if part.any():
                 F[:, j] = np.where(part > 0, part, part.mean())
         norms = np.linalg.norm(F, axis=0)

@@ -6,7 +6,9 @@ that a term holds: the entries V .* Z and the form of the weights V.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
 from typing import Any, cast
 
@@ -26,6 +28,7 @@ from .._data.entries import (
     block_slices,
 )
 from .._data.missing_weights import MissingEntries
+from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor
 from .._data.weight_forms import Listed, Separable, WeightForm
 from .losses import Loss
@@ -132,13 +135,17 @@ def _first(numbers: tuple[int, ...], position: int) -> tuple[int, ...]:
     return (*numbers[position : position + 1], *numbers[:position], *numbers[position + 1 :])
 
 
-def row_lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return how many values that are not zero there are for each index of the modes."""
-    return tuple(int(np.count_nonzero(values)) // n for n in shape)
-
-
 # ------------------------------------------------------------------------------- building
-# Z is a clean matrix (of `check_matrix`), and so are the weights.
+# Z is clean data: a matrix of `check_matrix`, or a tensor of `check_tensor`; so are the weights.
+
+
+def entries_of(Z: Any, threads: int, tensor: bool = False) -> Entries:
+    """Return what the passes run over; an array is a matrix, or a dense tensor."""
+    if isinstance(Z, SparseTensor):
+        return SparseTensorEntries(Z, threads)
+    if sp.issparse(Z):
+        return SparseEntries(Z, threads)
+    return DenseTensorEntries(Z, threads) if tensor else DenseEntries(Z, threads)
 
 
 def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
@@ -147,22 +154,93 @@ def on_disk(Z: CsrFile, loss: Loss, threads: int) -> Term:
     if not loss.quadratic and not loss.constant_of_weights:
         constant = sum(loss.constant(block.data, None) for _, block in Z.blocks())
     entries, lengths = StreamedEntries(Z, threads), tuple(Z.nnz // n for n in Z.shape)
-    form = ones(threads)
+    form = Separable((None, None), threads)
     return Term(loss, entries, form, Z.shape, constant, row_lengths=lengths)
 
 
-def plain(Z: Any, loss: Loss, threads: int, form: WeightForm | None = None) -> Term:
-    """A term whose weights are 0 or 1, with Z zero (sparse) or NaN (dense) where they are 0."""
-    if sp.issparse(Z):
-        return _term(Z, None, SparseEntries(Z, threads), form, loss, listed=False)
-    if form is None and np.isnan(Z).any():
-        form = _without_nan(Z, ones(threads))
-    return _term(Z, None, DenseEntries(Z, threads), form, loss)
+def separable(
+    Z: Any, vectors: Sequence[Array | None], loss: Loss, threads: int, tensor: bool = False
+) -> Term:
+    """Return the term of data whose weights are a product of a vector, or None, for each mode."""
+    form: WeightForm
+    form = whole = Separable(tuple(vectors), threads)
+    plain = all(vector is None for vector in vectors)
+    if not isinstance(Z, np.ndarray):
+        w = None if plain else whole.at(_places(Z), Z.dtype)
+        return weighted(Z, w, loss, threads, whole)
+    holes = bool(np.isnan(Z).any())
+    if tensor:
+        if plain:
+            form = Listed(DenseTensorEntries(Z, threads, mask=True)) if holes else whole
+            return weighted(Z, None, loss, threads, form, tensor=True)
+        pairs = zip(vectors, Z.shape, strict=True)
+        sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
+        w = reduce(np.multiply, sides)
+        return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
+    if holes:
+        form = _without_nan(Z, whole)
+    if plain:
+        return weighted(Z, None, loss, threads, form)
+    raw = DenseEntries(Z, threads)
+    term = _term(raw, WeightedEntries(raw, *vectors), whole, form, loss, Z.shape, True)
+    constant = sum(
+        loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
+        for rows in block_slices(Z.shape)
+    )
+    return replace(term, constant=constant)
 
 
-def ones(threads: int) -> Separable:
-    """Return the weights of a matrix whose entries all have the weight 1."""
-    return Separable((None, None), threads)
+def weighted(
+    Z: Any,
+    w: Array | None,
+    loss: Loss,
+    threads: int,
+    form: WeightForm | None = None,
+    *,
+    listed: bool = False,
+    tensor: bool = False,
+) -> Term:
+    """Return the term of data with a weight for each of its values, 1 where `w` is None.
+
+    `listed` says that all that is not listed weighs 0; without a form, the weights are listed.
+    """
+    dense = isinstance(Z, np.ndarray)
+    if dense and w is not None and (absent := np.isnan(Z)).any():
+        Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
+    raw = entries = entries_of(Z, threads, tensor)
+    if w is not None:
+        entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
+    form = form or Listed(entries_of(w, threads, tensor))
+    return _term(raw, entries, w, form, loss, Z.shape, listed or dense)
+
+
+def entrywise(Z: Any, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
+    """Return the term of data with a dense array of weights of their shape."""
+    if isinstance(Z, np.ndarray):
+        return weighted(Z, W, loss, threads, tensor=tensor)
+    return weighted(Z, W[_places(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
+
+
+def observed(Z: Any, pattern: Any, loss: Loss, threads: int) -> Term:
+    """Return the term of data at the places of a pattern, whose values are their weights."""
+    form = Listed(entries_of(pattern, threads))
+    return weighted(Z, values_of(pattern), loss, threads, form, listed=True)
+
+
+def _term(
+    raw: Entries,
+    entries: Entries,
+    w: Any,
+    form: WeightForm,
+    loss: Loss,
+    shape: tuple[int, ...],
+    listed: bool,
+) -> Term:
+    """Return the term of entries V .* Z, with the raw ones Z."""
+    data = (raw, w) if loss.entrywise(raw.sparse, listed, w is not None) else None
+    constant = loss.constant(raw.values, w) if w is None or isinstance(w, np.ndarray) else 0.0
+    lengths = tuple(int(np.count_nonzero(raw.values)) // n for n in shape)
+    return Term(loss, entries, form, shape, constant, listed, data, lengths)
 
 
 def with_gaps(term: Term, dtype: Any) -> Term:
@@ -192,71 +270,6 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
     return MissingEntries(SparseEntries(pattern, whole.threads), whole)
 
 
-def separable(Z: Any, a: Array | None, b: Array | None, loss: Loss, threads: int) -> Term:
-    """A term with the weights a b^T; None stands for ones."""
-    whole = Separable((a, b), threads)
-    if sp.issparse(Z):
-        return weighted(Z, whole.at(_places(Z), Z.dtype), loss, threads, whole)
-    form = _without_nan(Z, whole) if np.isnan(Z).any() else whole
-    entries = WeightedEntries(DenseEntries(Z, threads), a, b)
-    term = _term(Z, whole, entries, form, loss)
-    constant = sum(
-        loss.constant(Z[rows], whole.present(rows, Z.shape, Z.dtype))
-        for rows in block_slices(Z.shape)
-    )
-    return replace(term, constant=constant)
-
-
-def weighted(
-    Z: Any,
-    w: Array,
-    loss: Loss,
-    threads: int,
-    form: WeightForm | None = None,
-    *,
-    listed: bool = False,
-) -> Term:
-    """A term with a weight for every entry: the stored ones of a CSR matrix, or all of an array."""
-    if sp.issparse(Z):
-        entries: Entries = SparseEntries(with_values(Z, w * Z.data), threads)
-        return _term(Z, w, entries, form, loss, listed=listed)
-    absent = np.isnan(Z)
-    if absent.any():
-        Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
-    form = form or every(w, threads)
-    return _term(Z, w, DenseEntries(w * Z, threads), form, loss)
-
-
-def _term(
-    Z: Any, w: Any, entries: Entries, form: WeightForm | None, loss: Loss, listed: bool = True
-) -> Term:
-    """Return the term of entries V .* Z; `listed` says that all that is not listed weighs 0."""
-    sparse = sp.issparse(Z)
-    data = None
-    if loss.entrywise(sparse, listed, w is not None):
-        data = (entries if w is None else _entries(Z, entries.threads)), w
-    values = Z.data if sparse else Z
-    constant = loss.constant(values, w) if w is None or isinstance(w, np.ndarray) else 0.0
-    form = form or ones(entries.threads)
-    lengths = row_lengths(values, Z.shape)
-    return Term(loss, entries, form, Z.shape, constant, listed, data, lengths)
-
-
-def _entries(Z: Any, threads: int) -> Entries:
-    return SparseEntries(Z, threads) if sp.issparse(Z) else DenseEntries(Z, threads)
-
-
-def every(W: Array, threads: int) -> WeightForm:
-    """The form of weights in a dense array."""
-    return Listed(DenseEntries(W, threads))
-
-
-def without(Z: Any, missing: sp.csr_array, loss: Loss, threads: int) -> Term:
-    """A term without the entries of a 0/1 pattern, which Z no longer has."""
-    form = MissingEntries(SparseEntries(missing, threads), ones(threads))
-    return plain(Z, loss, threads, form)
-
-
-def _places(Z: Any) -> tuple[Array, Array]:
-    """Return the row and the column of every stored entry."""
-    return entry_rows(Z.indptr), Z.indices
+def _places(Z: Any) -> tuple[Array, ...]:
+    """Return the indices of every stored entry of a sparse matrix or tensor, by mode."""
+    return tuple(Z.at.places) if isinstance(Z, SparseTensor) else (entry_rows(Z.indptr), Z.indices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -12,15 +12,20 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import as_array
-from .._data.border import check_matrix
+from .._data.border import check_entries, check_matrix
 from .._data.checks import check_shape, check_vector
 from .._data.csr import entry_rows
 from .._data.csr_file import CsrFile
-from .._data.tensor_checks import coordinate_parts
-from . import tensor_terms, terms
+from .._data.tensor_checks import check_tensor, coordinate_parts
+from .._data.tensors import Tensor
+from . import terms
 from .losses import Loss
-from .tensor_terms import Tensor
 from .terms import Term
+
+_TWO_WAYS = (
+    "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
+    "0, weights.missing(pattern) if its entries are the missing ones."
+)
 
 Self = TypeVar("Self", bound="Weights")
 
@@ -88,13 +93,10 @@ class Outer(Weights):
         return lambda rows: a[rows, None] | b
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        a, b = self._checked(Z, name)
-        if a is None and b is None:
-            return terms.plain(Z, loss, threads)
-        return terms.separable(Z, a, b, loss, threads)
+        return terms.separable(Z, self._checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return tensor_terms.by_mode(X, [self.rows, self.columns], loss, threads)
+        return _by_mode(X, [self.rows, self.columns], loss, threads)
 
     def _checked(self, Z: Any, name: str) -> list[Array | None]:
         sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
@@ -149,14 +151,16 @@ class Entrywise(Weights):
         return lambda rows: array[rows] == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        W = self._checked(Z, name)
-        if not sp.issparse(Z):
-            return terms.weighted(Z, W, loss, threads)
-        stored = W[entry_rows(Z.indptr), Z.indices]
-        return terms.weighted(Z, stored, loss, threads, terms.every(W, threads))
+        return terms.entrywise(Z, self._checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        return tensor_terms.entrywise(X, self.array, loss, threads)
+        W = check_tensor(self.array, "X_weights", X.dtype)
+        if not isinstance(W, np.ndarray):
+            raise TypeError(_TWO_WAYS.format("X_weights is a sparse tensor"))
+        check_entries(W, "X_weights")
+        if W.shape != X.shape:
+            raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
+        return terms.entrywise(X, W, loss, threads, tensor=True)
 
     def _checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
@@ -191,11 +195,7 @@ def as_weights(given: Any, name: str) -> Weights:
     if given is None:
         return Outer(None, None)
     if sp.issparse(given):
-        raise TypeError(
-            f"{name} is a sparse matrix, which can be read in two ways: give "
-            "weights.observed(pattern) if all other entries weigh 0, weights.missing(pattern) if "
-            "its entries are the missing ones."
-        )
+        raise TypeError(_TWO_WAYS.format(f"{name} is a sparse matrix"))
     return Entrywise(given)
 
 
@@ -228,11 +228,24 @@ def build_tensor_term(X: Tensor, given: Any, loss: Loss, threads: int) -> Term:
     if isinstance(given, Weights):
         term = given.tensor_term(X, loss, threads)
     elif isinstance(vectors, (list, tuple)) and coordinate_parts(vectors, "X_weights") is None:
-        term = tensor_terms.by_mode(X, vectors, loss, threads)
+        term = _by_mode(X, vectors, loss, threads)
     else:
-        term = tensor_terms.entrywise(X, given, loss, threads)
+        term = Entrywise(given).tensor_term(X, loss, threads)
     loss.check(term, "X")
     return term
+
+
+def _by_mode(X: Tensor, vectors: Sequence[Any], loss: Loss, threads: int) -> Term:
+    if len(vectors) != len(X.shape):
+        raise ValueError(
+            f"X_weights has {len(vectors)} vectors, and X has {len(X.shape)} modes; give one for "
+            "each mode, or None for ones."
+        )
+    checked = [
+        None if vector is None else check_vector(vector, f"X_weights[{mode}]", length, X.dtype)
+        for mode, (vector, length) in enumerate(zip(vectors, X.shape, strict=True))
+    ]
+    return terms.separable(X, checked, loss, threads, tensor=True)
 
 
 def collapse(

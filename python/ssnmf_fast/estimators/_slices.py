@@ -10,7 +10,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.checks import check_real
 from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import SparseTensor, as_type
+from .._data.tensors import SparseTensor, Tensor, as_type
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
 from .._models.represent import represent_tensor
@@ -18,7 +18,6 @@ from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
-from .._solver.tensor_terms import Tensor
 from ._conventions import AllOrNothing
 
 Self = TypeVar("Self", bound="SliceLearner")
