@@ -12,7 +12,7 @@ from ssnmf_fast._models import (
     variational,
     variational_priors,
 )
-from ssnmf_fast._solver import loop, problem, progress
+from ssnmf_fast._solver import loop, problem, progress, relations
 from ssnmf_fast.cli import (
     _complete,
     _findings,
@@ -61,6 +61,7 @@ __all__ = [
     "nmf_alpha",
     "problem",
     "progress",
+    "relations",
     "represent",
     "tensor_checks",
     "threads",

@@ -223,7 +223,7 @@ def test_errors_name_the_block_or_the_argument(client, tmp_path):
         model(init="nndsvda").fit(array(X))
     with pytest.raises(ValueError, match=r"init must be the name of a start, or \(S, A\)"):
         model(init=(np.ones((N, RANK)),)).fit(array(X))
-    with pytest.raises(ValueError, match="S_shape must be 'auto' or from"):
+    with pytest.raises(ValueError, match="S_shape must be 'auto' or a number from"):
         model(S_shape=1e-9).fit(array(X))
     sp.save_npz(tmp_path / "block.npz", sp.csr_array(X), compressed=False)
     with pytest.raises(TypeError, match="X must be in the memory of the workers for BayesianNMF"):

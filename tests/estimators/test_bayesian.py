@@ -119,10 +119,10 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
     ("parameters", "error", "message"),
     [
         ({"A_shape": "learn"}, ValueError, "A_shape must be 'auto' or a number from 1e-06 to 1e"),
-        ({"A_shape": 0.0}, ValueError, "A_shape must be 'auto' or from 1e-06"),
+        ({"A_shape": 0.0}, ValueError, "A_shape must be 'auto' or a number from 1e-06"),
         ({"A_mean": -1.0}, ValueError, "A_mean must be finite and at least 0"),
         ({"A_mean": np.nan}, ValueError, "A_mean must be finite"),
-        ({"A_mean": 1e10}, ValueError, "A_mean must be 'auto' or from 1e-09 to 1e"),
+        ({"A_mean": 1e10}, ValueError, "A_mean must be 'auto' or a number from 1e-09 to 1e"),
         ({"A_shape": True}, TypeError, "A_shape must be a number"),
         ({"A_shape": None}, TypeError, "A_shape must be a number"),
         ({"burn_in": -1}, ValueError, "burn_in must be at least 0"),

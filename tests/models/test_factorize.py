@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from internals import problem
+from internals import relations
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
@@ -181,7 +181,7 @@ def test_dense_data_take_few_products(solver):
     X = rng.random((200, 6)) @ rng.random((6, 300)) + 0.1 * rng.random((200, 300))
     losses = []
     for stored, share in ((X, 1 / 3), (sp.csr_array(X), 1 / 3), (X, 0.0)):
-        with mock.patch.object(problem, "_SHARE_OF_STEPS", share):
+        with mock.patch.object(relations, "_SHARE_OF_STEPS", share):
             fit = sf.factorize(
                 stored, n_components=6, solver=solver, random_state=0, max_iter=10, tol=0
             )

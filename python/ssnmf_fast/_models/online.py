@@ -37,20 +37,24 @@ class BatchStatistics:
     a: Array | None = None
     K: Array | None = None
 
+    @classmethod
+    def of(cls, F: Array, found: Statistics) -> BatchStatistics:
+        """Return those of one batch, in a form that also holds when F has moved on."""
+        if found.parts:
+            return cls(found.P, K=found.parts[0].quadratic.gram)
+        ((loss, (P, N)),) = found.sums.items()
+        p, q = loss.exponents
+        return cls(_times(P, F, -q), a=_times(N, F, -p))
+
     def plus(self, new: BatchStatistics, keep: float) -> BatchStatistics:
         """Return what is left of these statistics, and the new ones."""
 
-        def total(before: Array | None, now: Array | None) -> Array | None:
-            if before is None:
-                return now
-            left: Array = before.dtype.type(keep) * before
-            return left if now is None else left + now
+        def total(before: Any, now: Any) -> Any:
+            left = None if before is None else before.dtype.type(keep) * before
+            return now if left is None else left if now is None else left + now
 
-        return BatchStatistics(
-            self.b.dtype.type(keep) * self.b + new.b,
-            total(self.a, new.a),
-            total(self.K, new.K),
-        )
+        pairs = ((self.b, new.b), (self.a, new.a), (self.K, new.K))
+        return BatchStatistics(*(total(before, now) for before, now in pairs))
 
 
 @dataclass
@@ -119,7 +123,7 @@ class Online:
             found = problem.row_statistics(asked)
             value = problem.objective()
             for name, statistics in found.items():
-                new = batch_statistics(self.factors[name], statistics)
+                new = BatchStatistics.of(self.factors[name], statistics)
                 past = self._statistics.get(name)
                 sums[name] = new if past is None else past.plus(new, keep)
                 ((term, far, *_),) = problem.sides(name)
@@ -152,22 +156,12 @@ def follow(F: Array, sums: BatchStatistics, term: Term, G: Any) -> None:
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
 
 
-def batch_statistics(F: Array, statistics: Statistics) -> BatchStatistics:
-    """Return the statistics of a batch in a form that also holds when F has moved on."""
-    if statistics.parts:
-        return BatchStatistics(statistics.P, K=statistics.parts[0].quadratic.gram)
-    ((loss, (P, N)),) = statistics.sums.items()
-    p, q = loss.exponents
-    return BatchStatistics(_times(P, F, -q), a=_times(N, F, -p))
-
-
 def _times(x: Array, F: Array, exponent: float) -> Array:
     """x F^exponent, a new array; 0 where F is 0."""
     if exponent == -1:
         return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
     if exponent == 0:
-        copy: Array = x.copy()
-        return copy
+        return np.array(x)
     if exponent == 1:
         return np.asarray(x * F)
     most = np.finfo(F.dtype).max
@@ -178,13 +172,10 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
 
 def _flat(data: Term, A: Array) -> Array:
     """Equal entries in every used column of S, scaled to the mean of the data."""
-    used = A.any(axis=0)
     size = float(A.sum(axis=1, dtype=np.float64).mean())
     mean = data.entries.total() / (data.shape[0] * data.shape[1])
     level = mean / size if mean > 0 and size > 0 else 1.0
-    row = np.where(used, level, 0.0)
-    S: Array = padded(np.tile(row, (data.shape[0], 1)), A.dtype)
-    return S
+    return padded(np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1)), A.dtype)
 
 
 def learn_batch(

@@ -26,7 +26,7 @@ from .._solver.result import sizes_of
 from .._solver.tensor_starts import mode_names
 from .._solver.units import Units, exponent_of
 from .._solver.weights import build_tensor_term
-from .online import BatchStatistics, batch_statistics, follow
+from .online import BatchStatistics, follow
 
 _ROUNDS = 5
 _AWAKE = 1e-3  # of the mean of a column
@@ -37,26 +37,15 @@ _TOL, _MOST = 1e-4, 100  # of the coding of slices between two rounds
 class Stream:
     """Factors of all modes but that of the slices, with statistics of the slices so far.
 
-    Attributes
-    ----------
-    factors : tuple of ndarray, shapes (n_k, r)
-        Columns have size 1 as in :class:`TensorFactorization`: the rows of the slices have the
-        scale of the data.
-    sums : tuple of BatchStatistics
-        One for each factor.
-    n_slices : int
-        Number of slices.
-    seen : float
-        The same, each with the weight that it still has.
-    mean_loss : float
-        Loss per slice, averaged with these weights.
+    Columns of the factors have size 1 as in :class:`TensorFactorization`: the rows of the slices
+    have the scale of the data.
     """
 
     factors: tuple[Array, ...]
-    sums: tuple[BatchStatistics, ...]
+    sums: tuple[BatchStatistics, ...]  # one for each factor
     n_slices: int
-    seen: float
-    mean_loss: float
+    seen: float  # the same, each with the weight that it still has
+    mean_loss: float  # per slice, averaged with these weights
 
     @classmethod
     def resumed(
@@ -69,10 +58,9 @@ class Stream:
         total: float,
         threads: int,
     ) -> Stream:
-        """Set out from a fit, whose optimality conditions give the statistics of the slices.
+        """Set out from a fit with the loss `total`, by its optimality conditions.
 
-        ``P = N`` where a factor is positive, and N follows from the factors and `rows`, those of
-        the slices.  `total` is the loss of the fit.
+        ``P = N`` where a factor is positive; N follows from the factors and the rows of the slices.
         """
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         rank, dtype = rows.shape[1], rows.dtype
@@ -89,9 +77,9 @@ class Stream:
                 K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
                 sums.append(BatchStatistics(N, K=K))
             else:
-                sums.append(batch_statistics(factors[k], Statistics({divergence: (N, N)}, [])))
-        mean = total / len(rows)
-        return cls(tuple(factors), tuple(sums), len(rows), float(weights.sum()), mean)
+                sums.append(BatchStatistics.of(factors[k], Statistics({divergence: (N, N)}, [])))
+        counts = len(rows), float(weights.sum()), total / len(rows)
+        return cls(tuple(factors), tuple(sums), *counts)
 
     def arrays(self) -> dict[str, Array]:
         """Return the statistics of slices, as arrays by name."""
@@ -139,10 +127,10 @@ class Stream:
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past = [_padded(one, stored[1].shape[1]) for one in self.sums]
-        if not curved:
-            _wake(stored[1:])
-        sums: list[BatchStatistics] = []
+        past = [_padded(one) for one in self.sums]
+        if not curved:  # multiplicative steps would hardly ever bring small entries back
+            for F in stored[1:]:
+                np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
         solve_rows = term.loss.solve_rows
         for _ in range(_ROUNDS):
             solve_rows(term, rows, far, _TOL, _MOST)
@@ -150,7 +138,7 @@ class Stream:
             for k, name in enumerate(names[1:]):
                 (side,) = problem.sides(name)
                 F = problem.factors[name]
-                new = batch_statistics(F, problem.statistics(name, curved).copied())
+                new = BatchStatistics.of(F, problem.statistics(name, curved).copied())
                 sums.append(past[k].plus(new, left))
                 follow(F, sums[k], side.term, np.empty((0, F.shape[1]), dtype=dtype))
         solve_rows(term, rows, far, _TOL, _MOST)
@@ -160,10 +148,7 @@ class Stream:
         return self._normalized(stored, sums, term.loss, n_slices, seen, mean)
 
     def _begun(self) -> list[Array]:
-        """Return the factors; components that some factor has no entry of are drawn anew.
-
-        The slices so far had no use for them, but later ones may.
-        """
+        """Return the factors; components that the slices so far did not use are drawn anew."""
         unused = np.any([~F.any(axis=0) for F in self.factors], axis=0)
         if not unused.any():
             return list(self.factors)
@@ -173,13 +158,7 @@ class Stream:
         ]
 
     def _normalized(
-        self,
-        stored: list[Array],
-        sums: list[BatchStatistics],
-        loss: Loss,
-        n_slices: int,
-        seen: float,
-        mean: float,
+        self, stored: list[Array], sums: list[BatchStatistics], loss: Loss, *counts: Any
     ) -> tuple[Stream, Array]:
         """Bring columns to size 1, and their statistics with them."""
         rank = self.factors[0].shape[1]
@@ -192,33 +171,18 @@ class Stream:
             size = np.where(size > 0, size, 1).astype(F.dtype)
             scale *= size
             factors.append(F / size)
-            b, a = one.b[:, :rank] * size ** (q + 1), one.a
+            a = None if one.a is None else one.a[:, :rank] * size ** (p + 1)
             K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
-            scaled.append(
-                BatchStatistics(b, None if a is None else a[:, :rank] * size ** (p + 1), K)
-            )
-        return Stream(tuple(factors), tuple(scaled), n_slices, seen, mean), rows * scale
+            scaled.append(BatchStatistics(one.b[:, :rank] * size ** (q + 1), a, K))
+        return Stream(tuple(factors), tuple(scaled), *counts), rows * scale
 
 
-def _wake(factors: Sequence[Array]) -> None:
-    """Raise small entries, in place: multiplicative steps would hardly ever bring them back.
-
-    What new slices do not hold returns to where the statistics have it.
-    """
-    for F in factors:
-        np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
-
-
-def _padded(one: BatchStatistics, columns: int) -> BatchStatistics:
-    """Return statistics for factors with columns of zeros up to a number."""
-
-    def wide(x: Array | None, axes: int) -> Array | None:
-        if x is None:
-            return None
-        more = (0, columns - x.shape[1])
-        return np.pad(x, (more if axes == 2 else (0, 0), more))
-
-    return BatchStatistics(padded(one.b, one.b.dtype), wide(one.a, 1), wide(one.K, 2))
+def _padded(one: BatchStatistics) -> BatchStatistics:
+    """Return statistics for padded factors."""
+    b = padded(one.b, one.b.dtype)
+    more = 0, b.shape[1] - one.b.shape[1]
+    a = None if one.a is None else np.pad(one.a, ((0, 0), more))
+    return BatchStatistics(b, a, None if one.K is None else np.pad(one.K, more))
 
 
 __all__ = ["Stream"]

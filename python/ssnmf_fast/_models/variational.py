@@ -10,7 +10,7 @@ outside of it A, its rates and A_mean are in the units of X.  S is the same for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,19 +51,11 @@ class VariationalFit:
     converged: bool
 
 
-@dataclass(frozen=True)
 class Parameters:
-    """Checked parameters of a fit; `given` are hyperparameters, None for those that are learned."""
+    """Checked parameters of a fit; hyperparameters that are None are learned."""
 
-    rank: int
-    burn_in: int
-    given: Mapping[str, float | None]
-    count_scale: float | None
-    loop: FitLoop
-
-    @classmethod
-    def checked(
-        cls,
+    def __init__(
+        self,
         *,
         n_components: int,
         burn_in: int,
@@ -73,32 +65,32 @@ class Parameters:
         verbose: int,
         count_scale: Any = 1.0,
         **hyperparameters: Any,
-    ) -> Parameters:
-        """Return the parameters, checked."""
-        return cls(
-            check_integer(n_components, "n_components", 1),
-            check_integer(burn_in, "burn_in", 0),
-            {name: check_prior(value, name) for name, value in hyperparameters.items()},
-            check_count_scale(count_scale),
-            FitLoop("auto", max_iter, tol, callback, verbose),
-        )
+    ) -> None:
+        self.rank = check_integer(n_components, "n_components", 1)
+        self.burn_in = check_integer(burn_in, "burn_in", 0)
+        self.given = {name: check_prior(value, name) for name, value in hyperparameters.items()}
+        self.count_scale = check_count_scale(count_scale)
+        self.loop = FitLoop("auto", max_iter, tol, callback, verbose)
 
     def seen_in_units(self, scale: float) -> FitLoop:
-        """Return the loop; the callback is shown A in the units of X."""
+        """Return the loop; the callback gets A in the units of X."""
         callback = self.loop.callback
         if callback is None or scale == 1:
             return self.loop
-        return replace(self.loop, callback=_in_units(callback, scale))
+
+        def in_units(state: FitState) -> Any:
+            A = state.A / scale
+            A.flags.writeable = False
+            return callback(replace(state, factors={**state.factors, "A": A}))
+
+        return replace(self.loop, callback=in_units)
 
     def priors(
         self, scale: float, class_counts: Array | None, mean_S: float, mean_A: float
     ) -> dict[str, GammaPrior | LabelPrior]:
         """Priors whose means, where they are learned, are those of the start."""
-        given = self.given
-        mean_S, mean_A = mean_S or 1.0, mean_A or 1.0
-        given_mean = given["A_mean"]
-        if given_mean is not None:
-            given_mean *= scale
+        given, mean_S, mean_A = self.given, mean_S or 1.0, mean_A or 1.0
+        given_mean = None if given["A_mean"] is None else scale * given["A_mean"]
         prior_A = GammaPrior.given(given["A_shape"], given_mean, mean_A)
         if class_counts is None:
             return {"S": GammaPrior.given(given["S_shape"], given["S_mean"], mean_S), "A": prior_A}
@@ -119,10 +111,10 @@ def fit_variational(
 ) -> VariationalFit:
     """Fit the model to checked data; with groups, the one with labels.
 
-    The parameters are those of :meth:`Parameters.checked`; hyperparameters are
-    A_shape and A_mean; S_shape and S_mean, or with groups rate_shape and rate_mean.
+    The parameters are those of :class:`Parameters`, with the hyperparameters A_shape and A_mean,
+    and S_shape and S_mean, or with groups rate_shape and rate_mean.
     """
-    checked = Parameters.checked(**parameters)
+    checked = Parameters(**parameters)
     rank = checked.rank
     threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
@@ -148,17 +140,6 @@ def fit_variational(
 def counts_of(X: Any, scale: float) -> Any:
     """Return scale * X, which must be in the range of the dtype as well."""
     return X if scale == 1 else check_matrix(scaled(X, scale), "count_scale * X")
-
-
-def _in_units(callback: Callable[[FitState], Any], scale: float) -> Callable[[FitState], Any]:
-    """Return the callback, to which A is shown in the units of X."""
-
-    def shown(state: FitState) -> Any:
-        A = state.A / scale
-        A.flags.writeable = False
-        return callback(replace(state, factors={**state.factors, "A": A}))
-
-    return shown
 
 
 def variational_fit(

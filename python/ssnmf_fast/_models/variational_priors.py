@@ -27,29 +27,24 @@ def check_prior(value: Any, name: str) -> float | None:
     if isinstance(value, str) and value == "auto":
         return None
     least, most = SHAPES if name.endswith("_shape") else MEANS
-    if isinstance(value, str):
+    number = -1.0 if isinstance(value, str) else check_real(value, name)
+    if not least <= number <= most:
         raise ValueError(
             f"{name} must be 'auto' or a number from {least:g} to {most:g}; got {value!r}."
         )
-    number = check_real(value, name)
-    if not least <= number <= most:
-        raise ValueError(f"{name} must be 'auto' or from {least:g} to {most:g}; got {value!r}.")
     return number
 
 
 def best_shape(slope: Callable[[float], float]) -> float:
-    """Return where a falling function of a shape parameter is 0, within the range of learned ones.
-
-    A shape that was within the range only comes nearer to the maximum that way.
-    """
-    low, high = np.log(_LEARNED_SHAPES)
-    if slope(_LEARNED_SHAPES[0]) <= 0:
-        return _LEARNED_SHAPES[0]
-    if slope(_LEARNED_SHAPES[1]) >= 0:
-        return _LEARNED_SHAPES[1]
+    """Return where a falling function of a shape is 0, within the range of learned ones."""
+    least, most = _LEARNED_SHAPES
+    if slope(least) <= 0:
+        return least
+    if slope(most) >= 0:
+        return most
     from scipy.optimize import brentq  # here: importing it takes as long as the whole package
 
-    root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), low, high)
+    root = brentq(lambda logarithm: slope(float(np.exp(logarithm))), np.log(least), np.log(most))
     return float(np.exp(root))
 
 

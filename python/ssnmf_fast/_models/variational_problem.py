@@ -9,7 +9,7 @@ from scipy.special import gammaln, xlogy
 
 from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array
-from .._data.entries import DenseEntries, SparseEntries, Target
+from .._data.entries import Target
 from .._solver.relations import Relation
 from .._solver.terms import Term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
@@ -48,12 +48,7 @@ class Counts:
 
     def constant(self) -> float:
         """Sum of x log x - x - log Gamma(x + 1): the bound has minus this sum with x log(x / z)."""
-        entries = self._data.entries
-        assert isinstance(entries, (SparseEntries, DenseEntries))
-        if isinstance(entries, SparseEntries):
-            values: Array = entries.matrix.data
-        else:
-            values = entries.array.ravel()
+        values = self._data.entries.values.ravel()
         total = 0.0
         for begin in range(0, len(values), _ENTRIES_AT_ONCE):
             x = values[begin : begin + _ENTRIES_AT_ONCE].astype(np.float64)
@@ -65,8 +60,8 @@ class VariationalSteps:
     """Posteriors of S and A, their priors, and the updates of one of them at a time.
 
     Every update is a step of exact coordinate ascent: the bound never falls.  During `burn_in`
-    iterations the rates lambda and the hyperparameters stay as they are.  A subclass says where the
-    counts and the posterior of S are.
+    iterations the rates lambda and the hyperparameters stay as they are.  Subclasses hold the
+    counts and the posterior of S.
     """
 
     def __init__(
@@ -96,21 +91,16 @@ class VariationalSteps:
                 prior.learn(self.posteriors[name])
 
     def _update(self, name: str, learning: bool) -> None:
-        prior = self.priors[name]
+        prior, other = self.priors[name], self.A if name == "S" else self.S
+        rates = np.asarray(prior.expectations + other.sums[:, : other.rank].sum(axis=0))
         logs = learning and prior.needs_logs
         if name == "A":
-            self.A.update(self.P_of_A(), prior.shape, self.rates("A"), logs)
+            self.A.update(self.P_of_A(), prior.shape, rates, logs)
         else:
-            self.update_S(prior.shape, self.rates("S"), logs)
-
-    def rates(self, name: str) -> Array:
-        """Return the posterior rates of a factor, (groups or 1) x (r or 1)."""
-        that = self.A if name == "S" else self.S
-        expectations = self.priors[name].expectations
-        return np.asarray(expectations + that.sums[:, : that.rank].sum(axis=0))
+            self.update_S(prior.shape, rates, logs)
 
     def P_of_A(self) -> Array:
-        """Return what the counts say of A."""
+        """Return P of the counts for A."""
         raise NotImplementedError
 
     def update_S(self, prior_shape: float, rates: Array, logs: bool) -> None:

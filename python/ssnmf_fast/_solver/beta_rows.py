@@ -8,7 +8,8 @@ lowers the loss.  All of it is in float64, on blocks of rows as dense arrays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,37 +40,40 @@ def solve_rows(term: Term, beta: float, F: Array, G: Array, tol: float, most: in
     is above `tol`.  Rows without data, or weight, become 0.
     """
     wide = padded(whole(G), np.float64)
+    reached = wide.any(axis=1)
     unsolved = 0
     for rows in block_slices((len(F), len(wide))):
-        count = min(rows.stop, len(F)) - rows.start
-        rows = slice(rows.start, rows.start + count)
-        X = term.entries.dense(rows, len(wide))
-        V = term.form.dense(rows, G)
-        block = _Rows(X.astype(np.float64), V.astype(np.float64), wide, beta)
-        found, left = block.solved(F[rows].astype(np.float64), tol, most, term.threads)
-        F[rows] = found
+        X = term.entries.dense(rows, len(wide)).astype(np.float64) * reached
+        V = term.form.dense(rows, G).astype(np.float64) * reached
+        F[rows], left = _Rows(X, V, wide, beta).solve(F[rows].astype(np.float64), tol, most, term)
         unsolved += left
     return unsolved
 
 
+@dataclass(frozen=True)
 class _Rows:
     """Rows of weighted data V .* X and of weights V, both dense; G is padded."""
 
-    def __init__(self, X: Array, V: Array, G: Array, beta: float) -> None:
-        reached = G.any(axis=1)
-        self.X, self.V, self.G, self.beta = X * reached, V * reached, G, beta
+    X: Array
+    V: Array
+    G: Array
+    beta: float
 
-    def solved(self, F: Array, tol: float, most: int, threads: int) -> tuple[Array, int]:
+    def part(self, rows: Array) -> _Rows:
+        return replace(self, X=self.X[rows], V=self.V[rows])
+
+    def solve(self, F: Array, tol: float, most: int, term: Term) -> tuple[Array, int]:
         """Return the minimizers from a start, and the number of those that are not solved."""
         active = np.flatnonzero(self.X.any(axis=1))
         found = np.zeros_like(F)
         if not len(active):
             return found, 0
-        F = self._start(F[active], active)
+        rows = self.part(active)
+        F = rows._start(F[active])
         for _ in range(most):
-            z, level = self._model(F)
-            X, V = self.X[active], self.V[active]
-            down, up = self._pulls(X, V, z, level)
+            z = F @ self.G.T
+            level = z.max(axis=1, keepdims=True)
+            down, up = rows._pulls(z, level)
             N, P = down @ self.G, up @ self.G
             found[active] = F
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,42 +83,34 @@ class _Rows:
             if not wrong.any():
                 return found, 0
             active, F, z, level = active[wrong], F[wrong], z[wrong], level[wrong]
-            X, V = X[wrong], V[wrong]
-            K = self._curvature(X, V, z, level)
-            end = self._least(F, N[wrong], P[wrong], K, tol, threads)
-            F = self._searched(X, V, F, end, z)
+            rows = rows.part(wrong)
+            end = rows._least(F, N[wrong], P[wrong], rows._curvature(z, level), tol, term.threads)
+            F = rows._search(F, end, z, level)
         return found, len(active)
 
-    def _start(self, F: Array, rows: Array) -> Array:
+    def _start(self, F: Array) -> Array:
         """Return a start above 0, on the level of the data of every row."""
-        used = self.G.any(axis=0)
-        sums = self.V[rows] @ self.G.sum(axis=1)
-        level = (self.X[rows].sum(axis=1) / sums)[:, None]
-        fitted = np.sum(self.V[rows] * (F @ self.G.T), axis=1, keepdims=True)
+        sums = self.V @ self.G.sum(axis=1)
+        level = (self.X.sum(axis=1) / sums)[:, None]
+        fitted = np.sum(self.V * (F @ self.G.T), axis=1, keepdims=True)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            scaled = F * (self.X[rows].sum(axis=1, keepdims=True) / fitted)
+            scaled = F * (self.X.sum(axis=1, keepdims=True) / fitted)
         given = np.isfinite(scaled).all(axis=1, keepdims=True)
         above = np.maximum(scaled, _LEAST_START * level)
-        return np.asarray(np.where(given, above, level) * used)
+        return np.asarray(np.where(given, above, level) * self.G.any(axis=0))
 
-    def _model(self, F: Array) -> tuple[Array, Array]:
-        """Return the model, above 0, and the level of every row of it."""
-        z = F @ self.G.T
-        level = z.max(axis=1, keepdims=True)
-        return z, level
-
-    def _pulls(self, X: Array, V: Array, z: Array, level: Array) -> tuple[Array, Array]:
+    def _pulls(self, z: Array, level: Array) -> tuple[Array, Array]:
         """Return what pulls every entry of the model down, and up: V z^(beta-1), V x z^(beta-2)."""
         floored = np.maximum(z, _FLOOR * level)
-        down = V * (z if self.beta > 1 else floored) ** (self.beta - 1)
-        return down, X * floored ** (self.beta - 2)
+        down = self.V * (z if self.beta > 1 else floored) ** (self.beta - 1)
+        return down, self.X * floored ** (self.beta - 2)
 
-    def _curvature(self, X: Array, V: Array, z: Array, level: Array) -> Array:
+    def _curvature(self, z: Array, level: Array) -> Array:
         """Return the weights of the squares in the quadratic model: positive, or 0."""
-        convex = (2 - self.beta) * X * np.maximum(z, _FLOOR * level) ** (self.beta - 3)
+        convex = (2 - self.beta) * self.X * np.maximum(z, _FLOOR * level) ** (self.beta - 3)
         # Where there are no data the curvature is infinite at 0, but a step to there is a good one.
         z = np.maximum(z, _CURVATURE_FLOOR * level)
-        rest = (self.beta - 1) * V * z ** (self.beta - 2)
+        rest = (self.beta - 1) * self.V * z ** (self.beta - 2)
         return np.maximum(convex + rest, _LEAST_CURVATURE * convex)
 
     def _least(self, F: Array, N: Array, P: Array, K: Array, tol: float, n: int) -> Array:
@@ -136,65 +132,52 @@ class _Rows:
         kernels.nnls(None, None, *entries, self.G, pull / size, end, tol, _QP_SWEEPS, n)
         return end
 
-    def _searched(self, X: Array, V: Array, F: Array, end: Array, z: Array) -> Array:
+    def _search(self, F: Array, end: Array, z: Array, level: Array) -> Array:
         """Return points on the way to the ends of the steps that lower the loss."""
         step = end - F
         moves = step @ self.G.T
-        level = z.max(axis=1, keepdims=True)
-        first, _ = self._slopes(X, V, z, level, moves)
+        first, _ = self._slopes(z, level, moves)
+        falling = (self.X > 0) & (moves < 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            falls = np.where((X > 0) & (moves < 0), -moves / z, 0.0).max(axis=1)
+            falls = np.where(falling, -moves / z, 0.0).max(axis=1)
             t = np.where(falls > _TO_THE_BORDER, _TO_THE_BORDER / falls, 1.0)
-        open_rows = np.arange(len(F))
+        here = np.arange(len(F))
         for _ in range(_MOST_CUTS):
-            here = open_rows
             there = z[here] + t[here, None] * moves[here]
-            slopes, sizes = self._slopes(X[here], V[here], there, level[here], moves[here])
+            slopes, sizes = self.part(here)._slopes(there, level[here], moves[here])
             # For a third-order error, half the sum of both slopes is the change of the loss.
             high = slopes > np.maximum(0.5 * np.abs(first[here]), _CLOSE * sizes)
-            open_rows = here[high]
-            if not len(open_rows):
+            here = here[high]
+            if not len(here):
                 break
-            ratio = np.abs(first[open_rows]) / (np.abs(first[open_rows]) + slopes[high])
-            t[open_rows] *= np.clip(ratio, 0.1, 0.6)
+            ratio = np.abs(first[here]) / (np.abs(first[here]) + slopes[high])
+            t[here] *= np.clip(ratio, 0.1, 0.6)
         if self.beta < 1:
-            self._extend(t, X, V, z, level, moves, first, self._room(F, step, z, moves, X))
+            with np.errstate(divide="ignore", invalid="ignore"):  # how many steps to the border
+                entries = np.where(step < 0, -F / step, np.inf).min(axis=1)
+                model = np.where(falling, -z / moves, np.inf).min(axis=1)
+            self._extend(t, z, level, moves, first, np.minimum(entries, _TO_THE_BORDER * model))
         return np.where((t == 1)[:, None], end, np.maximum(F + t[:, None] * step, 0.0))
 
-    def _room(self, F: Array, step: Array, z: Array, moves: Array, X: Array) -> Array:
-        """Return how many steps there are to the border of what is allowed, for every row."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entries = np.where(step < 0, -F / step, np.inf).min(axis=1)
-            model = np.where((X > 0) & (moves < 0), -z / moves, np.inf).min(axis=1)
-        return np.asarray(np.minimum(entries, _TO_THE_BORDER * model))
-
     def _extend(
-        self,
-        t: Array,
-        X: Array,
-        V: Array,
-        z: Array,
-        level: Array,
-        moves: Array,
-        first: Array,
-        room: Array,
+        self, t: Array, z: Array, level: Array, moves: Array, first: Array, room: Array
     ) -> None:
         """Lengthen full steps that fell far short of the least value along them, in place.
 
         Where the loss is not convex, the quadratic model may have far more curvature.
         """
-        slopes, _ = self._slopes(X, V, z + moves, level, moves)
+        slopes, _ = self._slopes(z + moves, level, moves)
         short = np.flatnonzero((t == 1) & (slopes < 0.5 * first) & (room > 1))
         if not len(short):
             return
         fall = np.maximum(1 - slopes[short] / first[short], 1 / _LONGEST)
         further = np.minimum(np.minimum(1 / fall, _LONGEST), room[short])
         there = z[short] + further[:, None] * moves[short]
-        slopes, _ = self._slopes(X[short], V[short], there, level[short], moves[short])
+        slopes, _ = self.part(short)._slopes(there, level[short], moves[short])
         t[short] = np.where(slopes <= 0.5 * np.abs(first[short]), further, 1.0)
 
-    def _slopes(self, X: Array, V: Array, z: Array, level: Array, moves: Array) -> Any:
+    def _slopes(self, z: Array, level: Array, moves: Array) -> tuple[Array, Array]:
         """Return the derivatives of the loss along the moves, and the sizes of what they add up."""
-        down, up = self._pulls(X, V, np.maximum(z, 0.0), level)
+        down, up = self._pulls(np.maximum(z, 0.0), level)
         sizes = (down + up) * np.abs(moves)
         return np.sum((down - up) * moves, axis=1), np.sum(sizes, axis=1)

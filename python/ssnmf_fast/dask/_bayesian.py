@@ -168,7 +168,7 @@ def fit_variational(
     **parameters: Any,
 ) -> VariationalFit:
     """Fit the model to data on a cluster; S, and the groups of its rows, are dask arrays."""
-    checked = Parameters.checked(**parameters)
+    checked = Parameters(**parameters)
     threads = count_threads(n_threads)
     rng, rank = to_pcg64(check_random_state(random_state)), checked.rank
     named = isinstance(init, str)
