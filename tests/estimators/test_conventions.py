@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
+import ssnmf_fast.estimators
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
@@ -236,3 +239,23 @@ def test_bad_data_is_refused(kind, digits):
         _fitted(kind, X, y).transform(bad)
     with pytest.raises(ValueError, match="must be one of"):
         _fitted(kind, X, y, loss="huber")
+
+
+@pytest.mark.skipif(not __doc__, reason="python -OO leaves docstrings out")
+@pytest.mark.parametrize("name", sf.estimators.__all__)
+def test_docstrings_are_complete(name):
+    cls = getattr(sf, name)
+    if not hasattr(cls, "fit"):
+        return
+    methods = [(n, m) for n, m in inspect.getmembers(cls, inspect.isfunction) if n[0] != "_"]
+    ours = [pair for pair in methods if pair[1].__module__.startswith("ssnmf_fast")]
+    assert {"fit", "transform"} <= {method for method, _ in ours}
+    for place, documented in [(name, cls), *ours]:
+        sections = inspect.getdoc(documented).split("\n\n")
+        parameters = [s for s in sections if s.startswith("Parameters\n---")]
+        names = re.findall(r"^[\w*, ]+(?= :|$)", "".join(parameters), re.MULTILINE)
+        found = {n.strip("* ") for line in names for n in line.split(",")}
+        missing = inspect.signature(documented).parameters.keys() - found - {"self"}
+        assert not missing, (place, missing)
+    for attribute in ("n_iter_", "n_features_in_"):
+        assert f"\n{attribute} : int\n" in inspect.getdoc(cls)

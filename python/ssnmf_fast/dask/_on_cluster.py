@@ -45,8 +45,8 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
     summary, _, rest = (method.__doc__ or "").partition("\n")
     either.__doc__ = f"""{summary}
 
-        For a dask array, or a list of blocks as `fit` takes, the result is a dask array, which is
-        computed when it is asked for.  X_weights may then be cut into blocks as well.
+For a dask array, or a list of blocks as `fit` takes, the result is a dask array, which is computed
+when it is asked for.  X_weights may then be cut into blocks as well.
 {rest}"""
     return either
 

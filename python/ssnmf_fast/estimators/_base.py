@@ -22,7 +22,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics, topic_shares
-from ._conventions import AllOrNothing, warn_unless_converged
+from ._conventions import AllOrNothing, documented, warn_unless_converged
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -39,6 +39,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
+@documented
 class FactorizationBase(
     AllOrNothing,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -118,12 +119,8 @@ class FactorizationBase(
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
         y : array_like, shape (n,) or (n, k), optional
             Labels or targets, as the class describes them; models without labels ignore them.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X.
 
         Returns
         -------
@@ -147,11 +144,6 @@ class FactorizationBase(
 
         The labels do not affect the result.  The factor of the fit itself, which they do affect, is
         `representation_`.
-
-        Parameters
-        ----------
-        X, y, **given
-            As in :meth:`fit`.
 
         Returns
         -------
@@ -199,13 +191,6 @@ class FactorizationBase(
     def transform(self, X: Any, *, X_weights: Any = None) -> Array:
         """Represent samples over the learned dictionary.
 
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry.
-
         Returns
         -------
         S : ndarray, shape (n, r)
@@ -219,11 +204,6 @@ class FactorizationBase(
 
         A component explains its coefficient in S times the sum of its row of `components_`.  The
         scales of the rows are arbitrary, so the coefficients themselves are not comparable.
-
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`transform`.
 
         Returns
         -------
@@ -266,14 +246,6 @@ class FactorizationBase(
 
         Components of a Bayesian model that explain nothing (see `active_components_`) have no
         terms: all their weights are that of the prior.
-
-        Parameters
-        ----------
-        feature_names : array_like of str, shape (m,), optional
-            Names of the features, for example ``vectorizer.get_feature_names_out()``.  None takes
-            the names seen in fit, or else "x0", "x1", ...
-        n_terms : int
-            Number of terms per topic, at least 1.
 
         Returns
         -------

@@ -16,7 +16,7 @@ from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self, product
 from ._classifier_training import refuse_unused
-from ._conventions import require
+from ._conventions import documented, require
 from ._predicting import ReadoutPredictions
 from ._training_labels import TrainingLabels, as_outer, label_weights
 
@@ -71,6 +71,7 @@ class BatchLearner(FactorizationBase):
         return self._checked(X, reset=not hasattr(self, "components_"))
 
 
+@documented
 class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
@@ -80,6 +81,31 @@ class SupervisedBase(BatchLearner):
     _auto_readout: ClassVar = "refit"
 
     readout: str
+
+    def fit(
+        self: Self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn dictionary and predictions from samples and the labels of some of them.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,) or (n, k)
+            Labels or targets, as the class describes them; unlabeled samples are allowed.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the labels; one with weight 0 counts as no label.  Weights of
+            the samples in the loss of X are ``X_weights=weights.outer(rows=...)``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+        UserWarning
+            If the whole interval of the expected accuracy lies below the accuracy of always
+            predicting the largest class.
+        """
+        X = self._checked(X, reset=True)
+        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
+        return self
 
     def _chosen_readout(self) -> str:
         """Return the readout that a fit to all samples has."""
@@ -125,6 +151,7 @@ class SupervisedBase(BatchLearner):
         return product(S, B, "the predictions")
 
 
+@documented
 class ClassBatches(ReadoutPredictions, SupervisedBase):
     """A classifier that may learn from batches.
 
@@ -195,15 +222,13 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
 
         Parameters
         ----------
-        X, X_weights
-            As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
             Their labels; all of them may be unlabeled.
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        sample_weight
-            As in :meth:`fit`.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the labels.
 
         Returns
         -------

@@ -14,9 +14,10 @@ from .._common.saved import POSITIVE
 from .._common.warn import IDLE, quietly
 from .._data.checks import check_integer, check_random_state
 from ._bayesian_base import BayesianBase
-from ._conventions import set_parameters
+from ._conventions import documented, set_parameters
 
 
+@documented
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes [1]_.
 
@@ -26,8 +27,6 @@ class BayesianNMF(BayesianBase):
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.
     A_shape : float or "auto"
         Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
         it, between 1e-3 and 1e6.
@@ -38,11 +37,6 @@ class BayesianNMF(BayesianBase):
         value controls sparsity better than a learned one.
     S_mean : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
-    count_scale : float or "auto"
-        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
-        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
-        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
-        of the entries above 0 is two counts.  More makes the data outweigh the priors.
     burn_in : int
         Number of iterations, at least 0, before hyperparameters are learned.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
@@ -51,51 +45,17 @@ class BayesianNMF(BayesianBase):
         and topics more coherent than from "random".  A start gives the expectations of S and A,
         both arithmetic and geometric; the posteriors of A, then of S are updated once before
         iteration 1.  An iteration updates A, S, then (after `burn_in`) the hyperparameters.
-    max_iter : int
-        Largest number of iterations, at least 0.
-    tol : float
-        Stop when the bound rises by less than `tol` times its first value per iteration, once
-        burn-in is over; 0 never stops early.
-    random_state : None, int, Generator or RandomState
-        Seed of the start; give an int for the same result every time.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses the cores that are available.
-    callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
-        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
-        fit.
-    verbose : int
-        1 shows progress on standard error.
 
     Attributes
     ----------
-    components_ : ndarray, shape (r, m)
-        Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
-    components_rate_ : ndarray, shape (r,)
-        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
-        rate ``components_rate_[k]`` and this expectation.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, the same in any units: ``S @ components_`` is near X.
     representation_rates_ : ndarray, shape (1, r)
         Rates of the posteriors of S, float64.
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample; here always 0.
-    lower_bound_ : float
-        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
-        larger is better.
-    objective_ : list of (int, float)
-        Iterations at which the bound was evaluated, and *minus* its values, which fall.
     A_shape_, A_mean_, S_shape_, S_mean_ : float
         Hyperparameters, given or learned; A_mean_ in the units of X.
-    count_scale_ : float
-        What one unit of X is in counts, given or found.
-    active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains at least one count of some feature.  For the others, the row
-        of A is that of the prior, and :meth:`topics` shows no terms.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------

@@ -17,7 +17,7 @@ from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import Groups, VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self
-from ._conventions import warn_unless_converged
+from ._conventions import documented, warn_unless_converged
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most
@@ -26,8 +26,43 @@ _LEAST_EVIDENCE = 1.0
 _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be seen
 
 
+@documented
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S."""
+    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S.
+
+    Parameters
+    ----------
+    count_scale : float or "auto"
+        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
+        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
+        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
+        of the entries above 0 is two counts.  More makes the data outweigh the priors.
+    tol : float
+        Stop when the bound rises by less than `tol` times its first value per iteration, once
+        burn-in is over; 0 never stops early.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
+        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
+        fit.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
+    components_rate_ : ndarray, shape (r,)
+        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
+        rate ``components_rate_[k]`` and this expectation.
+    lower_bound_ : float
+        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
+        larger is better.
+    objective_ : list of (int, float)
+        Iterations at which the bound was evaluated, and *minus* its values, which fall.
+    count_scale_ : float
+        What one unit of X is in counts, given or found.
+    active_components_ : ndarray of bool, shape (r,)
+        Whether a component explains at least one count of some feature.  For the others, the row
+        of A is that of the prior, and :meth:`topics` shows no terms.
+    """
 
     rate_shape: float | str
     # Sets the attributes that follow from the labels and the rates, (groups, r).
@@ -83,15 +118,6 @@ class BayesianBase(FactorizationBase):
             Nonnegative samples, without NaN.
         y : array_like, shape (n,), optional
             Class labels (integers, strings or objects); a model without labels ignores them.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, labels or parameters; the message explains how to fix them.
 
         Warns
         -----
@@ -189,12 +215,6 @@ class BayesianBase(FactorizationBase):
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of the dictionary.
 
-        Parameters
-        ----------
-        level : float
-            Probability inside the interval, above 0 and below 1; both sides have equal parts of the
-            rest.
-
         Returns
         -------
         low, high : ndarray, shape (r, m)
@@ -210,11 +230,6 @@ class BayesianBase(FactorizationBase):
 
     def interval_representation(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return credible intervals of the entries of `representation_`.
-
-        Parameters
-        ----------
-        level : float
-            As in :meth:`interval_components`.
 
         Returns
         -------

@@ -11,11 +11,12 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
 from .._labels import ClassLabels
 from ._bayesian_base import BayesianBase
-from ._conventions import require, set_parameters
+from ._conventions import documented, require, set_parameters
 from ._predicting import ReadoutPredictions
 from ._readout import READOUT_ATTRIBUTES
 
 
+@documented
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
@@ -26,8 +27,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.
     A_shape, A_mean : float or "auto"
         Shape and mean of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
         sparse and keeps S from being so (section 3.4): by default it is 1.
@@ -39,39 +38,21 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_mean : float or "auto"
         Mean of that prior, 1e-9 to 1e9; "auto" learns it.  Like S and the rates, it is the same in
         any units of X.
-    count_scale : float or "auto"
-        What one unit of X is in counts, as in :class:`BayesianNMF`.
     burn_in : int
         Number of iterations, at least 0, during which all rates are equal and hyperparameters are
         not learned.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
         well as the others, which do not know the labels.
-    max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`BayesianNMF`.
-    unlabeled, readout
-        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
-    classes_ : ndarray, shape (k,)
-        The classes, sorted.
-    class_prior_ : ndarray, shape (k,)
-        Share of every class among the labeled samples.
-    class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labeled samples of a class, seen without their labels.
-    n_labeled_ : int
-        Number of labeled samples.
     label_rates_ : ndarray, shape (r, k)
         Expected rates of the components in the classes, float64: where one is small, the samples of
         the class make much use of the component.
     new_sample_rate_ : float
         Rate of the exponential prior of new samples, whose classes are not known.  It is the same
         for all components, and gives the mean of `representation_`.
-    components_, components_rate_, lower_bound_, objective_, n_iter_
-        As in :class:`BayesianNMF`.
-    count_scale_, active_components_
-        As in :class:`BayesianNMF`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
     representation_rates_ : ndarray, shape (k or k + 1, r)
@@ -80,8 +61,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         Row of `representation_rates_` for every sample.
     A_shape_, A_mean_, rate_shape_, rate_mean_ : float
         Hyperparameters, given or learned; A_mean_ in the units of X.
-    n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------

@@ -15,12 +15,13 @@ from ._choose import Validation, calibrated, choose
 from ._class_topics import FitOptions
 from ._classifier_training import Settings, choose_thresholds, start_of
 from ._context import Context, context_of, directions_of, filled
-from ._conventions import require, set_parameters
+from ._conventions import documented, require, set_parameters
 from ._label_guided import Problem, train
 from ._readout import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
 
 
+@documented
 class SSNMFClassifier(ClassBatches):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
@@ -42,19 +43,10 @@ class SSNMFClassifier(ClassBatches):
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
         ratio of the two losses at the start; "auto" takes infinity if there are as many components
         as classes, else "balanced".
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`.
     init : {"auto", "labels", "random", "nndsvda", "random-acol"} or tuple of arrays
         Start.  "labels" takes the means of the classes for A; so does "auto" if there are as many
         components as classes, else "random".  A tuple holds S (n, r), A (r, m) and, optionally,
         B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
-    max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`.
-    unlabeled : "auto", None or a label
-        What marks an unlabeled sample in `y`, besides None and NaN, which always do.  "auto" takes
-        -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
-        then both are classes, as its other classifiers have them, with a warning.  Give -1 to have
-        -1 always mean unlabeled, None for no marker.
     threshold : float or "auto"
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
@@ -74,30 +66,12 @@ class SSNMFClassifier(ClassBatches):
         Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
         multiple labels the weights of 0 and 1.  Other readouts refuse it.  "auto" is None, or for
         multiple labels "balanced" where validation finds that better.
-    forget_factor : float
-        As in :class:`NMF`.
 
     Attributes
     ----------
     classes_ : ndarray, shape (k,)
         The classes, sorted; with multiple labels the names of the columns of a data frame, or
         0 ... k - 1.
-    class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labeled samples.
-    n_labeled_ : int
-        Number of labeled samples, over all batches.
-    multilabel_ : bool
-        Whether `y` was an indicator matrix.
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
-    label_components_ : ndarray, shape (r, k)
-        B of the factorization: the components over the classes.
-    class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labeled samples of a class, seen without their labels.
-    representation_ : ndarray, shape (n, r)
-        Factor S of the fit, which the labels affect.
-    supervision_weight_ : float
-        Weight (lambda) of the fit.
     self_training_ : int
         Rounds of self-training.
     validation_scores_ : dict of str to float
@@ -112,8 +86,6 @@ class SSNMFClassifier(ClassBatches):
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
         Calibrated probabilities predicted in that fold; 0 for all other samples.
-    objective_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------
@@ -195,40 +167,6 @@ class SSNMFClassifier(ClassBatches):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-    ) -> SSNMFClassifier:
-        """Learn dictionary and classifier from samples and the labels of some of them.
-
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`NMF.fit`.
-        y : array_like, shape (n,) or (n, k)
-            Labels, as the class describes them; unlabeled samples are allowed.
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the labels; one with weight 0 counts as no label.  Weights of
-            the samples in the loss of X are ``X_weights=weights.outer(rows=...)``.
-
-        Returns
-        -------
-        self
-
-        Warns
-        -----
-        UserWarning
-            If the whole interval of the expected accuracy lies below the accuracy of always
-            predicting the largest class.
-        """
-        X = self._checked(X, reset=True)
-        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
-        return self
 
     def _learn(
         self,

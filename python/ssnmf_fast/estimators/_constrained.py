@@ -15,10 +15,11 @@ from .._labels import ClassLabels
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from .._solver.weights import collapse
-from ._conventions import require, set_parameters
+from ._conventions import documented, require, set_parameters
 from ._predicting import GuidedBase
 
 
+@documented
 class ConstrainedNMF(GuidedBase):
     """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
@@ -28,43 +29,19 @@ class ConstrainedNMF(GuidedBase):
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.
     loss : {"frobenius", "kullback-leibler"}
         Loss of X: squared error (the paper's), or the I-divergence.
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`.
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
-    max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`; the S of a callback has a row for each class, then one for each
-        unlabeled sample.
-    unlabeled : "auto", None or a label
-        What marks an unlabeled sample in `y`, besides None and NaN; as in
-        :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        How predictions are made: by logistic regression on the topics of a sample (found without
-        labels), its leading singular directions and its features.  None: no predictions, and a
-        faster fit.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
+        check of the objective, S having a row for each class, then one for each unlabeled sample;
+        returning True stops the fit.
 
     Attributes
     ----------
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
     class_representation_ : ndarray, shape (k, r)
         The row of S that the labeled samples of each class share.
-    representation_ : ndarray, shape (n, r)
-        Factor S of the fit.
-    classes_ : ndarray, shape (k,)
-        The classes, sorted.
-    class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labeled samples.
-    class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labeled samples of a class, seen without their labels.
-    n_labeled_ : int
-        Number of labeled samples.
-    objective_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------

@@ -14,10 +14,11 @@ from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
 from .._data.tensor_checks import check_mode
 from .._models.factorize_tensor import factorize_tensor
 from .._topics import Topics, make_topics
-from ._conventions import set_parameters, warn_unless_converged
+from ._conventions import documented, set_parameters, warn_unless_converged
 from ._slices import SliceLearner
 
 
+@documented
 class NonnegativeCP(
     SliceLearner,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -44,20 +45,9 @@ class NonnegativeCP(
         As in :func:`ssnmf_fast.factorize_tensor`.
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
         Start, as in :func:`ssnmf_fast.factorize_tensor`.
-    max_iter : int
-        Largest number of iterations, at least 0.
-    tol : float
-        Stop when the objective falls by less than `tol` times its first value per iteration; 0
-        never stops early.
-    random_state : None, int, Generator or RandomState
-        Seed of the start; give an int for the same result every time.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses the cores that are available.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, ..) after every
         check of the objective; returning True stops the fit.
-    verbose : int
-        1 shows progress on standard error.
     stream_mode : int
         The mode along which slices arrive in :meth:`partial_fit`, such as time; from 0, or negative
         from the last.
@@ -189,8 +179,6 @@ class NonnegativeCP(
             Nonnegative tensor of two modes or more, in the forms of
             :func:`ssnmf_fast.factorize_tensor`: an array, in which NaN means missing, a tuple
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
-        y : ignored
-            Present for the conventions of scikit-learn.
         X_weights : optional
             Nonnegative weights of the loss of every entry, as in
             :func:`ssnmf_fast.factorize_tensor`.
@@ -230,11 +218,6 @@ class NonnegativeCP(
         over q of the products of column q of it and of each of `components_` is the model.  Labels
         do not affect it; the last iterate of the fit, which they do affect, is
         ``factors_[0] * weights_``.
-
-        Parameters
-        ----------
-        X, y, **given
-            As in :meth:`fit`.
 
         Returns
         -------
@@ -281,8 +264,6 @@ class NonnegativeCP(
         ----------
         feature_names : array_like of str, shape (n_mode,), optional
             Names of the indices of the mode, for example of words.  None takes "x0", "x1", ...
-        n_terms : int
-            Number of terms per topic, at least 1.
         mode : int
             The mode, for example that of words; negative from the last.
 

@@ -16,7 +16,7 @@ from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
-from ._conventions import set_parameters, warn_unless_converged
+from ._conventions import documented, set_parameters, warn_unless_converged
 from ._dynamic_fits import (
     Peak,
     checked_method,
@@ -29,6 +29,7 @@ from ._dynamic_fits import (
 )
 
 
+@documented
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
@@ -61,12 +62,8 @@ class DynamicTopics(FactorizationBase):
         Start.  "auto" is "slices" for the tensor: the best of ten short fits of NMF to the sums of
         the documents of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` or, with
         "nmf", in :func:`ssnmf_fast.factorize`.
-    solver, max_iter, tol, callback, verbose
-        As in these functions.
     random_state : None, int, Generator or RandomState
         Seed of the documents that are drawn and of the start.
-    n_threads : int, optional
-        Number of threads; it does not change the result.
 
     Attributes
     ----------
@@ -84,12 +81,6 @@ class DynamicTopics(FactorizationBase):
         Coefficients of all documents over the topics, also of those that were not drawn.
     loss_ : str or float
         Loss of the representation: `loss`, or that of the given estimator.
-    objective_ : list of (int, float)
-        Iterations at which the objective was evaluated, and its values.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------
@@ -163,10 +154,6 @@ class DynamicTopics(FactorizationBase):
             "2004-12-26", or YYYYMMDD as texts or integers.  pandas reads other texts, which must
             all have one form; of "03/04/2004" the month is taken to be the first number.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         ValueError, TypeError
@@ -190,8 +177,8 @@ class DynamicTopics(FactorizationBase):
 
         Parameters
         ----------
-        X, times
-            As in :meth:`fit`.
+        times : array_like, shape (n,)
+            When each document is from, as in :meth:`fit`.
 
         Returns
         -------

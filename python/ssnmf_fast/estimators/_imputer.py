@@ -19,9 +19,10 @@ from ..completion._methods import check_method
 from ..completion._problem import Method
 from ..completion._read import counts
 from ..completion._rows import fitted_rows, rows_ridge
-from ._conventions import AllOrNothing, set_parameters
+from ._conventions import AllOrNothing, documented, set_parameters
 
 
+@documented
 class LowRankImputer(
     AllOrNothing,
     OneToOneFeatureMixin,  # type: ignore[misc]
@@ -54,10 +55,6 @@ class LowRankImputer(
         Stopping rule.
     random_state : None, int, Generator or RandomState
         Seed; give an int for the same result every time.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses the cores that are available.
-    verbose : int
-        1 shows progress on standard error.
 
     Attributes
     ----------
@@ -144,8 +141,6 @@ class LowRankImputer(
         ----------
         X : array_like, shape (n, m)
             Table; NaN is missing.
-        y : None
-            Ignored.
 
         Returns
         -------

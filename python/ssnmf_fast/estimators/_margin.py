@@ -15,13 +15,14 @@ from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import labels_of
 from .._models.nmf_alpha import factorize_preserving
-from ._conventions import require, set_parameters
+from ._conventions import documented, require, set_parameters
 from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._predicting import GuidedBase
 
 FEATURES = ("inner-product", "representation")
 
 
+@documented
 class MarginNMF(GuidedBase):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
@@ -32,8 +33,6 @@ class MarginNMF(GuidedBase):
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.
     supervision_weight : float, "auto" or "balanced"
         Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum equal to
         that of the data; try 0.1 to 100 times this weight (less for text with few labels, more for
@@ -49,32 +48,16 @@ class MarginNMF(GuidedBase):
         Loss: the I-divergence (the paper's), or squared error.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
-    init, max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`.
-    unlabeled, readout
-        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
-    representation_ : ndarray, shape (n, r)
-        Factor S of the fit, which the labels affect.
-    supervision_weight_ : float
-        Weight (lambda) of the fit.
     classes_ : ndarray, shape (k,)
         The classes, sorted, or 0 ... k - 1 for multiple labels.  After a fit without `y` they are
         absent, as is all else that predictions need.
-    class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labeled samples.
-    class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labeled samples of a class, seen without their labels.
     alpha_ : scipy.sparse.csr_array, shape (n, q)
         The coefficients alpha, made or given.
     n_directions_ : int
         Number q of columns of alpha: 2p with p machines.
-    objective_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------
@@ -150,17 +133,13 @@ class MarginNMF(GuidedBase):
 
         Parameters
         ----------
-        X, X_weights
-            As in :meth:`NMF.fit`; X is complete.
+        X : array_like or scipy.sparse, shape (n, m)
+            Nonnegative samples, without NaN.
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
             Nonnegative coefficients of the combinations to preserve, one in each column, in place
             of those of support vector machines: for example of a perceptron.
-
-        Returns
-        -------
-        self
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self

@@ -8,61 +8,14 @@ from typing import Any
 
 from .._solver.beta_divergences import loss_named
 from ._batches import BatchLearner
-from ._conventions import set_parameters
+from ._conventions import documented, set_parameters
 
 
+@documented
 class NMF(BatchLearner):
     """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
     Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
-
-    Parameters
-    ----------
-    n_components : int
-        Rank r, at least 1.
-    loss : {"frobenius", "kullback-leibler"}
-        Loss of X: squared error, or the I-divergence.
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`.
-    init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
-        Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
-    max_iter : int
-        Largest number of iterations, at least 0.
-    tol : float
-        Stop when the objective falls by less than `tol` times its first value per iteration; 0
-        never stops early.
-    random_state : None, int, Generator or RandomState
-        Seed of the start; give an int for the same result every time.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses the cores that are available.
-    callback : callable, optional
-        Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
-        check of the objective; returning True stops the fit.
-    verbose : int
-        1 shows progress on standard error.
-    forget_factor : float
-        In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
-        1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
-
-    Attributes
-    ----------
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
-    representation_ : ndarray, shape (n, r)
-        Factor S of the fit.
-    objective_ : list of (int, float)
-        Iterations at which the objective was evaluated, and its values.
-    n_iter_ : int
-        Number of iterations.
-    n_components_ : int
-        Number of components.
-    reconstruction_err_ : float
-        Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
-    n_features_in_ : int
-        Number of features m.
-    feature_names_in_ : ndarray of str, shape (m,)
-        Names of the features, where X had names that are all strings.
 
     See Also
     --------
@@ -135,10 +88,6 @@ class NMF(BatchLearner):
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
-        y : ignored
-            Present for the conventions of scikit-learn.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry.
 
         Returns
         -------

@@ -20,7 +20,7 @@ from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._class_topics import row_sums
 from ._context import Context, context_of, directions_of, filled, row_blocks
-from ._conventions import score_labeled
+from ._conventions import documented, score_labeled
 from ._readout import READOUT_ATTRIBUTES, Readout, ReadoutOptions, fit_readout, probabilities
 from ._training_labels import TrainingLabels, labels_for_training
 
@@ -45,6 +45,7 @@ def _has_readout(model: Any) -> bool:
     return True
 
 
+@documented
 class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     """Predictions by the fitted readout, for an estimator with topics and classes."""
 
@@ -149,11 +150,8 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing, if the fit allows it.
         X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry; an entry without weight is missing.
-            Bayesian models take none.
+            Nonnegative weights of the loss of every entry of X; Bayesian models take none.
 
         Returns
         -------
@@ -178,11 +176,6 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     def predict_proba(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the probability of every class, or of every label by itself.
 
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`decision_function`.
-
         Returns
         -------
         ndarray, shape (n, k)
@@ -200,11 +193,6 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     def predict_log_proba(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return the logarithms of :meth:`predict_proba`.
 
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`decision_function`.
-
         Returns
         -------
         ndarray, shape (n, k)
@@ -214,11 +202,6 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     @with_readout
     def predict(self, X: Any, *, X_weights: Any = None) -> Array:
         """Predict classes, or an indicator matrix of labels.
-
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`decision_function`.
 
         Returns
         -------
@@ -240,12 +223,8 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, X_weights
-            As in :meth:`decision_function`.
         y : array_like, shape (n,) or (n, k)
             True labels; samples that are not fully labeled are left out.
-        sample_weight : array_like, shape (n,), optional
-            Weights of the samples.
 
         Returns
         -------

@@ -16,10 +16,11 @@ from .._data.border import CleanMatrix, require_finite
 from .._labels import RealTargets
 from .._models.factorize import factorize
 from ._batches import SupervisedBase
-from ._conventions import require, score_labeled, set_parameters
+from ._conventions import documented, require, score_labeled, set_parameters
 from ._training_labels import as_outer, label_weights, labels_for_training
 
 
+@documented
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
 
@@ -28,39 +29,23 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_components : int
-        Rank r, at least 1.
     loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
         two losses at the start.
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`.
-    init, max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`; a tuple `init` may also hold B (r, k).
+    init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        Start, as in :class:`NMF`; a tuple may also hold B (r, k).
     readout : {"auto", "refit", "joint"}
         How predictions are made: "refit": S B with B fitted to the labeled samples, represented
         without their targets as new samples are; "joint", the papers' rule: with the B of the
         factorization.  "auto" is "refit" in :meth:`fit` and "joint" in :meth:`partial_fit`, which
         refuses "refit".
-    forget_factor : float
-        As in :class:`NMF`.
 
     Attributes
     ----------
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
-    label_components_ : ndarray, shape (r, k)
-        B of the factorization: the components over the targets.
-    refitted_label_components_ : ndarray, shape (r, k)
-        B as fitted to label-blind representations; with the readout "refit".
-    representation_ : ndarray, shape (n, r)
-        Factor S of the fit, which the targets affect.
     n_targets_ : int
         Number of targets k; 0 where `y` had one dimension.
-    objective_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------
@@ -125,28 +110,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    def fit(
-        self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
-    ) -> SSNMFRegressor:
-        """Learn dictionary and predictions from samples and the targets of some of them.
-
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`NMF.fit`.
-        y : array_like, shape (n,) or (n, k)
-            Targets >= 0; NaN for unlabeled.
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the targets; one with weight 0 counts as unlabeled.
-
-        Returns
-        -------
-        self
-        """
-        X = self._checked(X, reset=True)
-        self._learn(X, y, X_weights=X_weights, sample_weight=sample_weight)
-        return self
-
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         readout = self._chosen_readout()
         require(self, X, y)
@@ -182,12 +145,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, X_weights
-            As in :meth:`NMF.partial_fit`.
         y : array_like, shape (n,) or (n, k)
             Their targets; all of them may be unlabeled (NaN).
-        sample_weight
-            As in :meth:`fit`.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the targets.
 
         Returns
         -------
@@ -217,12 +178,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, X_weights
-            As in :meth:`predict`.
         y : array_like, shape (n,) or (n, k)
             True targets; samples that are not, or not wholly, labeled are left out.
-        sample_weight : array_like, shape (n,), optional
-            Weights of the samples.
 
         Returns
         -------
@@ -239,13 +196,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     def predict(self, X: Any, *, X_weights: Any = None) -> Array:
         """Predict the targets, S B.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples; NaN in a dense X means missing.
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry.
 
         Returns
         -------

@@ -18,11 +18,12 @@ from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
-from ._conventions import AllOrNothing
+from ._conventions import AllOrNothing, documented
 
 Self = TypeVar("Self", bound="SliceLearner")
 
 
+@documented
 class SliceLearner(AllOrNothing):
     """A decomposition that may learn from one slice after the other."""
 
@@ -75,8 +76,6 @@ class SliceLearner(AllOrNothing):
             lengths must stay the same.  Or a single slice, with a mode less.  The first call fits
             its slices as :meth:`fit` does: give it some tens, if possible, as all components start
             there, and one slice alone does not determine them.
-        y : ignored
-            Present for the conventions of scikit-learn.
         one_slice : bool, optional
             Whether X is a single slice, without `stream_mode`.  None goes by the number of modes
             of earlier calls; the first call takes X to have the mode, and must be told if X has

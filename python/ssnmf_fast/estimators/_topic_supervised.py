@@ -14,10 +14,11 @@ from .._data.checks import check_integer, check_real
 from .._labels import LabelLists
 from .._solver.weights import as_weights
 from .._topics import Topics
-from ._conventions import require, set_parameters
+from ._conventions import documented, require, set_parameters
 from ._predicting import GuidedBase
 
 
+@documented
 class TopicSupervisedNMF(GuidedBase):
     """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
 
@@ -35,41 +36,27 @@ class TopicSupervisedNMF(GuidedBase):
         the paper's, is the number of documents divided by that of labeled ones.
     free_in_labeled : bool
         Whether labeled documents may have free topics too.
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
     init : {"random-acol", "random", "nndsvda"} or tuple of arrays
         Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
         A tuple holds S (n, r) and A (r, m).
-    max_iter, tol, random_state, n_threads, callback, verbose
-        As in :class:`NMF`.
     topic_names : sequence, optional
         All named topics in the order that they are to have; by default those of `y`, sorted.
     unlabeled : "auto", None or a label
         What marks an unlabeled document besides None and NaN, where `y` holds one topic each; as
         in :class:`SSNMFClassifier`.
-    readout : {"logistic", None}
-        As in :class:`ConstrainedNMF`.
 
     Attributes
     ----------
     topic_names_ : ndarray, shape (k,)
         The named topics: the first k of the r components.
-    components_ : ndarray, shape (r, m)
-        Dictionary A.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit: zero where a document may not have a topic.
     classes_ : ndarray, shape (k,)
         The same as `topic_names_`.
     multilabel_ : bool
         Whether documents may have several topics: `y` held lists or a matrix.
-    class_prior_ : ndarray, shape (k,)
-        Share of every class (or label) among the labeled samples.
-    class_shares_ : ndarray, shape (r, k)
-        Mean share of each component in the labeled samples of a class, seen without their labels.
     n_labeled_ : int
         Number of labeled documents.
-    objective_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`NMF`.
 
     See Also
     --------
