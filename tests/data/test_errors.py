@@ -63,7 +63,7 @@ def changed(position, value):
         (
             {"X": changed((1, 1), np.nan), "X_weights": sf.weights.observed(sp.eye_array(5, 4))},
             ValueError,
-            r"entry \[1, 1\] is observed, but it is NaN",
+            r"entry \[1, 1\] as observed, but it is NaN",
         ),
     ],
 )

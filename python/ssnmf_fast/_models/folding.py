@@ -50,10 +50,10 @@ def start_from_slices(
 ) -> tuple[Array, list[Array]]:
     """Return weights and factors to start from: topics of the sums of the documents of the slices.
 
-    The order of documents within a slice says nothing, and other starts soon fit it.  Here all
-    places of documents are alike at first.  The sums are factorized by least squares, whatever the
-    loss of the tensor: it is what finds topics that last for a short time.  Of several short fits
-    the best is taken; the matrix is small beside the tensor.
+    The order of documents within a slice carries no information, and other starts soon fit it.
+    Here all places of documents are alike at first.  The sums are factorized by least squares,
+    whatever the loss of the tensor: it finds topics that last for a short time.  Of several short
+    fits the best is taken; the matrix is small beside the tensor.
     """
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
     exponent = exponent_of(values, "X")  # so that the objectives of short fits can be compared

@@ -36,7 +36,7 @@ class Run:
     def observed(
         self, iteration: int, value: float, shown: Shown, observers: Sequence[Observer]
     ) -> bool:
-        """Keep a value of the objective; return whether an observer says that the fit shall end.
+        """Keep a value of the objective; return whether an observer ends the fit.
 
         Raises ValueError if it is not finite: no update leads back from there.
         """

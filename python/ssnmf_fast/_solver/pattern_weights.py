@@ -47,7 +47,7 @@ class Observed(Weights):
             k = int(np.flatnonzero(np.isnan(known.data))[0])
             row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
             raise ValueError(
-                f"{name} says that entry [{row}, {pattern.indices[k]}] is observed, but it is NaN "
+                f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
                 f"in {name[0]}. Take it out of the pattern, or give the entry a value."
             )
         return terms.observed(known, pattern, loss, threads)

@@ -28,7 +28,7 @@ from ._training_labels import TrainingLabels
 
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
-_FEW_POSITIVE = 10.0  # validated samples of a label that speak as loud as those of all labels
+_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all labels
 
 
 @dataclass(frozen=True)
