@@ -39,10 +39,6 @@ class Block(OnePickle):
         return self.relations[0].term.shape[0]
 
     @property
-    def threads(self) -> int:
-        return self.relations[0].term.threads
-
-    @property
     def title(self) -> str:
         return f"block {self.key[1]} (rows {self.first} to {self.first + self.n_rows - 1})"
 
@@ -75,10 +71,7 @@ class Draw(NamedTuple):
 
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
-    """Set the rows of a block to their start, drawn or given.
-
-    Return the sums of their columns, and what they were without the support.
-    """
+    """Set rows to their start; return sums of columns, and what they were without the support."""
     S = padded_zeros(block.n_rows, block.rank, block.dtype)
     if block.start is not None:
         S[:, : block.rank] = block.start
@@ -89,11 +82,12 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
         S[:, : block.rank] = start.scale * drawn
     else:
         S[:, : block.rank] = start
-    unbound = S.sum(axis=0, dtype=np.float64)
+    sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     if block.support is not None:
         S *= block.support
+    sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
     kept[block.key] = Rows(S, S.copy())
-    return BlockStatistics({"columns": S.sum(axis=0, dtype=np.float64), "unbound": unbound})
+    return BlockStatistics(sums)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +102,6 @@ class RowOrder(Order):
     others: Mapping[str, bool] = field(default_factory=dict)
     ahead: tuple[float, bool] | None = None
     asks: tuple[Callable[[Sequence[Relation], Mapping[str, Array]], Any], ...] = ()
-
-    @property
-    def moves(self) -> bool:
-        return bool(self.changes) or self.rule is not None
 
     def find_again(self, block: Block, others: Mapping[str, Array]) -> Rows:
         """Solve for the rows: their problem is convex."""
@@ -170,8 +160,9 @@ def _without_rows(statistics: Statistics) -> Statistics:
 
 
 def copy_of_rows(block: Block, rows: Rows) -> Array:
-    """Return the rows of S, (rows, r)."""
-    return np.array(rows.S[:, : block.rank])
+    """Return the rows of S, or their expectations, (rows, r)."""
+    S = rows.S if rows.posterior is None else rows.before
+    return np.array(S[:, : block.rank])
 
 
 def squares_of_rows(block: Block, rows: Rows, floor: float) -> Array:

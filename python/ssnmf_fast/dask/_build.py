@@ -56,6 +56,7 @@ class Plan:
     losses: tuple[Loss, Loss]
     weight: float
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
+    threads: int
     of_roots: bool = False
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -101,7 +102,7 @@ def info(given: BlockInput) -> BlockInfo:
     on_disk = isinstance(X, CsrFile)
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
-    counts = (X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y))
+    counts = X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)
     return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary)
 
 
@@ -109,17 +110,17 @@ def _nonzeros(Z: Any) -> int:
     return int(np.count_nonzero(Z.data if sp.issparse(Z) else Z))
 
 
-def build(given: BlockInput, plan: Plan, key: tuple[str, int], first: int, threads: int) -> Block:
+def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:
     """Return the block of a fit; `first` is its first row, counted in all data."""
     X, dtype = given.X, given.X.dtype
     n = X.shape[0]
     if plan.of_roots:
         X = starts.roots(X)
     loss = FROBENIUS if plan.of_roots else plan.losses[0]
-    data = build_term(X, given.X_weights, loss, "X", threads)
+    data = build_term(X, given.X_weights, loss, "X", plan.threads)
     relations = [Relation(("S", "A"), replace(data, row_lengths=plan.lengths[0]))]
     if given.Y is not None and not plan.of_roots:
-        labels = build_term(given.Y, given.Y_weights, plan.losses[1], "Y", threads)
+        labels = build_term(given.Y, given.Y_weights, plan.losses[1], "Y", plan.threads)
         labels = replace(labels, row_lengths=plan.lengths[1])
         relations.append(Relation(("S", "B"), labels, plan.weight))
     support, S = given.support, given.S

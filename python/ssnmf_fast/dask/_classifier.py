@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,27 +14,15 @@ from distributed import Client
 
 from .. import estimators
 from .._common.arrays import Array
-from .._labels import Indicators, labels_of
+from .._labels import labels_of
 from .._models.factorize import Factorization
 from .._topics import topic_shares
-from ..estimators._class_topics import (
-    SUPPORTS,
-    FitOptions,
-    LabeledSamples,
-    even_start,
-    fit_class_topics,
-    support_of,
-    weighted_sums,
-)
+from ..estimators import _class_topics, _training_labels
+from ..estimators._class_topics import FitOptions, LabeledSamples
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._context import visible
 from ..estimators._conventions import require
-from ..estimators._training_labels import (
-    TrainingLabels,
-    as_outer,
-    check_classes,
-    labels_for_training,
-)
+from ..estimators._training_labels import TrainingLabels, as_outer
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
 from ._data import MEMORY, Data
@@ -69,20 +55,13 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     Attributes
     ----------
     representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.
-    classes_, class_prior_, n_labeled_, multilabel_, components_, label_components_
-        As in memory.
-    class_shares_, supervision_weight_, objective_, n_iter_, n_features_in_
-        As in memory.
+        Factor S of the fit, cut as X is.  Others are as in memory; there are none of a validation.
 
     Notes
     -----
     The labels of all samples come to the caller.  So do the representations of the labeled ones,
     an array (labeled samples, r), and their indicators, (labeled samples, k): B is fitted to
-    them, and `class_shares_` are their means.
-
-    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.SSNMFClassifier`, without
-    `representation_`, and :func:`ssnmf_fast.load` gives that estimator.
+    them, and `class_shares_` are their means.  Files are as those of :class:`NMF`.
     """
 
     _kind: ClassVar = estimators.SSNMFClassifier
@@ -106,11 +85,8 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         ----------
         X, X_weights, client, checkpoint, memory
             As in :func:`ssnmf_fast.dask.factorize`.
-        y : array_like or dask.array.Array, shape (n,) or (n, k)
-            Labels of all samples, as :class:`ssnmf_fast.SSNMFClassifier` describes them; unlabeled
-            samples are allowed.
-        sample_weight
-            As in memory; may be a dask array.
+        y, sample_weight : array_like or dask.array.Array
+            Labels of all samples, and their weights, as in memory.
 
         Returns
         -------
@@ -119,14 +95,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
         return self._fitted(X, y, client, checkpoint, memory, **weights)
 
-    def _learn(
-        self,
-        X: Data,
-        y: Any,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-    ) -> None:
+    def _learn(self, X: Data, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         require(self, X, y)
         settings = Settings.checked(self)
         for name in ("n_components", "supervision_weight"):
@@ -138,20 +107,19 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
                 )
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        several = isinstance(targets, Indicators)
         chosen = np.flatnonzero(targets.labeled)
-        labels = labels_for_training(targets, sample_weight, chosen)
-        check_classes(labels)
-        choice = settings.named(targets.classes, several).choices(labels)[0]
+        labels = _training_labels.labels_for_training(targets, sample_weight, chosen)
+        _training_labels.check_classes(labels)
+        choice = settings.named(targets.classes, labels.several).choices(labels)[0]
         blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
         rank, weight = choice.n_components, choice.supervision_weight
-        fit = fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
+        fit = _class_topics.fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
         of_fit = fit.supervision_weight
         self._keep(
             fit,
-            supervision_weight_=SUPPORTS if of_fit is None else of_fit,
+            supervision_weight_=_class_topics.SUPPORTS if of_fit is None else of_fit,
             self_training_=0,
-            multilabel_=several,
+            multilabel_=labels.several,
             classes_=targets.classes,
             class_prior_=labels.prior(),
             n_labeled_=int(labels.known.sum()),
@@ -182,47 +150,30 @@ class LabeledBlocks(LabeledSamples):
     def _data(self) -> Data:
         return self.X.weighted(self.X_weights, self.options.n_threads)
 
-    def _each(self, task: Callable[..., Any], parts: Iterable[Any], *shared: Any) -> list[Any]:
-        """Start a task for every block with its part, a tuple; None leaves a block out."""
-        submit = self._data.client.submit
-        return [
-            submit(task, given, *part, *shared, pure=False)
-            for given, part in zip(self._data.futures, parts, strict=True)
-            if part is not None
-        ]
-
     def overall_mean(self) -> Array:
         n = self._data.shape[0]
-        part = slice(None), np.full((1, 1), 1 / n)
-        sums = self._each(_weighted_sums, [part] * len(self._data.futures))
+        sums = self._data.start(_weighted_sums, slice(None), np.full((1, 1), 1 / n))
         return np.asarray(reduce_tasks(self.X.client, sums)[0])
 
     def sums(self, weights: Array) -> Array:
-        parts = self._data.parts(self.chosen)
-        mine = [(rows, weights[part]) if len(rows) else None for part, rows in parts]
-        return np.asarray(reduce_tasks(self.X.client, self._each(_weighted_sums, mine)))
+        sums = self._data.start(_weighted_sums, parts=self._data.parts(self.chosen, weights))
+        return np.asarray(reduce_tasks(self.X.client, sums))
 
     def support(self, owner: Array) -> list[Any]:
-        members, known = self.labels.members, self.labels.known
-        parts = [(rows, members[mine], known[mine]) for mine, rows in self._data.parts(self.chosen)]
-        futures = self._each(_support, parts, owner)
-        return self._data.of_all_blocks(futures, len(owner))
+        labels, chosen = self.labels, self.chosen
+        parts = self._data.parts(chosen, labels.members, labels.known, everywhere=True)
+        return self._data.start(_support, owner, parts=parts)
 
     def even_start(self, A: Array, support: list[Any] | None) -> list[Any]:
-        blocks = [(None if support is None else support[i],) for i in self._data.positions]
-        futures = self._each(_even_start, blocks, keep_value(self.X.client, A))
-        return self._data.of_all_blocks(futures, len(A))
+        parts = [(each,) for each in support or [None] * len(self._data.futures)]
+        return self._data.start(_even_start, keep_value(self.X.client, A), parts=parts)
 
     def labeled_sums(self, S: Any) -> Array:
-        rows = self.chosen[self.labels.known]
-        client = self.X.client
+        rows, client = self.chosen[self.labels.known], self.X.client
         if isinstance(S, da.Array):
             return np.asarray(result_of(client, client.compute(_sum(S, rows))))
-        blocks = [S[position] for position in self._data.positions]
-        sums = [
-            client.submit(_sum, block, mine, pure=False)
-            for block, (_, mine) in zip(blocks, self._data.parts(rows), strict=True)
-        ]
+        blocks = replace(self._data, futures=S)
+        sums = blocks.start(_sum, parts=blocks.parts(rows, everywhere=True))
         return np.asarray(reduce_tasks(client, sums))
 
     def targets(self) -> tuple[Any, Any]:
@@ -230,15 +181,12 @@ class LabeledBlocks(LabeledSamples):
         entries = members.data, (self.chosen[members.row], members.col)
         Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.dtype)
         weights = self.labels.entry_weights
-        first = weights[:, 0]
-        if (weights == first[:, None]).all():
-            return Y, as_outer(_spread(n, self.chosen, first))
-        bounds, submit = np.cumsum([0, *self.X.rows]), self.X.client.submit
-        places = np.searchsorted(self.chosen, bounds)
-        return Y, [
-            submit(_spread, end - begin, self.chosen[a:b] - begin, weights[a:b], pure=False)
-            for (begin, end), (a, b) in zip(pairwise(bounds), pairwise(places), strict=True)
-        ]
+        if (weights == weights[:, :1]).all():
+            rows = np.zeros(n)
+            rows[self.chosen] = weights[:, 0]
+            return Y, as_outer(rows)
+        parts = self._data.parts(self.chosen, weights, everywhere=True)
+        return Y, self._data.start(_spread, parts=parts)
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
         arguments |= self.options.arguments()
@@ -246,26 +194,28 @@ class LabeledBlocks(LabeledSamples):
         return factorize(self.X, Y, X_weights=self.X_weights, **arguments)
 
 
-def _spread(n: int, rows: Array | slice, values: Array) -> Array:
-    """Return n rows of which some have values, and the others zeros."""
-    spread = np.zeros((n, *values.shape[1:]), dtype=values.dtype)
+def _spread(given: BlockInput, rows: Array | slice, values: Array) -> Array:
+    """Return values for all rows of a block: zeros for others than these rows."""
+    spread = np.zeros((given.X.shape[0], *values.shape[1:]), dtype=values.dtype)
     spread[rows] = values
     return spread
 
 
 def _weighted_sums(given: BlockInput, rows: Array | slice, weights: Array) -> Array:
-    X = visible(given.X, given.X_weights)
-    return weighted_sums(X, _spread(X.shape[0], rows, weights))
+    return _class_topics.weighted_sums(
+        visible(given.X, given.X_weights), _spread(given, rows, weights)
+    )
 
 
 def _support(given: BlockInput, rows: Array, members: Array, known: Array, owner: Array) -> Array:
-    n = given.X.shape[0]
-    return support_of(_spread(n, rows, members), _spread(n, rows, known), owner)
+    return _class_topics.support_of(
+        _spread(given, rows, members), _spread(given, rows, known), owner
+    )
 
 
 def _even_start(given: BlockInput, support: Array | None, A: Array) -> Array:
     """Return a start of the rows of S of a block."""
-    S = even_start(visible(given.X, given.X_weights), A, support)
+    S = _class_topics.even_start(visible(given.X, given.X_weights), A, support)
     return np.asarray(S, dtype=given.X.dtype)
 
 

@@ -20,19 +20,9 @@ import numpy as np
 from distributed import Client, get_client
 
 from .._common.arrays import Array
-from . import _rows
+from . import _rows, _waiting
 from ._rows import BlockStatistics, Order, forget, read, run_task
-from ._waiting import (
-    GOES_ON,
-    IDLE,
-    WorkersLostError,
-    ask,
-    cancel,
-    finish,
-    logger,
-    result_of,
-    scatter,
-)
+from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, result_of
 
 Result = TypeVar("Result")
 
@@ -173,7 +163,7 @@ class Blocks:
         client, started = self.client, list[Any]()
         self._count += 1
         try:
-            shared = scatter(client, list(factors), self._places) if factors else []
+            shared = _waiting.scatter(client, list(factors), self._places) if factors else []
             blocks = zip(self.futures, each, self._places, strict=True)
             for number, (future, argument, place) in enumerate(blocks):
                 where: dict[str, Any] = {"workers": [place], "allow_other_workers": False}
@@ -187,7 +177,7 @@ class Blocks:
             self._held = [*started, *shared]
             sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
-            cancel(client, started)
+            _waiting.cancel(client, started)
             raise
         found = reduce(operator.add, sums)
         if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
@@ -222,5 +212,5 @@ class Blocks:
         """Let the workers drop what they keep for this fit."""
         if self.client.status == "running":
             with suppress(RuntimeError):
-                options: dict[str, Any] = {"on_error": "ignore", "seconds": IDLE}
+                options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
                 ask(self.client, self.client.run, forget, self._fit, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, pairwise
@@ -32,17 +32,14 @@ _BLOCKS = (Delayed, Future, str, Path)
 
 @dataclass(frozen=True)
 class Data(BlockInfo):
-    """Checked data on the workers, by blocks that have rows; with `chosen` some samples of them.
-
-    The info is that of all blocks.
-    """
+    """Checked data on the workers, by blocks that have rows, and the info of all of them."""
 
     client: Client
     futures: list[Any]
     rows: list[int]  # of all blocks, those without rows too
     positions: list[int]  # of the blocks that have rows
     checkpoint: str | Path | None = None  # of a fit to them
-    chosen: Array | None = None  # sorted numbers
+    chosen: Array | None = None  # sorted numbers of samples, where not all are meant
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,20 +58,23 @@ class Data(BlockInfo):
         (of_X, of_Y), k = self.nonzeros, self.n_labels
         return (of_X // n, of_X // m), () if k is None else (of_Y // n, of_Y // k)
 
-    def parts(self, chosen: Array) -> list[tuple[slice, Array]]:
-        """Return for each block its part of sorted numbers of samples, and these as its rows."""
+    def parts(self, chosen: Array, *arrays: Array, everywhere: bool = False) -> list[Any]:
+        """Return which rows of each block are chosen, by sorted numbers, and their part of arrays.
+
+        None for a block without such rows, unless parts are asked for `everywhere`.
+        """
         places = np.searchsorted(chosen, self.bounds)
         return [
-            (slice(begin, end), chosen[begin:end] - first)
-            for (begin, end), first in zip(pairwise(places), self.bounds, strict=False)
+            (chosen[a:b] - first, *(each[a:b] for each in arrays)) if a < b or everywhere else None
+            for (a, b), first in zip(pairwise(places), self.bounds, strict=False)
         ]
 
-    def of_all_blocks(self, futures: Sequence[Any], width: int) -> list[Any]:
-        """Return blocks of rows for all blocks of the data, also for those without rows."""
-        found = dict(zip(self.positions, futures, strict=True))
+    def start(self, task: Callable[..., Any], *shared: Any, parts: Any = None) -> list[Any]:
+        """Start a task for each block, with its part, a tuple; None leaves a block out."""
         return [
-            found[i] if i in found else self.client.submit(np.zeros, (0, width), pure=False)
-            for i in range(len(self.rows))
+            self.client.submit(task, block, *part, *shared, pure=False)
+            for block, part in zip(self.futures, parts or [()] * len(self.futures), strict=True)
+            if part is not None
         ]
 
     def array(self, futures: Sequence[Any], width: int, dtype: Any) -> da.Array:
@@ -195,7 +195,16 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
         )
     if not given:
         raise ValueError("X must have at least one block of rows; got an empty list.")
-    futures = _start(client, given, memory)
+    lazy = [block for block in given if isinstance(block, Delayed)]
+    computed = iter(client.compute(lazy) if lazy else ())
+    futures = []
+    for number, block in enumerate(given):
+        if isinstance(block, Delayed):
+            block = next(computed)
+        elif isinstance(block, (str, Path)):  # the workers open files
+            task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
+            block = client.submit(*task, pure=False)
+        futures.append(block)
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
@@ -204,22 +213,6 @@ def start_blocks(client: Client, X: Any, memory: int) -> tuple[list[Any], list[i
         for i, future in enumerate(futures)
     ]
     return futures, result_of(client, counted)
-
-
-def _start(client: Client, given: Sequence[Any], memory: int) -> list[Any]:
-    """Return futures of blocks; files are opened by the workers."""
-    lazy = [block for block in given if isinstance(block, Delayed)]
-    computed = iter(client.compute(lazy)) if lazy else iter(())
-    found = []
-    for number, block in enumerate(given):
-        if isinstance(block, Delayed):
-            found.append(next(computed))
-        elif isinstance(block, (str, Path)):
-            task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
-            found.append(client.submit(*task, pure=False))
-        else:
-            found.append(block)
-    return found
 
 
 def blocks_of(Z: Any, name: str, columns: bool = True) -> list[Any] | None:
@@ -257,6 +250,9 @@ def cut(Z: Any, name: str, rows: Sequence[int], columns: bool = True) -> list[An
             Z = Z.rechunk({0: tuple(rows)})
     blocks = blocks_of(Z, name, columns)
     if blocks is not None:
+        if len(blocks) == np.count_nonzero(rows):  # those without rows may be left out
+            given = iter(blocks)
+            return [next(given) if n else None for n in rows]
         if len(blocks) != len(rows):
             raise ValueError(
                 f"{name} must have the blocks of X, with the same rows; got {len(blocks)} blocks, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import dask.array as da
 import numpy as np
@@ -18,9 +18,7 @@ from .._solver.weights import as_weights
 from ..estimators._bayesian_base import interval_ends
 from ._bayesian import fit_variational
 from ._data import MEMORY, Data
-from ._on_cluster import OnCluster, PredictsOnCluster, gather, lazy
-
-Self = TypeVar("Self", bound="BayesianNMF")
+from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy
 
 
 class NMF(OnCluster, estimators.NMF):
@@ -41,7 +39,7 @@ class NMF(OnCluster, estimators.NMF):
 
     Notes
     -----
-    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.NMF`, without `representation_`,
+    :func:`ssnmf_fast.save` writes the file of the estimator in memory, without `representation_`,
     and :func:`ssnmf_fast.load` gives that estimator.
 
     For example::
@@ -95,25 +93,15 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
             )
         return super()._with_rows(weights, rows)
 
-    def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
+    def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Any]:
         """Return the support of each block: that of all samples is as large as S."""
-        if not isinstance(X, Data):
-            return super()._support(X, lists, rank)
-        free, bounds = bool(self.free_in_labeled), np.cumsum([0, *X.rows])
-        return [
-            X.client.submit(_support_of, lists.part(slice(begin, end)), rank, free, pure=False)
-            for begin, end in pairwise(bounds)
-        ]
+        parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
+        arguments = rank, bool(self.free_in_labeled)
+        return [X.client.submit(LabelLists.support, p, *arguments, pure=False) for p in parts]
 
-    def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
-        if not isinstance(X, Data):
-            return X, lists
+    def _for_readout(self, X: Data, lists: LabelLists) -> tuple[Data, LabelLists]:
         chosen = replace(X, chosen=np.flatnonzero(lists.labeled))
         return chosen, lists.part(lists.labeled)
-
-
-def _support_of(lists: LabelLists, rank: int, free_in_labeled: bool) -> Array:
-    return lists.support(rank, free_in_labeled)
 
 
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
@@ -139,10 +127,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     Notes
     -----
     When a worker is lost, its blocks are loaded again by another one, and the posteriors of their
-    rows are found again, given that of A.
-
-    :func:`ssnmf_fast.save` writes the file of :class:`ssnmf_fast.BayesianNMF`, without
-    `representation_` and its groups, and :func:`ssnmf_fast.load` gives that estimator.
+    rows are found again, given that of A.  Files are as those of :class:`NMF`.
 
     Examples
     --------
@@ -166,25 +151,13 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
 
         Parameters
         ----------
-        X : dask.array.Array, shape (n, m), or list of delayed objects or futures
-            Nonnegative samples, without NaN, cut by rows; as in :func:`ssnmf_fast.dask.factorize`.
+        X, client
+            As in :func:`ssnmf_fast.dask.factorize`, but without NaN, and not in files.
         y : ignored
-        client : dask.distributed.Client, optional
-            None takes the one in use.
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data or parameters; the message names the block and says how to mend them.
-
-        Warns
-        -----
-        ConvergenceWarning, UserWarning
-            As in memory.
         """
         return self._fitted(X, y, client, None, MEMORY)
 
@@ -195,17 +168,9 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     transform = lazy(estimators.BayesianNMF.transform)
 
     def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Return credible intervals of the entries of `representation_`, as dask arrays.
+        """Return credible intervals of the entries of `representation_`: two dask arrays, (n, r).
 
-        Parameters
-        ----------
-        level : float
-            As in :meth:`interval_components`.
-
-        Returns
-        -------
-        low, high : dask.array.Array, shape (n, r)
-            Quantiles of the gamma posteriors, computed when they are asked for.
+        They are computed when they are asked for; `level` is as in :meth:`interval_components`.
         """
         check_is_fitted(self)
         return interval_ends(self.representation_, self.representation_rates_, level)

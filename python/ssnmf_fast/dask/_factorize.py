@@ -11,26 +11,18 @@ import numpy as np
 from distributed import Client
 
 from .._common.arrays import Array
-from .._data.checks import (
-    check_factor,
-    check_integer,
-    check_random_state,
-    require_memory,
-    warn_of_rank,
-)
+from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
-from .._solver.build import check_weight, factorization, named
-from .._solver.loop import FitLoop, Shown, steps_of
+from .._solver.build import check_weight, factorization, named, stored
+from .._solver.loop import FitLoop, steps_of
 from .._solver.result import Factorization, FitState
 from .._solver.starts import zeros_that_stay
 from ._block import copy_of_rows
 from ._build import Plan
 from ._cluster import check_client
 from ._data import MEMORY, count_threads, load
-from ._fit import ClusterFit, begin, choose_start, start_B, to_pcg64
-
-Names = str | Path
+from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B, without_S
 
 
 def factorize(
@@ -53,7 +45,7 @@ def factorize(
     verbose: int = 0,
     S_support: Any = None,
     client: Client | None = None,
-    checkpoint: Names | None = None,
+    checkpoint: str | Path | None = None,
     memory: int = MEMORY,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B, with the rows of X and S on a Dask cluster.
@@ -72,7 +64,7 @@ def factorize(
         the workers open and read in every iteration: it must be there for all of them.
     Y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
         Supervision.  Arrays of all rows are cut as X is.
-    n_components, loss, supervision_loss, supervision_weight
+    n_components, loss, supervision_loss, supervision_weight, max_iter, tol, random_state, verbose
         As in :func:`ssnmf_fast.factorize`.
     X_weights, Y_weights : None, array, or from :mod:`ssnmf_fast.weights`
         Weights of the loss of every entry; arrays within may be dask arrays.  Data in files take
@@ -87,17 +79,11 @@ def factorize(
         be a dask array or None, A and, optionally, B.  A factorization, as
         :func:`ssnmf_fast.load` gives from a checkpoint, gives A and B.  Without S, the rows are
         solved for.
-    max_iter, tol
-        As in :func:`ssnmf_fast.factorize`.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
     n_threads : int, optional
         Threads of each task; None takes one, since a worker runs several tasks at a time.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
         check; returning True stops the fit.  Its ``S`` is None.
-    verbose : int
-        1 shows progress on standard error.
     S_support : array_like, dask.array.Array, shape (n, r), or list, optional
         As in :func:`ssnmf_fast.factorize`.
     client : dask.distributed.Client, optional
@@ -139,7 +125,7 @@ def factorize(
     rank = check_integer(n_components, "n_components", 1)
     threads = count_threads(n_threads)
     check_integer(memory, "memory", 1)
-    rng = to_pcg64(check_random_state(random_state))
+    rng = pcg64_of(random_state)
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     given = _read_init(init, Y is not None)
@@ -151,23 +137,24 @@ def factorize(
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
-    name = "" if given is not None else choose_start(init, losses[0], data.on_disk)
-    plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths)
-    zeros: dict[str, Array] = {}
-    with ClusterFit(data, plan, threads) as fit:
+    plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths, threads)
+    with ClusterFit(data, plan) as fit:
         if given is None:
-            A, means, scale = begin(fit, name, rng, threads)
-            B = None if data.n_labels is None else start_B(fit, means, rng)
-            factors = fit.stored(A, B)
+            A, means, scale = begin(fit, init, rng)
+            B = None
         else:
-            factors, scale = _begin_with(fit, given, rng), 1.0
-            zeros = zeros_that_stay({name: factors[name] for name in factors if name != "S"}, rank)
-        problem = fit.problem(factors, zeros)
+            A, B, means = _begin_with(fit, given)
+            scale = 1.0
+        if B is None and data.n_labels is not None:
+            B = start_B(fit, means, rng)
+        factors = stored(np.zeros((0, rank), data.dtype), A, B)
+        zeros = {} if given is None else zeros_that_stay(factors, rank)
+        problem = ClusterProblem(fit, factors, zeros)
         problem.scale_rows(scale)
         if weight is None and data.n_labels is not None:
             weight = fit.balance(problem)
-            problem = fit.problem(factors, zeros)
-        current = _without_S(named(factors, rank))
+            problem = ClusterProblem(fit, factors, zeros)
+        current = without_S(named(factors, rank))
         run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
@@ -187,30 +174,22 @@ def _read_init(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:
     return init[0], init[1], init[2] if len(init) > 2 else None
 
 
-def _begin_with(
-    fit: ClusterFit, given: tuple[Any, Any, Any], rng: np.random.Generator
-) -> dict[str, Array]:
-    """Return the factors of a start that is given; S is set on the workers."""
+def _begin_with(fit: ClusterFit, given: tuple[Any, Any, Any]) -> tuple[Array, Array | None, Array]:
+    """Return A and B of a start that is given, and the means of S, which is set on the workers."""
     data, rank = fit.data, fit.plan.rank
-    shape = rank, data.shape[1]
+    shape = rank, data.n_columns
     A = check_factor(given[1], "init[1] (A)", shape, data.dtype, "components x features")
-    B, columns = None, np.ones(rank)
-    if given[0] is not None:
-        columns, _ = fit.begin()
-    if data.n_labels is not None and given[2] is not None:
-        shape = rank, data.n_labels
-        B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
-    elif data.n_labels is not None:
-        B = start_B(fit, columns, rng)
-    return fit.stored(A, B)
+    means = np.ones(rank) if given[0] is None else fit.begin()[0]
+    if data.n_labels is None or given[2] is None:
+        return A, None, means
+    shape = rank, data.n_labels
+    B = check_factor(given[2], "init[2] (B)", shape, data.dtype, "components x labels")
+    return A, B, means
 
 
-def _without_S(of_all: Shown) -> Shown:
-    """Return what shows the other factors alone: S stays with the workers."""
-    return lambda: {**of_all(), "S": None}
-
-
-def _save_to(path: Names, callback: Callable[[FitState], Any] | None) -> Callable[[FitState], Any]:
+def _save_to(
+    path: str | Path, callback: Callable[[FitState], Any] | None
+) -> Callable[[FitState], Any]:
     """Return a callback that writes A and B to a file, and calls the user's."""
 
     def saved(state: FitState) -> Any:
@@ -222,6 +201,3 @@ def _save_to(path: Names, callback: Callable[[FitState], Any] | None) -> Callabl
         return None if callback is None else callback(state)
 
     return saved
-
-
-__all__ = ["factorize"]

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.checks import check_random_state
 from .._solver import starts
-from .._solver.losses import Loss
+from .._solver.build import stored
+from .._solver.loop import Shown
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from . import _block, _build
@@ -37,18 +38,12 @@ class ClusterProblem(Problem):
     _sums: dict[str, Any]  # of the last update
 
     def __init__(
-        self,
-        blocks: Blocks,
-        factors: dict[str, Array],
-        relations: Sequence[Relation],
-        support: Mapping[str, Array],
-        has_data: bool,
-        **options: Any,
+        self, fit: ClusterFit, factors: dict[str, Array], support: Mapping[str, Array]
     ) -> None:
-        self._blocks, self._has_data = blocks, has_data
+        self._blocks, self._has_data = fit.blocks, fit.totals["data"] > 0
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
-        super().__init__(factors, relations, support, whole=False, **options)
+        super().__init__(factors, fit.relations, support, whole=False, **fit.plan.options)
 
     def forget(self) -> None:
         super().forget()
@@ -60,11 +55,11 @@ class ClusterProblem(Problem):
             self._changes.append(partial(Rows.scale, scale=scale))
 
     def _ordered(self, **what: Any) -> RowOrder:
-        if self._changes or what.get("rule"):
-            self._blocks.number += 1
         changes, self._changes = tuple(self._changes), []
+        moves = bool(changes or what.get("rule"))
+        self._blocks.number += moves
         number, names = self._blocks.number, tuple(self.others)
-        return RowOrder(number=number, names=names, changes=changes, **what)
+        return RowOrder(number=number, names=names, moves=moves, changes=changes, **what)
 
     def order(self, **what: Any) -> BlockStatistics:
         """Let all blocks do what is due, and something more."""
@@ -138,19 +133,13 @@ class ClusterProblem(Problem):
 
 
 class ClusterFit:
-    """The blocks of one fit on their workers, and what is known of all of them.
+    """The blocks of one fit, dropped at the end of this context, and what is known of all."""
 
-    As a context, it lets the workers keep nothing of the fit in the end.
-    """
-
-    def __init__(self, data: Data, plan: Plan, threads: int) -> None:
+    def __init__(self, data: Data, plan: Plan) -> None:
         self.data, self.plan = data, plan
         submit, name = data.client.submit, f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
-        blocks = zip(data.futures, data.positions, data.bounds[:-1], strict=True)
-        made = [
-            submit(_build.build, given, plan, (name, position), first, threads, pure=False)
-            for given, position, first in blocks
-        ]
+        titles = zip([(name, i) for i in data.positions], data.bounds[:-1], strict=True)
+        made = data.start(_build.build, plan, parts=titles)
         self.blocks = Blocks(data.client, made, name)
         totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
         found: list[BlockStatistics] = result_of(data.client, totals)
@@ -170,23 +159,16 @@ class ClusterFit:
     def mean(self, name: str = "X") -> float:
         """Return the weighted mean of X or Y; 1 where any number will do."""
         weights = self.totals[f"{name} weights"]
-        mean = self.totals[name] / weights if weights > 0 else 0.0
-        return float(mean if mean > 0 else 1.0)
+        return float(self.totals[name] / weights if weights > 0 else 0.0) or 1.0
 
     def begin(self, each: Sequence[Draw | Any] | None = None) -> tuple[Array, Array]:
-        """Set the rows of S of each block; without arguments, to those that were given.
+        """Set S to starts of its blocks, or to what was given.
 
-        Return the means of their columns, and those without the support.
+        Return the means of its columns, and those without the support.
         """
-        sums = self.blocks.collect(_block.begin, each or [None] * len(self.blocks.futures)).sums
-        columns, unbound = (
-            sums[name][: self.plan.rank] / self.data.shape[0] for name in ("columns", "unbound")
-        )
-        return columns, unbound
-
-    def problem(self, factors: dict[str, Array], support: dict[str, Array]) -> ClusterProblem:
-        arguments = factors, self.relations, support, self.totals["data"] > 0
-        return ClusterProblem(self.blocks, *arguments, **self.plan.options)
+        sums = self.blocks.collect(_block.begin, each or [None] * len(self.data.futures)).sums
+        columns, unbound = sums["columns"], sums["unbound"]
+        return columns / self.data.shape[0], unbound / self.data.shape[0]
 
     def balance(self, problem: ClusterProblem) -> float:
         """Weigh the supervision so that both losses are equal, on the workers and here."""
@@ -196,41 +178,30 @@ class ClusterFit:
         self.blocks.replace(_build.reweigh, weight)
         return weight
 
-    def stored(self, A: Array, B: Array | None) -> dict[str, Array]:
-        """Return the factors as the problem here holds them: without a row of S."""
-        dtype = self.data.dtype
-        factors = {"S": padded(np.zeros((0, len(A))), dtype), "A": padded(A.T, dtype)}
-        if B is not None:
-            factors["B"] = padded(B.T, dtype)
-        return factors
+
+def without_S(shown: Shown) -> Shown:
+    """Return what shows the other factors: S stays with the workers."""
+    return lambda: {**shown(), "S": None}
 
 
-def to_pcg64(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator that blocks can move on in: this one, if it can."""
+def pcg64_of(random_state: Any) -> np.random.Generator:
+    """Return a generator that blocks can move on in: the one of a user, if it can."""
+    rng = check_random_state(random_state)
     if isinstance(rng.bit_generator, np.random.PCG64):
         return rng
     return np.random.Generator(np.random.PCG64(int(rng.integers(2**63))))
 
 
-def choose_start(init: Any, loss: Loss, on_disk: bool) -> str:
-    """Return the name of the start that is meant, and can be had."""
+def begin(fit: ClusterFit, init: Any, rng: np.random.Generator) -> tuple[Array, Array, float]:
+    """Start S; return A, the means of the columns of S, and what S is still to be multiplied by."""
     if init == "nndsvda":
         raise ValueError(
             "init='nndsvda' is not available for data on a cluster; use 'random' or "
             "'random-acol', or give a start."
         )
-    return starts.choose_start(init, loss, on_disk)
-
-
-def begin(
-    fit: ClusterFit, name: str, rng: np.random.Generator, threads: int
-) -> tuple[Array, Array, float]:
-    """Set S on the workers to a start.
-
-    Return A, the means of the columns of S, and a number by which S is still to be multiplied.
-    """
+    name = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk)
     if name == "least-squares" and fit.totals["X"] > 0:
-        return _least_squares(fit, rng, threads)
+        return _least_squares(fit, rng)
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
         columns, unbound = fit.begin(_draws(fit, rng, 1.0))
@@ -265,12 +236,7 @@ def _mean_rows(data: Data, rank: int, rng: np.random.Generator) -> Array:
     """Return means of a few random rows of X, (r, m)."""
     chosen = rng.integers(data.shape[0], size=(rank, starts.ROWS_PER_MEAN))
     numbers, places = np.unique(chosen, return_inverse=True)
-    futures = [
-        data.client.submit(_build.rows_of, given, rows, pure=False)
-        for given, (_, rows) in zip(data.futures, data.parts(numbers), strict=True)
-        if len(rows)
-    ]
-    found = np.vstack(result_of(data.client, futures))
+    found = np.vstack(result_of(data.client, data.start(_build.rows_of, parts=data.parts(numbers))))
     means: Array = found[places.reshape(chosen.shape)].mean(axis=1)
     return means
 
@@ -281,15 +247,14 @@ def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
     return B * starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
 
 
-def _least_squares(
-    fit: ClusterFit, rng: np.random.Generator, threads: int
-) -> tuple[Array, Array, float]:
+def _least_squares(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Array, float]:
     """Set out from the squares of factors fitted to the square roots of X."""
     plan = replace(fit.plan, of_roots=True, options={"most_face_steps": 0})
     rank = plan.rank
-    with ClusterFit(fit.data, plan, threads) as roots:
+    with ClusterFit(fit.data, plan) as roots:
         A, _ = _uniform(roots, rng)
-        problem = roots.problem(roots.stored(A, None), {})
+        factors = stored(np.zeros((0, rank), fit.data.dtype), A, None)
+        problem = ClusterProblem(roots, factors, {})
         starts.fit_roots(problem)
         A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
         mean = problem.order(asks=(_block.squares,)).sums["squares"] / (fit.data.shape[0] * rank)

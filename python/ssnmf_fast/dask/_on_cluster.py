@@ -52,12 +52,9 @@ when it is asked for.  X_weights may then be cut into blocks as well.
 
 
 class OnCluster(FactorizationBase):
-    """An estimator in memory whose data may be on a cluster.
+    """An estimator in memory whose data may be on a cluster."""
 
-    `_kind` is the estimator in memory, which is saved, and with which the workers predict.
-    """
-
-    _kind: ClassVar[Any]
+    _kind: ClassVar[Any]  # the estimator in memory, which is saved, and with which workers predict
     _left_out: ClassVar[tuple[str, ...]] = ("representation_",)  # in memory
 
     def fit(
@@ -104,15 +101,8 @@ class OnCluster(FactorizationBase):
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
-        Parameters
-        ----------
-        X, y, **given
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        dask.array.Array, shape (n, r)
-            It is computed when it is asked for.
+        Parameters are those of :meth:`fit`.  The result is a dask array, shape (n, r), which is
+        computed when it is asked for.
         """
         weights = {name: given[name] for name in given if name == "X_weights"}
         return self.fit(X, y, **given).transform(X, **weights)
@@ -127,39 +117,25 @@ class OnCluster(FactorizationBase):
             )
         return super()._checked(X, reset=reset)
 
-    def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
-        if not isinstance(X, Data):
-            return super()._factorize(X, Y, **arguments)
+    def _factorize(self, X: Data, Y: Any = None, **arguments: Any) -> Factorization:
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         """Represent samples, those on a cluster in the memory of the caller too."""
         if not isinstance(X, Data):
             return super()._represent(X, X_weights)
-        data, chosen = X.weighted(X_weights, self.n_threads), X.chosen
-        chosen = np.arange(data.shape[0]) if chosen is None else chosen
-        given = keep_value(data.client, self.components_), self.loss, self.n_threads
-        futures = [
-            data.client.submit(_represented, block, rows, *given, pure=False)
-            for block, (_, rows) in zip(data.futures, data.parts(chosen), strict=True)
-            if len(rows)
-        ]
-        return np.vstack(result_of(data.client, futures))
+        assert X.chosen is not None
+        data = X.weighted(X_weights, self.n_threads)
+        shared = keep_value(X.client, self.components_), self.loss, self.n_threads
+        futures = data.start(_represented, *shared, parts=data.parts(X.chosen))
+        return np.vstack(result_of(X.client, futures))
 
     def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
 
-        Parameters
-        ----------
-        rows : bool
-            Whether `representation_` comes to the caller, and with it what else has a row for each
-            sample.
-
-        Returns
-        -------
-        estimator
-            Of the class of the same name in :mod:`ssnmf_fast`, as :func:`ssnmf_fast.save` and
-            :func:`ssnmf_fast.load` give it; without `rows` it has no `representation_`.
+        It is of the class of the same name in :mod:`ssnmf_fast`, as :func:`ssnmf_fast.load` gives
+        it.  Only with `rows` does it have a `representation_`, and what else has a row for each
+        sample, which then come to the caller.
         """
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
@@ -180,24 +156,15 @@ class OnCluster(FactorizationBase):
         model.n_threads = count_threads(self.n_threads)
         if not isinstance(X, da.Array):
             data = load(check_client(None), X, model.n_threads)
-            blocks = [
-                data.client.submit(attrgetter("X"), each, pure=False) for each in data.futures
-            ]
-            X = data.array(blocks, data.n_columns, data.dtype)
+            X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
         X = whole_rows(X, "X")
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         example = getattr(model, method)(np.ones((1, X.shape[1]), dtype))[:0]
         empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
         given = [X] if X_weights is None else [X, _weights(X_weights, X.chunks[0])]
-        found = da.map_blocks(
-            _applied,
-            *given,
-            model=delayed(model, traverse=False),
-            method=method,
-            empty=empty,
-            meta=empty,
-            chunks=(X.chunks[0], empty.shape[1:]),
-        )
+        shared = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
+        chunks = X.chunks[0], empty.shape[1:]
+        found = da.map_blocks(_applied, *given, **shared, meta=empty, chunks=chunks)
         return found if example.ndim == 2 else found[:, 0]
 
     transform = lazy(FactorizationBase.transform)
@@ -217,16 +184,8 @@ class PredictsOnCluster(OnCluster):
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label.
 
-        Parameters
-        ----------
-        X, X_weights
-            As in :meth:`decision_function`; its predictions are computed, and come to the caller.
-        y, sample_weight : array_like or dask.array.Array
-            As in memory.
-
-        Returns
-        -------
-        float
+        Parameters are those of the method in memory; all may be dask arrays.  Predictions and
+        labels come to the caller.
         """
         given = gather(None, y), gather(None, sample_weight)
         score: float = super().score(X, *given, X_weights=X_weights)

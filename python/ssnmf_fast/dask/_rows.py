@@ -11,10 +11,10 @@ lost are found again: given the other factors, each model has one solution for t
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -124,28 +124,21 @@ def forget(fit: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a task does with the rows of a block, and which statistics it returns.
+    """What a task does with the rows of a block, for a model: a subclass.
 
-    A subclass is that of a model.  `names` are those of the other factors, which come with it.
-    `changes` are those of the rows before an update, which rows that are found again have had.
+    Orders that move rows are numbered, and `names` are those of the other factors that come along.
+    Rows that are found again have had the `changes` before an update.  `find_again(block, others)`
+    returns rows that were lost as they may have been; `obey(block, rows, others)` changes rows that
+    have not obeyed before, and returns the statistics.
     """
 
     number: int
     names: tuple[str, ...]
+    moves: bool = False
     changes: tuple[Callable[[Rows], None], ...] = ()
 
-    @property
-    def moves(self) -> bool:
-        """Whether the rows change."""
-        raise NotImplementedError
-
-    def find_again(self, block: Any, others: Mapping[str, Array]) -> Rows:
-        """Return rows that were lost, as they may have been before this order."""
-        raise NotImplementedError
-
-    def obey(self, block: Any, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
-        """Change the rows unless they have obeyed it before, and return the statistics."""
-        raise NotImplementedError
+    find_again: ClassVar[Callable[..., Rows]]
+    obey: ClassVar[Callable[..., BlockStatistics]]
 
 
 def work(block: Any, order: Order, *factors: Array) -> BlockStatistics:
