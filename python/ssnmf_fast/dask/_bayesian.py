@@ -141,7 +141,7 @@ class ClusterVariationalSteps(VariationalSteps):
 
     def rows(self) -> list[Any]:
         """Return futures of the expectations of the rows of S."""
-        return self._blocks.read(self._order(), copy_of_rows, (), {"A": self.A.F})
+        return self._blocks.read(self._order(), copy_of_rows, {"A": self.A.F})
 
 
 def fit_variational(
@@ -176,9 +176,9 @@ def fit_variational(
         of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
         sizes = float(means.mean()), float(A.mean(dtype=np.float64))
         model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
-        steps = ClusterVariationalSteps(fit.blocks, start_scale, *model)
-        shown = without_S(named({"A": of_A.E}, rank))
-        run = checked.seen_in_units(scale).run(steps, shown, checked.burn_in)
+        steps = ClusterVariationalSteps(fit, start_scale, *model)
+        current = without_S(named({"A": of_A.E}, rank))
+        run = checked.seen_in_units(scale).run(steps, current, checked.burn_in)
         S = data.array(steps.rows(), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, S, groups)

@@ -93,7 +93,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         self
         """
         weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
-        return self._fitted(X, y, client, checkpoint, memory, **weights)
+        return self._fit_data(X, y, client, checkpoint, memory, **weights)
 
     def _learn(self, X: Data, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         require(self, X, y)
@@ -148,7 +148,7 @@ class LabeledBlocks(LabeledSamples):
 
     @cached_property
     def _data(self) -> Data:
-        return self.X.weighted(self.X_weights, self.options.n_threads)
+        return self.X.with_weights(self.X_weights, self.options.n_threads)
 
     def overall_mean(self) -> Array:
         n = self._data.shape[0]

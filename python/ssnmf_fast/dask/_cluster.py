@@ -25,6 +25,7 @@ from ._rows import BlockStatistics, Order, forget, read, run_task
 from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, result_of
 
 Result = TypeVar("Result")
+Self = TypeVar("Self", bound="Blocks")
 
 ATTEMPTS = 10
 
@@ -91,19 +92,27 @@ def insist(
     ) from trouble
 
 
-def _find_homes(keys: Sequence[Any], dask_scheduler: Any = None) -> list[str]:
-    """Return for each key a worker that has it, or "": one that stays, not one that ends."""
+def _find_homes(
+    keys: Sequence[Any], before: Sequence[str], dask_scheduler: Any = None
+) -> list[str]:
+    """Return for each key a worker that has it, or "": one that stays, the one of before if it can.
+
+    This runs on the scheduler.
+    """
     found = []
-    for key in keys:
+    for key, home in zip(keys, before, strict=True):
         task = dask_scheduler.tasks.get(key)
-        having = [] if task is None else list(task.who_has or ())
-        having.sort(key=lambda worker: (worker.status.name != "running", worker.address))
-        found.append(having[0].address if having else "")
+        workers = (task and task.who_has) or ()
+        having = [(w.status.name != "running", w.address != home, w.address) for w in workers]
+        found.append(min(having, default=("",))[-1])
     return found
 
 
 class Blocks:
-    """Blocks of a fit, each on its worker, where its rows of S are, and where its tasks go."""
+    """Blocks of a fit, each on its worker, where its rows of S are, and where its tasks go.
+
+    As a context, it lets the workers drop in the end what they keep for the fit.
+    """
 
     def __init__(self, client: Client, futures: list[Any], fit: str) -> None:
         self.client, self.futures, self._fit = client, futures, fit
@@ -130,11 +139,13 @@ class Blocks:
                     ) from error
             raise
         keys = [future.key for future in self.futures]
-        self._places = ask(self.client, self.client.run_on_scheduler, _find_homes, keys)
-        if not all(self._places):
+        given = keys, self._places or [""] * len(keys)  # rows of S stay where they are
+        places = ask(self.client, self.client.run_on_scheduler, _find_homes, *given)
+        if not all(places):
             raise WorkersLostError("A worker was lost while the blocks were located.")
+        self._places = places
 
-    def _anywhere(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def anywhere(self, task: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Start a task for every block at its place, or at another one if that is gone."""
         submit, where = self.client.submit, {"allow_other_workers": True, "pure": False}
         return [
@@ -144,7 +155,7 @@ class Blocks:
 
     def replace(self, task: Callable[..., Any], *arguments: Any) -> None:
         """Make every block anew where it is, from what it was."""
-        self.futures = self._anywhere(task, *arguments)
+        self.futures = self.anywhere(task, *arguments)
         self.locate()
 
     def collect(
@@ -192,24 +203,22 @@ class Blocks:
         return self.collect(_rows.work, [order] * len(self.futures), *others)
 
     def read(
-        self,
-        order: Order,
-        what: Callable[..., Array],
-        given: Sequence[Any],
-        factors: Mapping[str, Array],
+        self, order: Order, what: Callable[..., Array], factors: Mapping[str, Array]
     ) -> list[Any]:
         """Return futures of what a function makes of the rows of each block, on any worker."""
         shared = [keep_value(self.client, factors[name]) for name in order.names]
 
         def attempt() -> list[Any]:
-            futures = self._anywhere(run_task, read, order, what, given, *shared)
+            futures = self.anywhere(run_task, read, order, what, *shared)
             finish(self.client, futures)  # before the workers drop the rows
             return futures
 
         return insist(self.client, attempt, self.locate)
 
-    def forget(self) -> None:
-        """Let the workers drop what they keep for this fit."""
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self.client.status == "running":
             with suppress(RuntimeError):
                 options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}

@@ -83,7 +83,7 @@ class Data(BlockInfo):
         shapes = [(each, (self.rows[position], width)) for each, position in blocks]
         return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
 
-    def weighted(self, X_weights: Any, n_threads: int | None) -> Data:
+    def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
         """Return the same with weights of X."""
         if X_weights is None:
             return self
@@ -128,7 +128,7 @@ def load(
     futures, bounds = [], list(accumulate(rows, initial=0))
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
-        given = [_started(client, part[position]) for part in parts]
+        given = [_start_lazy(client, part[position]) for part in parts]
         task = with_title, title, _build.check, blocks[position], *given, threads
         futures.append(client.submit(*task, pure=False))
     info = result_of(client, [client.submit(_build.info, each, pure=False) for each in futures])
@@ -139,27 +139,23 @@ def load(
     return Data(**of_all, client=client, futures=futures, rows=rows, positions=positions)
 
 
-def _started(client: Client, part: Any) -> Any:
+def _start_lazy(client: Client, part: Any) -> Any:
     """Return a future of what is lazy, also within the tuple of weights."""
     if isinstance(part, tuple):
-        return tuple(_started(client, each) for each in part)
+        return tuple(_start_lazy(client, each) for each in part)
     return client.compute(part) if isinstance(part, Delayed) else part
 
 
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
-    names = {
-        "n_columns": "number of columns",
-        "n_labels": "number of columns of Y",
-        "dtype": "dtype",
-    }
-    for name, words in names.items():
+    words = {"n_columns": "number of columns", "n_labels": "number of columns of Y"}
+    for name in ("n_columns", "n_labels", "dtype"):
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):
             if getattr(each, name) != first:
                 raise ValueError(
-                    f"All blocks must have the same {words}; got {first} in block {positions[0]} "
-                    f"and {getattr(each, name)} in block {position}."
+                    f"All blocks must have the same {words.get(name, name)}; got {first} in block "
+                    f"{positions[0]} and {getattr(each, name)} in block {position}."
                 )
     if info[0].n_columns == 0 or info[0].n_labels == 0:
         raise ValueError("X, and Y where it is given, must have at least one column.")

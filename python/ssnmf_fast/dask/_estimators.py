@@ -117,8 +117,8 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     ----------
     **parameters
         Those of :class:`ssnmf_fast.BayesianNMF`.  `init` is not "nndsvda"; in a tuple S may be a
-        dask array.  `n_threads` are those of each task, None for one.  A callback is shown an S of
-        None.
+        dask array.  `n_threads` are those of each task, None for one.  The `S` of the
+        state of a callback is None.
 
     See Also
     --------
@@ -159,7 +159,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         -------
         self
         """
-        return self._fitted(X, y, client, None, MEMORY)
+        return self._fit_data(X, y, client, None, MEMORY)
 
     def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
         del groups  # of rows by labels, which this model has not

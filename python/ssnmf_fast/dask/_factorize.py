@@ -192,7 +192,7 @@ def _save_to(
 ) -> Callable[[FitState], Any]:
     """Return a callback that writes A and B to a file, and calls the user's."""
 
-    def saved(state: FitState) -> Any:
+    def save_state(state: FitState) -> Any:
         A, B = (None if F is None else np.ascontiguousarray(F) for F in (state.A, state.B))
         assert A is not None
         objective = [(state.iteration, state.objective)]
@@ -200,4 +200,4 @@ def _save_to(
         save(Factorization(none, A, B, objective, state.iteration), path)
         return None if callback is None else callback(state)
 
-    return saved
+    return save_state

@@ -40,7 +40,7 @@ class ClusterProblem(Problem):
     def __init__(
         self, fit: ClusterFit, factors: dict[str, Array], support: Mapping[str, Array]
     ) -> None:
-        self._blocks, self._has_data = fit.blocks, fit.totals["data"] > 0
+        self._fit, self._has_data = fit, fit.totals["data"] > 0
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
         super().__init__(factors, fit.relations, support, whole=False, **fit.plan.options)
@@ -54,24 +54,24 @@ class ClusterProblem(Problem):
         if scale != 1:
             self._changes.append(partial(Rows.scale, scale=scale))
 
-    def _ordered(self, **what: Any) -> RowOrder:
+    def _next_order(self, **what: Any) -> RowOrder:
         changes, self._changes = tuple(self._changes), []
         moves = bool(changes or what.get("rule"))
-        self._blocks.number += moves
-        number, names = self._blocks.number, tuple(self.others)
+        self._fit.number += moves
+        number, names = self._fit.number, tuple(self.others)
         return RowOrder(number=number, names=names, moves=moves, changes=changes, **what)
 
     def order(self, **what: Any) -> BlockStatistics:
         """Let all blocks do what is due, and something more."""
-        found = self._blocks.obey(self._ordered(**what), self.factors)
+        found = self._fit.obey(self._next_order(**what), self.factors)
         self._largest = found.largest
         return found
 
-    def read(self, what: Callable[..., Array], *given: Any) -> list[Any]:
+    def read(self, what: Callable[..., Array]) -> list[Any]:
         """Return futures of what a function makes of the rows of each block."""
         if self._changes:
             self.order()
-        return self._blocks.read(self._ordered(), what, given, self.factors)
+        return self._fit.read(self._next_order(), what, self.factors)
 
     def statistics(self, name: str, curvature: bool) -> Statistics:
         if name not in self._ready:
@@ -132,29 +132,22 @@ class ClusterProblem(Problem):
         self._largest = None
 
 
-class ClusterFit:
-    """The blocks of one fit, dropped at the end of this context, and what is known of all."""
+class ClusterFit(Blocks):
+    """The blocks of one fit, and what is known of all of them."""
 
     def __init__(self, data: Data, plan: Plan) -> None:
         self.data, self.plan = data, plan
-        submit, name = data.client.submit, f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
         titles = zip([(name, i) for i in data.positions], data.bounds[:-1], strict=True)
         made = data.start(_build.build, plan, parts=titles)
-        self.blocks = Blocks(data.client, made, name)
-        totals = [submit(_build.totals, block, pure=False) for block in self.blocks.futures]
-        found: list[BlockStatistics] = result_of(data.client, totals)
+        super().__init__(data.client, made, name)
+        found: list[BlockStatistics] = result_of(data.client, self.anywhere(_build.totals))
         self.totals = reduce(operator.add, found).sums
         gaps = tuple(self.totals.get(f"{name} gaps", 0.0) for name in "XY")
         if any(0 < count < len(found) for count in gaps):
-            self.blocks.replace(_build.with_gaps, gaps)
-        task = submit(_build.relations_without_rows, self.blocks.futures[0], pure=False)
-        self.relations: list[Relation] = result_of(data.client, task)
-
-    def __enter__(self) -> ClusterFit:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.blocks.forget()
+            self.replace(_build.with_gaps, gaps)
+        first = self.anywhere(_build.relations_without_rows)[0]
+        self.relations: list[Relation] = result_of(data.client, first)
 
     def mean(self, name: str = "X") -> float:
         """Return the weighted mean of X or Y; 1 where any number will do."""
@@ -166,7 +159,7 @@ class ClusterFit:
 
         Return the means of its columns, and those without the support.
         """
-        sums = self.blocks.collect(_block.begin, each or [None] * len(self.data.futures)).sums
+        sums = self.collect(_block.begin, each or [None] * len(self.futures)).sums
         columns, unbound = sums["columns"], sums["unbound"]
         return columns / self.data.shape[0], unbound / self.data.shape[0]
 
@@ -175,13 +168,13 @@ class ClusterFit:
         losses = problem.order(asks=(_block.losses,)).sums["losses"]
         weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
-        self.blocks.replace(_build.reweigh, weight)
+        self.replace(_build.reweigh, weight)
         return weight
 
 
-def without_S(shown: Shown) -> Shown:
-    """Return what shows the other factors: S stays with the workers."""
-    return lambda: {**shown(), "S": None}
+def without_S(current: Shown) -> Shown:
+    """Return a view of the other factors alone: S stays with the workers."""
+    return lambda: {**current(), "S": None}
 
 
 def pcg64_of(random_state: Any) -> np.random.Generator:
@@ -260,6 +253,6 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Ar
         mean = problem.order(asks=(_block.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
         filler = starts.FILLER if mean > 0 and A.mean() > 0 else 0.0
         A = np.maximum(A, filler * A.mean())
-        means, _ = fit.begin(problem.read(_block.squares_of_rows, filler * mean))
+        means, _ = fit.begin(problem.read(partial(_block.squares_of_rows, floor=filler * mean)))
     scale = starts.ratio(fit.mean(), float(means @ A.mean(axis=1)))
     return A, means * scale, scale

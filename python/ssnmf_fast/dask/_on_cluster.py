@@ -38,7 +38,7 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def either(self: Any, X: Any, **weights: Any) -> Any:
         accepted.bind(self, X, **weights)
-        if on_cluster(X):
+        if is_on_cluster(X):
             return self._lazily(name, X, **weights)
         return getattr(super(OnCluster, self), name)(X, **weights)
 
@@ -81,9 +81,9 @@ class OnCluster(FactorizationBase):
         self
             `representation_` is a dask array, cut as X is.
         """
-        return self._fitted(X, y, client, checkpoint, memory, X_weights=X_weights)
+        return self._fit_data(X, y, client, checkpoint, memory, X_weights=X_weights)
 
-    def _fitted(
+    def _fit_data(
         self: Self,
         X: Any,
         y: Any,
@@ -110,7 +110,7 @@ class OnCluster(FactorizationBase):
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, Data):
             return validate_data(self, X, reset=reset, skip_check_array=True)
-        if on_cluster(X):
+        if is_on_cluster(X):
             raise TypeError(
                 "X must be in memory for partial_fit; got data on a cluster "
                 f"({type(X).__name__}). Give batches as NumPy arrays or SciPy sparse matrices."
@@ -125,9 +125,9 @@ class OnCluster(FactorizationBase):
         if not isinstance(X, Data):
             return super()._represent(X, X_weights)
         assert X.chosen is not None
-        data = X.weighted(X_weights, self.n_threads)
+        data = X.with_weights(X_weights, self.n_threads)
         shared = keep_value(X.client, self.components_), self.loss, self.n_threads
-        futures = data.start(_represented, *shared, parts=data.parts(X.chosen))
+        futures = data.start(_represent_rows, *shared, parts=data.parts(X.chosen))
         return np.vstack(result_of(X.client, futures))
 
     def in_memory(self, *, rows: bool = False) -> Any:
@@ -164,7 +164,7 @@ class OnCluster(FactorizationBase):
         given = [X] if X_weights is None else [X, _weights(X_weights, X.chunks[0])]
         shared = {"model": delayed(model, traverse=False), "method": method, "empty": empty}
         chunks = X.chunks[0], empty.shape[1:]
-        found = da.map_blocks(_applied, *given, **shared, meta=empty, chunks=chunks)
+        found = da.map_blocks(_apply, *given, **shared, meta=empty, chunks=chunks)
         return found if example.ndim == 2 else found[:, 0]
 
     transform = lazy(FactorizationBase.transform)
@@ -188,8 +188,7 @@ class PredictsOnCluster(OnCluster):
         labels come to the caller.
         """
         given = gather(None, y), gather(None, sample_weight)
-        score: float = super().score(X, *given, X_weights=X_weights)
-        return score
+        return float(super().score(X, *given, X_weights=X_weights))
 
 
 def gather(client: Client | None, y: Any) -> Any:
@@ -200,7 +199,7 @@ def gather(client: Client | None, y: Any) -> Any:
     return result_of(client, client.compute(y))
 
 
-def on_cluster(X: Any) -> bool:
+def is_on_cluster(X: Any) -> bool:
     """Whether samples are cut into blocks."""
     return isinstance(X, da.Array) or (
         isinstance(X, (list, tuple)) and len(X) > 0 and blocks_of(X, "X") is not None
@@ -222,7 +221,7 @@ def _weights(X_weights: Any, rows: Any) -> da.Array:
     return da.concatenate(parts)
 
 
-def _applied(block: Any, weights: Any = None, *, model: Any, method: str, empty: Array) -> Array:
+def _apply(block: Any, weights: Any = None, *, model: Any, method: str, empty: Array) -> Array:
     """Apply a method of a model to a block of rows; the result has two dimensions."""
     X = as_matrix(block)
     if not X.shape[0]:
@@ -232,7 +231,7 @@ def _applied(block: Any, weights: Any = None, *, model: Any, method: str, empty:
     return found.reshape(len(found), -1)
 
 
-def _represented(
+def _represent_rows(
     given: BlockInput, rows: Array, A: Array, loss: str | float, n_threads: int | None
 ) -> Array:
     """Return some rows of a block over a dictionary."""

@@ -148,11 +148,9 @@ def work(block: Any, order: Order, *factors: Array) -> BlockStatistics:
         return order.obey(block, rows, others)
 
 
-def read(
-    block: Any, order: Order, what: Callable[..., Array], given: Any, *factors: Array
-) -> Array:
+def read(block: Any, order: Order, what: Callable[..., Array], *factors: Array) -> Array:
     """Return what a function makes of the rows of a block as they are."""
-    return what(block, _find(block, order, factors)[0], *given)
+    return what(block, _find(block, order, factors)[0])
 
 
 def _find(

@@ -63,7 +63,7 @@ def ask(
             raise SchedulerLostError
 
     try:
-        return _polled(client, look, method, *given, **named)
+        return _poll(client, look, method, *given, **named)
     except LOST as error:
         raise SchedulerLostError from error
 
@@ -83,10 +83,10 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
             raise WorkersLostError(f"A worker has taken no data for {SILENCE:.0f} s. {GOES_ON}")
 
     try:
-        found: list[Any] = _polled(client, look, client.scatter, data, hash=False, workers=workers)
+        found: list[Any] = _poll(client, look, client.scatter, data, hash=False, workers=workers)
         return found
     except (*LOST, KeyError) as error:  # of a worker that has just gone, a KeyError
-        raise _lost(client) from error
+        raise _loss_error(client) from error
 
 
 def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
@@ -97,16 +97,16 @@ def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:
 def finish(client: Client, futures: Sequence[Any]) -> None:
     """Wait until futures are finished; raise what they raised."""
 
-    async def finished() -> None:
+    async def wait() -> None:
         while not all(future.done() for future in futures):
             await asyncio.sleep(PATIENCE / 100)
 
-    _of_futures(client, futures, (), finished)
+    _of_futures(client, futures, (), wait)
     for future in futures:
         if future.status in ("error", "cancelled"):
             result_of(client, future)
     if any(future.status != "finished" for future in futures):
-        raise _lost(client)
+        raise _loss_error(client)
 
 
 def cancel(client: Client, futures: Sequence[Any]) -> None:
@@ -116,7 +116,7 @@ def cancel(client: Client, futures: Sequence[Any]) -> None:
             ask(client, client.cancel, list(futures), force=True)
 
 
-def _lost(client: Client) -> RuntimeError:
+def _loss_error(client: Client) -> RuntimeError:
     if client.status != "running":
         return SchedulerLostError()
     return WorkersLostError(f"Workers of the Dask cluster were lost in a step. {GOES_ON}")
@@ -128,22 +128,22 @@ def _of_futures(
     """Return what a method returns that waits for futures, while somebody works on them."""
     flat = [futures] if isinstance(futures, Future) else list(futures)
     try:
-        return _polled(client, _Watch(client, flat, places).look, method, *given)
+        return _poll(client, _Watch(client, flat, places).look, method, *given)
     except KeyboardInterrupt:
         cancel(client, flat)
         raise
     except LOST as error:
         if any(future.status == "error" for future in flat):
-            raise  # a task's own error
+            raise  # the error of a task
         if "restart" in str(error):
             raise RuntimeError(
                 "The Dask cluster was restarted in a fit, which takes all data and results from "
                 f"it. Fit again. {GOES_ON}"
             ) from error
-        raise _lost(client) from error
+        raise _loss_error(client) from error
 
 
-def _polled(
+def _poll(
     client: Client, look: Callable[[], None], method: Callable[..., Any], *given: Any, **named: Any
 ) -> Any:
     """Return what a method of the client returns, which is called on its loop; `look` meanwhile."""
@@ -194,7 +194,7 @@ def _look_at_tasks(keys: Sequence[Any], dask_scheduler: Any = None) -> Standing:
     }
     found = [dask_scheduler.tasks.get(key) for key in keys]
     done = all(task is not None and task.state in ("memory", "erred") for task in found)
-    below = _below(found)
+    below = _tasks_below(found)
     busy = any(
         task.state == "processing" and _works(task.processing_on, time()) for task in below
     ) or (len(paused) < len(workers) and any(task.state == "queued" for task in below))
@@ -206,7 +206,7 @@ def _look_at_tasks(keys: Sequence[Any], dask_scheduler: Any = None) -> Standing:
     return Standing(done, busy, unrunnable, list(workers), paused)
 
 
-def _below(found: Sequence[Any]) -> set[Any]:
+def _tasks_below(found: Sequence[Any]) -> set[Any]:
     """Return tasks, and all those they wait for."""
     seen, waiting = set(), {task for task in found if task is not None}
     while waiting:
