@@ -1,4 +1,4 @@
-"""What the benchmarks share: the matrices, the start, the clock, ever longer fits."""
+"""What the benchmarks share: the matrices, the start, the clock, tables, records."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
 
 Array = np.ndarray[Any, Any]
 Factors = tuple[Array, Array]
-
-# Numbers of iterations of the fits of one trace; a fit over COARSE_FROM seconds is followed by the
-# next but one, since all fits together should not take many times as long as the longest.
-ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)))
-COARSE_FROM = 1.0
 
 # What glibc does with freed memory, by its environment variables; others ignore them.
 FREED_MEMORY = {
@@ -220,21 +215,6 @@ class Clock:
         self.peak = resident("VmHWM")
 
 
-class Point(NamedTuple):
-    """A fit: its number of iterations, its seconds with set-up, the loss of its factors."""
-
-    iterations: int
-    seconds: float
-    loss: float
-
-
-class Timed(NamedTuple):
-    """What a fit returns that was timed where it ran: in another process."""
-
-    seconds: float
-    result: Any
-
-
 def our_runner(
     X: Any, init: Factors, loss: str, solver: str, threads: int, X_weights: Any = None
 ) -> Callable[[int], Factors]:
@@ -269,88 +249,6 @@ def sklearn_runner(X: Any, init: Factors, loss: str, solver: str) -> Callable[[i
         return S, model.components_
 
     return run
-
-
-def point(
-    fit: Callable[[int], Any], loss_of: Callable[[Any], float], k: int, repeats: int = 1
-) -> Point:
-    """Time a fit of k iterations, the least of `repeats`; its loss is outside of the clock."""
-    times, results = [], [None]
-
-    def once() -> None:
-        results[:] = [fit(k)]
-
-    for _ in range(repeats):
-        times.append(seconds(once))
-        if isinstance(results[0], Timed):
-            times[-1], results[0] = results[0]
-    return Point(k, min(times), loss_of(results[0]))
-
-
-def settled(points: list[Point], share: float) -> bool:
-    """Has the last step changed the loss by less than this share of it, or lost it to NaN?"""
-    if not np.isfinite(points[-1].loss):
-        return True
-    if len(points) < 2:
-        return False
-    before, now = points[-2].loss, points[-1].loss
-    return abs(before - now) < share * now
-
-
-def next_iterations(last: Point, budget: float) -> int | None:
-    """Return the iterations of the next fit of a trace, None if it would take too long."""
-    following = [k for k in ITERATIONS if k > last.iterations]
-    if last.seconds > COARSE_FROM:
-        following = following[1:]
-    affordable = int(last.iterations * budget / last.seconds)
-    k = min([*following[:1], affordable])
-    return k if k >= 1.2 * last.iterations else None
-
-
-def trace(
-    fit: Callable[[int], Any],
-    loss_of: Callable[[Any], float],
-    budget: float,
-    repeats: int = 1,
-    settled_below: float = 0.0,
-) -> list[Point]:
-    """Time whole fits of more and more iterations, as long as a fit takes `budget` seconds at most.
-
-    Ends early where the loss has settled: `settled_below` is the share it must change by.
-    """
-    points = [point(fit, loss_of, ITERATIONS[0], repeats)]
-    while not settled(points, settled_below):
-        k = next_iterations(points[-1], budget)
-        if k is None:
-            break
-        points.append(point(fit, loss_of, k, repeats))
-    return points
-
-
-def first_within(points: list[Point], goal: float) -> Point | None:
-    """Return the first point with a loss at or below the goal."""
-    return next((found for found in points if found.loss <= goal), None)
-
-
-def lowest(traces: dict[str, list[Point]]) -> float:
-    """Return the lowest loss in any trace."""
-    return min(found.loss for points in traces.values() for found in points)
-
-
-def refine(
-    points: list[Point],
-    goal: float,
-    fit: Callable[[int], Any],
-    loss_of: Callable[[Any], float],
-    repeats: int = 1,
-) -> list[Point]:
-    """Add the fits that the trace skipped just before its first point at or below the goal."""
-    found = first_within(points, goal)
-    if found is None or found is points[0]:
-        return points
-    before = points[points.index(found) - 1].iterations
-    skipped = [k for k in ITERATIONS if before < k < found.iterations]
-    return sorted([*points, *(point(fit, loss_of, k, repeats) for k in skipped)])
 
 
 @contextmanager

@@ -25,6 +25,29 @@ def factors(results: dict[str, Any], names: tuple[str, ...]) -> list[str]:
     return found + [f"{name} is negative" for name, F in given.items() if (F < 0).any()]
 
 
+def slack_of(dtype: Any) -> float:
+    """Return the share that a loss may be off by."""
+    return 1e-9 if dtype == np.float64 else 2e-3
+
+
+def trace(
+    values: list[float], expected: float, scale: float, dtype: Any, may_rise: bool = False
+) -> list[str]:
+    """Complain of objectives that rise, or whose last is not the expected one (if that is finite).
+
+    `scale` is what rounding errors are measured by.
+    """
+    if not np.isfinite(values).all() or min(values) < 0:
+        return [f"objective {values}"]
+    found = []
+    slack = slack_of(dtype) * max(abs(values[0]), scale, abs(expected))
+    if np.isfinite(expected) and abs(values[-1] - expected) > slack:
+        found.append(f"objective {values[-1]!r}, outside {expected!r}")
+    if (np.diff(values) > slack).any() and not may_rise:
+        found.append(f"objective rises: {values}")
+    return found
+
+
 def divergence(X: Array, Z: Array, loss: str) -> Array:
     """Return the loss of every entry."""
     if loss == "frobenius":

@@ -142,6 +142,11 @@ def floats(rng: Any) -> Any:
 # ---------------------------------------------------------------- functions
 
 
+def results_of(fit: Any) -> Results:
+    labels = {} if fit.B is None else {"B": fit.B, "weight": fit.supervision_weight}
+    return {"S": fit.S, "A": fit.A, "objective": [v for _, v in fit.objective], **labels}
+
+
 def factorize(rng: Any) -> Call:
     shape, dtype = sizes(rng), floats(rng)
     X, dense = matrix(rng, shape, dtype, missing=True)
@@ -167,33 +172,18 @@ def factorize(rng: Any) -> Call:
         arguments["S_support"] = rng.random((shape[0], rank)) < 0.7
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
-        fit = sf.factorize(**given, n_threads=n_threads)
-        results = {"S": fit.S, "A": fit.A, "objective": [v for _, v in fit.objective]}
-        if fit.B is not None:
-            results |= {"B": fit.B, "weight": fit.supervision_weight}
-        return results
+        return results_of(sf.factorize(**given, n_threads=n_threads))
 
     def complaints(results: Results) -> list[str]:
         found = outside.factors(results, ("S", "A", "B"))
         if "S_support" in arguments and results["S"][~arguments["S_support"]].any():
             found.append("S is positive outside of its support")
-        values = results["objective"]
         expected = outside.objective(
             dense, W, results, Y, arguments["loss"], arguments.get("supervision_loss", "")
         )
-        slack = 1e-9 if dtype == np.float64 else 2e-3
         total = outside.size(dense, W, arguments["loss"])
-        if values and not found:
-            largest = max(abs(values[0]), total, abs(expected))
-            if abs(values[-1] - expected) > slack * largest:
-                found.append(f"objective {values[-1]!r}, outside {expected!r}")
-            mixed = arguments["solver"] == "mu" and "Y" in arguments
-            rises = np.diff(values) > slack * largest
-            if rises.any() and not mixed:
-                found.append(f"objective rises: {values}")
-            if not np.isfinite(values).all() or min(values) < 0:
-                found.append(f"objective {values}")
-        return found
+        mixed = arguments["solver"] == "mu" and "Y" in arguments
+        return found or outside.trace(results["objective"], expected, total, dtype, mixed)
 
     return Call("factorize", arguments, compute, complaints)
 
@@ -237,10 +227,8 @@ def objective(rng: Any) -> Call:
     def complaints(results: Results) -> list[str]:
         kept = {name: factor.astype(dtype) for name, factor in factors.items()}
         expected = outside.objective(dense, W, kept, None, loss, "")
-        slack = 1e-9 if dtype == np.float64 else 2e-3
-        if abs(results["value"] - expected) <= slack * max(
-            abs(expected), outside.size(dense, W, loss)
-        ):
+        scale = max(abs(expected), outside.size(dense, W, loss))
+        if abs(results["value"] - expected) <= outside.slack_of(dtype) * scale:
             return []
         return [f"objective {results['value']!r}, outside {expected!r}"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import outside
 import scipy.sparse as sp
-from random_calls import LOSSES, ORDINARY_SCALES, Call, Results, floats, matrix
+from random_calls import LOSSES, ORDINARY_SCALES, Call, Results, floats, matrix, results_of
 
 
 @functools.cache
@@ -83,10 +83,7 @@ def factorize(rng: Any) -> Call:
         with client.as_current():
             fit = sfd.factorize(given["blocks"], **rest, n_threads=n_threads)
             S = client.compute(fit.S, sync=True)
-        results = {"S": S, "A": fit.A, "objective": [v for _, v in fit.objective]}
-        if fit.B is not None:
-            results |= {"B": fit.B, "weight": fit.supervision_weight}
-        return results
+        return {**results_of(fit), "S": S}
 
     def complaints(results: Results) -> list[str]:
         found = outside.factors(results, ("S", "A", "B"))
@@ -94,17 +91,9 @@ def factorize(rng: Any) -> Call:
         expected = outside.objective(
             dense, W, results, Y, loss, arguments.get("supervision_loss", "")
         )
-        values = results["objective"]
-        slack = 1e-9 if dtype == np.float64 else 2e-3
-        if not np.isfinite(values).all() or min(values) < 0:
-            found.append(f"objective {values}")
-        largest = max(abs(values[0]), outside.size(dense, W, loss), abs(expected))
-        if not found and abs(values[-1] - expected) > slack * largest:
-            found.append(f"objective {values[-1]!r}, outside {expected!r}")
         mixed = arguments["solver"] == "mu" and Y is not None
-        if (np.diff(values) > slack * largest).any() and not mixed:
-            found.append(f"objective rises: {values}")
-        return found
+        total = outside.size(dense, W, loss)
+        return found or outside.trace(results["objective"], expected, total, dtype, mixed)
 
     return Call("dask.factorize", arguments, compute, complaints)
 

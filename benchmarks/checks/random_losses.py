@@ -71,8 +71,7 @@ def _data(rng: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
 
 
 def _close(value: float, expected: float, rounding: float, dtype: Any) -> bool:
-    slack = 1e-9 if dtype == np.float64 else 2e-3
-    return abs(value - expected) <= slack * max(abs(expected), rounding)
+    return abs(value - expected) <= outside.slack_of(dtype) * max(abs(expected), rounding)
 
 
 def factorize(rng: Any) -> Call:
@@ -96,16 +95,10 @@ def factorize(rng: Any) -> Call:
     def complaints(results: Results) -> list[str]:
         found = outside.factors(results, ("S", "A"))
         values = results["objective"]
-        if not np.isfinite(values).all() or min(values) < 0:
-            found.append(f"objective {values}")
         expected, rounding = outside.divergence_of(dense, W, results["S"], results["A"], loss)
-        if found or not np.isfinite(expected):
-            return found
-        if not _close(values[-1], expected, rounding, dtype):
-            found.append(f"objective {values[-1]!r}, outside {expected!r}, rounding {rounding!r}")
-        slack = (1e-9 if dtype == np.float64 else 2e-3) * max(abs(values[0]), rounding)
-        if (np.diff(values) > slack).any():
-            found.append(f"objective rises: {values}")
+        found = found or outside.trace(values, expected, rounding, dtype)
+        if not (found or _close(values[-1], expected, rounding, dtype)):
+            found = [f"objective {values[-1]!r}, outside {expected!r}, rounding {rounding!r}"]
         return found
 
     return Call("factorize by number", arguments, compute, complaints)

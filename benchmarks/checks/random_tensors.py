@@ -135,17 +135,8 @@ def factorize_tensor(rng: Any) -> Call:
             F, B = factors[mode], results[f"B{mode}"]
             parts.append(outside.divergence_of(Y, np.ones(Y.shape), F, B, of_labels))
         expected, rounding = np.sum(parts, axis=0)
-        values = results["objective"]
-        slack = 1e-9 if dtype == np.float64 else 2e-3
-        largest = max(abs(values[0]), rounding, abs(expected))
-        if not found and np.isfinite(expected) and abs(values[-1] - expected) > slack * largest:
-            found.append(f"objective {values[-1]!r}, outside {expected!r}")
-        mixed = arguments["solver"] == "mu" and labels
-        if (np.diff(values) > slack * largest).any() and not mixed:
-            found.append(f"objective rises: {values}")
-        if not np.isfinite(values).all() or min(values) < 0:
-            found.append(f"objective {values}")
-        return found
+        mixed = bool(arguments["solver"] == "mu" and labels)
+        return found or outside.trace(results["objective"], expected, rounding, dtype, mixed)
 
     return Call("factorize_tensor", arguments, compute, complaints)
 

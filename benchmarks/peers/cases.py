@@ -1,4 +1,7 @@
-"""One case of the comparison: its fits, their traces, its rows in the tables and its plot."""
+"""One case of the comparison: its fits, their traces, its rows in the tables and its plot.
+
+A trace has whole fits of more and more iterations.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from common import Point, first_within, lowest, markdown, settled
+from common import markdown, seconds
 from problems import F, Problem
 
 OURS = "ssnmf_fast"
@@ -32,6 +35,27 @@ COORDINATE, MULTIPLICATIVE, OTHER = "-o", "--s", ":^"
 METHODS = {"": COORDINATE, "CD": COORDINATE, "HALS": COORDINATE, "MU": MULTIPLICATIVE}
 # The best is at zero, which a logarithmic axis has no place for; a solver that fails is far off.
 FLOOR, CEILING = 1e-5, 1.0
+
+
+# Numbers of iterations of the fits of one trace; a fit over COARSE_FROM seconds is followed by the
+# next but one, since all fits together should not take many times as long as the longest.
+ITERATIONS = (1, 2, 3, 5, 7, 10, *(k * 2**i for i in range(10) for k in (15, 20)))
+COARSE_FROM = 1.0
+
+
+class Point(NamedTuple):
+    """A fit: its number of iterations, its seconds with set-up, the loss of its factors."""
+
+    iterations: int
+    seconds: float
+    loss: float
+
+
+class Timed(NamedTuple):
+    """What a fit returns that was timed where it ran: in another process."""
+
+    seconds: float
+    result: Any
 
 
 @dataclass
@@ -57,6 +81,80 @@ class Case:
 
     def facts(self) -> list[str]:
         return [self.data, str(self.problem.rank), "F" if self.problem.loss == F else "D"]
+
+
+def point(fit: Callable[[int], Any], loss_of: Callable[[Any], float], k: int) -> Point:
+    """Time a fit of k iterations; its loss is outside of the clock."""
+    results: list[Any] = []
+    took = seconds(lambda: results.append(fit(k)))
+    result = results[0]
+    if isinstance(result, Timed):
+        took, result = result
+    return Point(k, took, loss_of(result))
+
+
+def settled(points: list[Point], share: float) -> bool:
+    """Has the last step changed the loss by less than this share of it, or lost it to NaN?"""
+    if not np.isfinite(points[-1].loss):
+        return True
+    if len(points) < 2:
+        return False
+    before, now = points[-2].loss, points[-1].loss
+    return abs(before - now) < share * now
+
+
+def next_iterations(last: Point, budget: float) -> int | None:
+    """Return the iterations of the next fit of a trace, None if it would take too long."""
+    following = [k for k in ITERATIONS if k > last.iterations]
+    if last.seconds > COARSE_FROM:
+        following = following[1:]
+    affordable = int(last.iterations * budget / last.seconds)
+    k = min([*following[:1], affordable])
+    return k if k >= 1.2 * last.iterations else None
+
+
+def trace(
+    fit: Callable[[int], Any],
+    loss_of: Callable[[Any], float],
+    budget: float,
+    settled_below: float = 0.0,
+) -> list[Point]:
+    """Time whole fits of more and more iterations, as long as a fit takes `budget` seconds at most.
+
+    Ends early where the loss has settled: `settled_below` is the share it must change by.
+    """
+    points = [point(fit, loss_of, ITERATIONS[0])]
+    while not settled(points, settled_below):
+        k = next_iterations(points[-1], budget)
+        if k is None:
+            break
+        points.append(point(fit, loss_of, k))
+    return points
+
+
+def first_within(points: list[Point], goal: float) -> Point | None:
+    """Return the first point with a loss at or below the goal."""
+    return next((found for found in points if found.loss <= goal), None)
+
+
+def lowest(traces: dict[str, list[Point]]) -> float:
+    """Return the lowest loss in any trace."""
+    return min(found.loss for points in traces.values() for found in points)
+
+
+def refine(
+    points: list[Point],
+    goal: float,
+    fit: Callable[[int], Any],
+    loss_of: Callable[[Any], float],
+) -> list[Point]:
+    """Add the fits that the trace skipped just before its first point at or below the goal."""
+    found = first_within(points, goal)
+    if found is None or found is points[0]:
+        return points
+    before = points[points.index(found) - 1].iterations
+    skipped = [k for k in ITERATIONS if before < k < found.iterations]
+    return sorted([*points, *(point(fit, loss_of, k) for k in skipped)])
 
 
 def without_noise(points: list[Point]) -> list[Point]:

@@ -32,18 +32,25 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cases
-from cases import OURS, SETTLED_BELOW, Case, Fit, per_iteration, readable
-from common import (
+from cases import (
+    OURS,
+    SETTLED_BELOW,
+    Case,
+    Fit,
     Point,
-    blas_threads,
     first_within,
+    per_iteration,
+    point,
+    readable,
+    refine,
+    trace,
+)
+from common import (
+    blas_threads,
     load_average,
     markdown,
     new_parser,
-    point,
-    refine,
     say,
-    trace,
 )
 from problems import QUICK_SETS, SETS, D, F, Problem, made
 from process import INSTALL, Process, Silent

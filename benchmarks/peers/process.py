@@ -12,8 +12,8 @@ from statistics import median
 
 import numpy as np
 import scipy.sparse as sp
-from cases import Fit
-from common import FREED_MEMORY, Timed
+from cases import Fit, Timed
+from common import FREED_MEMORY
 from problems import Problem
 
 # torch is named so that all are measured with the same one.  tsnmf asks for "sklearn", a name on
