@@ -57,9 +57,6 @@ class Ratings(NamedTuple):
     def part(self, chosen: Array) -> Ratings:
         return Ratings(self.users[chosen], self.items[chosen], self.values[chosen], self.shape)
 
-    def with_values(self, values: Array) -> Ratings:
-        return self._replace(values=values)
-
     def dense(self) -> Array:
         """Return an array, NaN where there is no rating."""
         X = np.full(self.shape, np.nan)
@@ -118,7 +115,6 @@ def ours(train: Ratings, seed: int, threads: int, biases: bool) -> tuple[Predict
 
 def bias_only(train: Ratings, seed: int = 0, threads: int = 1) -> tuple[Predict, str]:
     """The mean and the biases, by turns."""
-    del seed, threads
     n, m = train.shape
     mean = float(train.values.mean())
     rows, columns = np.zeros(n), np.zeros(m)
@@ -134,22 +130,18 @@ def _means(places: Array, values: Array, length: int) -> Array:
     return means
 
 
-def mean_only(train: Ratings) -> tuple[Predict, str]:
-    mean = float(train.values.mean())
-    return (lambda test: np.full(len(test.values), mean)), ""
-
-
-CENTERS: dict[str, Callable[[Ratings], tuple[Predict, str]]] = {
-    "biases": bias_only,
-    "mean": mean_only,
-    "nothing": lambda _: ((lambda test: np.zeros(len(test.values))), ""),
-}
+def center_of(train: Ratings, center: str) -> Predict:
+    """Return what is subtracted before a model is fitted: the biases, the mean, or nothing."""
+    if center == "biases":
+        return bias_only(train)[0]
+    mean = float(train.values.mean()) if center == "mean" else 0.0
+    return lambda test: np.full(len(test.values), mean)
 
 
 def imputed(train: Ratings, impute: Impute, center: str) -> Predict:
     """Impute what a center leaves."""
-    base, _ = CENTERS[center](train)
-    whole = impute(train.with_values(train.values - base(train)).dense())
+    base = center_of(train, center)
+    whole = impute(train._replace(values=train.values - base(train)).dense())
     return lambda test: base(test) + whole[test.users, test.items]
 
 
@@ -158,11 +150,12 @@ def tuned(
     seed: int,
     threads: int,
     center: str,
-    make: Callable[[Any], Impute],
-    choices: tuple[Any, ...],
+    make: Callable[..., Impute],
+    choices: tuple[Any, ...] = (),
 ) -> tuple[Predict, str]:
     """Choose on a tenth of the training part; stop after two worse choices (equal is not worse)."""
-    del threads
+    if not choices:
+        return imputed(train, make(), center), ""
     held, rest = train.divided(0.1, np.random.default_rng(seed))
     errors: dict[Any, float] = {}
     for choice in choices:
@@ -172,14 +165,6 @@ def tuned(
             break
     best = min(errors, key=lambda choice: errors[choice])
     return imputed(train, make(best), center), f"{best:g}"
-
-
-def plain(
-    train: Ratings, seed: int, threads: int, center: str, make: Callable[[], Any]
-) -> tuple[Predict, str]:
-    """An imputer without anything to choose."""
-    del seed, threads
-    return imputed(train, make(), center), ""
 
 
 def scikit_learn(name: str, **settings: Any) -> Impute:
@@ -196,33 +181,27 @@ Model = Callable[[Ratings, int, int], tuple[Predict, str]]
 
 def models(everything: bool) -> dict[str, Model]:
     """Return all models by name."""
-    soft = partial(soft_impute, max_rank=MAX_RANK)
-    library = source()
+    soft = partial(tuned, make=partial(soft_impute, max_rank=MAX_RANK), choices=SHRINKAGES)
+    title = f"SoftImpute ({source()})"
     found: dict[str, Model] = {
         "ours, with biases": partial(ours, biases=True),
         "ours, data minus their mean": partial(ours, biases=False),
         "biases only": bias_only,
-        f"SoftImpute ({library}), tuned, data minus biases": partial(
-            tuned, center="biases", make=soft, choices=SHRINKAGES
-        ),
-        f"SoftImpute ({library}), tuned, raw data": partial(
-            tuned, center="nothing", make=soft, choices=SHRINKAGES
-        ),
-        f"SoftImpute ({library}), default, raw data": partial(
-            plain, center="nothing", make=soft_impute
-        ),
+        f"{title}, tuned, data minus biases": partial(soft, center="biases"),
+        f"{title}, tuned, raw data": partial(soft, center="nothing"),
+        f"{title}, default, raw data": partial(tuned, center="nothing", make=soft_impute),
     }
     if iterative_svd(1) is not None:
-        for center, title in (("biases", "data minus biases"), ("nothing", "raw data")):
-            found[f"IterativeSVD (fancyimpute), tuned, {title}"] = partial(
-                tuned, center=center, make=iterative_svd, choices=SVD_RANKS
-            )
+        svd = partial(tuned, make=iterative_svd, choices=SVD_RANKS)
+        name = "IterativeSVD (fancyimpute), tuned"
+        found[f"{name}, data minus biases"] = partial(svd, center="biases")
+        found[f"{name}, raw data"] = partial(svd, center="nothing")
     settings: dict[str, dict[str, Any]] = {"SimpleImputer": {}, "KNNImputer": {}}
     if everything:
         settings["IterativeImputer"] = {"random_state": 0}
     for name, more in settings.items():
         make = partial(scikit_learn, name, **more)
-        found[f"{name} (scikit-learn)"] = partial(plain, center="mean", make=make)
+        found[f"{name} (scikit-learn)"] = partial(tuned, center="mean", make=make)
     return found
 
 

@@ -20,15 +20,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import markdown, new_parser, say
+from common import markdown, new_parser, say, seconds
 from dated_news import A_MONTH, SETS, Dated, Event, matrices
 from over_time import as_dynamic, save, sklearn_lda
 
@@ -125,35 +127,26 @@ def fits(
 ) -> dict[str, Found]:
     """Return what every method finds."""
     methods: dict[str, Found] = {}
-    for method in ("tensor", "nmf"):
-        for loss in ("frobenius", "kullback-leibler"):
-            begin = time.perf_counter()
-            title = f"{'NCPD' if method == 'tensor' else 'NMF'} {loss[0].upper()}"
-            methods[title] = ours(data, made, method, loss, seed, options.rank)
-            say(f"{name}, {title}: {time.perf_counter() - begin:.1f} s")
+
+    def timed(title: str, fit: Callable[[], Found]) -> None:
+        took = seconds(lambda: methods.update({title: fit()}))
+        say(f"{name}, {title}: {took:.1f} s")
+
+    for method, loss in product(("tensor", "nmf"), ("frobenius", "kullback-leibler")):
+        title = f"{'NCPD' if method == 'tensor' else 'NMF'} {loss[0].upper()}"
+        timed(title, partial(ours, data, made, method, loss, seed, options.rank))
     if not options.no_lda:
-        begin = time.perf_counter()
-        like = next(iter(methods.values()))
-        methods["LDA"] = lda(data, made, seed, options.rank, like)
-        say(f"{name}, LDA: {time.perf_counter() - begin:.1f} s")
+        timed("LDA", partial(lda, data, made, seed, options.rank, methods["NCPD F"]))
     return methods
 
 
+# Short names of methods -> titles and files of their pictures.
 TITLES = {
-    "NCPD F": "tensor, squared error",
-    "NCPD K": "tensor, divergence",
-    "NMF F": "NMF of all documents, squared error",
-    "NMF K": "NMF of all documents, divergence",
-    "LDA": "LDA of all documents",
-}
-
-
-FILES = {
-    "NCPD F": "tensor_frobenius",
-    "NCPD K": "tensor_kullback_leibler",
-    "NMF F": "nmf",
-    "NMF K": "nmf_kullback_leibler",
-    "LDA": "lda",
+    "NCPD F": ("tensor, squared error", "tensor_frobenius"),
+    "NCPD K": ("tensor, divergence", "tensor_kullback_leibler"),
+    "NMF F": ("NMF of all documents, squared error", "nmf"),
+    "NMF K": ("NMF of all documents, divergence", "nmf_kullback_leibler"),
+    "LDA": ("LDA of all documents", "lda"),
 }
 
 
@@ -164,12 +157,12 @@ def draw(name: str, methods: dict[str, Found], names: Any, folder: Path) -> None
     from ssnmf_fast import plotting
 
     collection = {"headlines": "A Million News Headlines", "reuters": "Reuters-21578"}[name]
-    for title, found in methods.items():
+    for method, found in methods.items():
+        title, file = TITLES[method]
         figure, axes = pyplot.subplots(figsize=(10, 6.4))
-        what = f"{collection}: {TITLES[title]}"
-        plotting.topics_over_time(found.model, names, title=what, ax=axes)
+        plotting.topics_over_time(found.model, names, title=f"{collection}: {title}", ax=axes)
         axes.set_ylabel("")
-        save(figure, folder / f"{name}_{FILES[title]}.png")
+        save(figure, folder / f"{name}_{file}.png")
 
 
 def main(arguments: list[str] | None = None) -> None:

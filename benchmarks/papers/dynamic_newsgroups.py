@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,9 +27,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, load_average, markdown, mean_and_deviation, say
+from common import Array, data_file, load_average, markdown, mean_and_deviation, say
 from newsgroup_posts import read_posts, strip
-from over_time import GENSIM, as_dynamic, gensim_lda, has_gensim, save, sklearn_lda
+from over_time import GENSIM, as_dynamic, gensim_lda, save, sklearn_lda
 
 import ssnmf_fast as sf
 
@@ -62,12 +62,6 @@ STARTS = np.datetime64("2000-01") + np.arange(len(GROUP_OF_SLICE))
 SKLEARN_LDA = "LDA of scikit-learn, counts"
 GENSIM_LDA = "LDA of gensim, counts (the thesis')"
 Fit = Callable[[Any, Any, int], sf.DynamicTopics]
-
-
-def stop_words() -> list[str]:
-    """Return the NLTK list, which the thesis takes."""
-    path = Path(os.environ["SSNMF_FAST_DATA"]) / "english_stopwords.txt"
-    return path.read_text(encoding="utf-8").split()
 
 
 def posts() -> dict[str, list[str]]:
@@ -202,10 +196,12 @@ def main(arguments: list[str] | None = None) -> None:
     methods = dict(METHODS)
     if options.quick:
         del methods[SKLEARN_LDA], methods[GENSIM_LDA]  # they take most of the time
-    elif not has_gensim():
+    elif find_spec("gensim") is None:
         del methods[GENSIM_LDA]
         say(f"gensim is skipped; python -m pip install {GENSIM}")
-    words = None if options.quick else stop_words()
+    words = None  # else those of NLTK, which the thesis takes
+    if not options.quick:
+        words = data_file("english_stopwords.txt").read_text(encoding="utf-8").split()
     scores: dict[str, list[float]] = {name: [] for name in methods}
     seconds: dict[str, list[float]] = {name: [] for name in methods}
     for seed in range(trials):

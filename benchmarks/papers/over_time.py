@@ -58,15 +58,6 @@ def gensim_lda(counts: Any, rank: int, seed: int) -> tuple[Array, Array]:
     return model.get_topics(), likely / likely.sum(axis=1, keepdims=True)
 
 
-def has_gensim() -> bool:
-    """Return whether gensim can be imported."""
-    try:
-        import gensim  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def save(figure: Any, path: Path) -> None:
     """Save a picture with a palette, which makes the file small."""
     from matplotlib import pyplot

@@ -99,17 +99,8 @@ def table_1(records: list[Record]) -> str:
 
     That is the paper's choice, made on the test documents; so the next table has them all.
     """
-    header = [
-        "method",
-        "rank",
-        "shape",
-        "starts",
-        "micro",
-        "macro",
-        "paper: rank",
-        "micro",
-        "macro",
-    ]
+    header = ["method", "rank", "shape", "starts", "micro", "macro"]
+    header += ["paper: rank", "micro", "macro"]
     rows = []
     for method in METHODS:
         settings = by_setting(records, method)
@@ -158,12 +149,30 @@ def new_axes(columns: int) -> tuple[Any, Any]:
 
 
 def pictures(records: list[Record], folder: Path, stem: str) -> None:
-    """Draw what the records suffice for."""
+    """Draw Figures 3, 6 and 7, if there are supervised fits."""
     if not by_setting(records, SUPERVISED):
         return
-    figure_3(records, folder / f"{stem}-figure-3.png")
-    figure_6(records, folder / f"{stem}-figure-6.png")
-    figure_7(records, folder / f"{stem}-figure-7.png")
+    micro, sparsity = "micro accuracy", "inter-label sparsity"
+    figure, (place,) = new_axes(1)
+    curves(place, records, SUPERVISED, "micro")
+    place.set(xlabel="rate_shape", ylabel=micro)
+    figure.savefig(folder / f"{stem}-figure-3.png", dpi=130)
+
+    figure, (place,) = new_axes(1)  # a point for every supervised fit
+    fits = [record for record in records if record["method"] == SUPERVISED]
+    for rank in sorted({record["rank"] for record in fits}):
+        points = [(r["inter_label"], r["micro"]) for r in fits if r["rank"] == rank]
+        place.scatter(*zip(*points, strict=True), s=14, label=f"rank {rank}")
+    place.set(xlabel=sparsity, ylabel=micro)
+    place.legend()
+    figure.savefig(folder / f"{stem}-figure-6.png", dpi=130)
+
+    figure, axes = new_axes(2)
+    names = {UNSUPERVISED: "S_shape", SUPERVISED: "rate_shape"}
+    for place, (method, name) in zip(axes, names.items(), strict=True):
+        curves(place, records, method, "inter_label")
+        place.set(xlabel=name, ylabel=sparsity)
+    figure.savefig(folder / f"{stem}-figure-7.png", dpi=130)
 
 
 def curves(place: Any, records: list[Record], method: str, measure: str) -> None:
@@ -180,41 +189,6 @@ def curves(place: Any, records: list[Record], method: str, measure: str) -> None
     place.set_title(method)
     if settings:
         place.legend()
-
-
-def figure_3(records: list[Record], path: Path) -> None:
-    """Micro accuracy against rate_shape."""
-    figure, (place,) = new_axes(1)
-    curves(place, records, SUPERVISED, "micro")
-    place.set_xlabel("rate_shape")
-    place.set_ylabel("micro accuracy")
-    figure.savefig(path, dpi=130)
-
-
-def figure_6(records: list[Record], path: Path) -> None:
-    """Micro accuracy against inter-label sparsity, a point for every supervised fit."""
-    figure, (place,) = new_axes(1)
-    fits = [record for record in records if record["method"] == SUPERVISED]
-    for rank in sorted({record["rank"] for record in fits}):
-        chosen = [record for record in fits if record["rank"] == rank]
-        sparsity = [record["inter_label"] for record in chosen]
-        place.scatter(sparsity, [r["micro"] for r in chosen], s=14, label=f"rank {rank}")
-    place.set_xlabel("inter-label sparsity")
-    place.set_ylabel("micro accuracy")
-    place.legend()
-    figure.savefig(path, dpi=130)
-
-
-def figure_7(records: list[Record], path: Path) -> None:
-    """Inter-label sparsity against the shape that controls it, without and with labels."""
-    figure, axes = new_axes(2)
-    for place, method, name in zip(
-        axes, (UNSUPERVISED, SUPERVISED), ("S_shape", "rate_shape"), strict=True
-    ):
-        curves(place, records, method, "inter_label")
-        place.set_xlabel(name)
-        place.set_ylabel("inter-label sparsity")
-    figure.savefig(path, dpi=130)
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
