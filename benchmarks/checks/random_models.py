@@ -64,13 +64,13 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
     return Call(name, arguments, compute, complaints)
 
 
+def _rank(rng: Any) -> int:
+    return int(rng.integers(1, 6))
+
+
 def nmf(rng: Any) -> Call:
-    options = {
-        "n_components": int(rng.integers(1, 6)),
-        "loss": str(rng.choice(LOSSES)),
-        "solver": str(rng.choice(SOLVERS)),
-    }
-    return _fit("NMF", rng, options, classes=False)
+    options = {"n_components": _rank(rng), "loss": str(rng.choice(LOSSES))}
+    return _fit("NMF", rng, {**options, "solver": str(rng.choice(SOLVERS))}, classes=False)
 
 
 def classifier(rng: Any) -> Call:
@@ -84,37 +84,29 @@ def classifier(rng: Any) -> Call:
 
 
 def topic_supervised(rng: Any) -> Call:
-    options = {
-        "n_free_topics": int(rng.integers(0, 3)),
-        "loss": str(rng.choice(LOSSES)),
-    }
+    options = {"n_free_topics": int(rng.integers(0, 3)), "loss": str(rng.choice(LOSSES))}
     return _fit("TopicSupervisedNMF", rng, options, classes=True)
 
 
 def constrained(rng: Any) -> Call:
-    options = {
-        "n_components": int(rng.integers(1, 6)),
-        "loss": str(rng.choice(LOSSES)),
-    }
+    options = {"n_components": _rank(rng), "loss": str(rng.choice(LOSSES))}
     return _fit("ConstrainedNMF", rng, options, classes=True)
 
 
 def margin(rng: Any) -> Call:
-    options = {"n_components": int(rng.integers(1, 6))}
-    return _fit("MarginNMF", rng, options, classes=True, missing=False)
+    return _fit("MarginNMF", rng, {"n_components": _rank(rng)}, classes=True, missing=False)
 
 
 def bayesian(rng: Any) -> Call:
-    return _fit("BayesianNMF", rng, {"n_components": int(rng.integers(1, 6))}, False, False)
+    return _fit("BayesianNMF", rng, {"n_components": _rank(rng)}, False, False)
 
 
 def supervised_bayesian(rng: Any) -> Call:
-    options = {"n_components": int(rng.integers(1, 6))}
-    return _fit("SupervisedBayesianNMF", rng, options, True, False)
+    return _fit("SupervisedBayesianNMF", rng, {"n_components": _rank(rng)}, True, False)
 
 
 def regressor(rng: Any) -> Call:
-    call = _fit("SSNMFRegressor", rng, {"n_components": int(rng.integers(1, 6))}, False)
+    call = _fit("SSNMFRegressor", rng, {"n_components": _rank(rng)}, False)
     targets = rng.random((call.arguments["X"].shape[0], 2))
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:

@@ -16,7 +16,6 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -91,7 +90,7 @@ def add_scores(record: Record, method: str, part: Part, S: Array, S_held: Array)
 
 
 def run_models(part: Part, seed: int, record: Record) -> None:
-    """Fit the four models under every protocol."""
+    """Fit the four models under every protocol; judge one as the paper's program does, too."""
     for protocol_name, protocol in PROTOCOLS.items():
         for name, model in MODELS.items():
             result, updates = fit(part.X, part.Y, model, protocol, seed)
@@ -99,16 +98,11 @@ def run_models(part: Part, seed: int, record: Record) -> None:
             record.add(f"{protocol_name}, exact", name, accuracy(part, S @ result.B))
             record.add(f"updates, {protocol_name}", name, updates)
             if protocol_name == PROGRAM:
-                add_as_program(record, part, name, result, seed)
-
-
-def add_as_program(record: Record, part: Part, name: str, result: Any, seed: int) -> None:
-    """Represent and judge the held-out documents as the paper's program does."""
-    S = represent(part.X_held, result.A, MODELS[name].loss, seed + 1000)
-    record.add(AS_PROGRAM, name, accuracy(part, S @ result.B))
-    add_scores(record, name, part, result.S, S)
-    if name == "(D, F)":
-        record.classifiers.append(result.B)
+                S = represent(part.X_held, result.A, model.loss, seed + 1000)
+                record.add(AS_PROGRAM, name, accuracy(part, S @ result.B))
+                add_scores(record, name, part, result.S, S)
+                if name == "(D, F)":
+                    record.classifiers.append(result.B)
 
 
 def accuracy(part: Part, scores: Array) -> float:
@@ -184,15 +178,13 @@ def table_8(record: Record) -> str:
 
 def figure_2(record: Record, path: Path) -> None:
     """Draw B of the (D, F) fit of median accuracy, every topic's column summing to 1."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     accuracies = record.values[AS_PROGRAM]["(D, F)"]
     median = int(np.argsort(accuracies)[len(accuracies) // 2])
     B = record.classifiers[median].T
-    figure, axes = plt.subplots(figsize=(8, 2.4), layout="constrained")
+    figure = Figure(figsize=(8, 2.4), layout="constrained")
+    axes = figure.subplots()
     image = axes.imshow(B / B.sum(axis=0), aspect="auto", cmap="viridis", vmin=0)
     axes.set_xticks(range(RANK), [str(topic + 1) for topic in range(RANK)])
     axes.set_yticks(range(len(CLASSES)), list(CLASSES))
@@ -200,7 +192,6 @@ def figure_2(record: Record, path: Path) -> None:
     axes.set_title(f"(D, F): classes of every topic; test accuracy {accuracies[median]:.2%}")
     figure.colorbar(image)
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -222,15 +213,9 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"mean (sd) of {trials} trials, rank {RANK}, load {load_average()}\n")
     print(table_4(record), table_of_updates(record), table_8(record), sep="\n\n")
     if options.out:
-        save(record, options.out)
-
-
-def save(record: Record, folder: Path) -> None:
-    """Write all numbers and Figure 2."""
-    folder.mkdir(parents=True, exist_ok=True)
-    values: dict[str, Any] = {measure: dict(by) for measure, by in record.values.items()}
-    (folder / "ssnmf_newsgroups.json").write_text(json.dumps(values, indent=1))
-    figure_2(record, folder / "ssnmf_figure_2.png")
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "ssnmf_newsgroups.json").write_text(json.dumps(record.values, indent=1))
+        figure_2(record, options.out / "ssnmf_figure_2.png")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -62,15 +61,9 @@ def noisy(truth: Factors, experiment: int, rng: np.random.Generator) -> tuple[Ar
     S, A, B = truth
     deviation = 1.0 if experiment == 0 else 1 / (2 * RANK)
 
-    def gaussian(mean: Array) -> Array:
-        return np.abs(mean + deviation * rng.standard_normal(mean.shape))
-
-    def poisson(mean: Array) -> Array:
-        return rng.poisson(mean).astype(float)
-
     noise: dict[str, Callable[[Array], Array]] = {
-        "frobenius": gaussian,
-        "kullback-leibler": poisson,
+        "frobenius": lambda mean: np.abs(mean + deviation * rng.standard_normal(mean.shape)),
+        "kullback-leibler": lambda mean: rng.poisson(mean).astype(float),
     }
     suits = list(MODELS.values())[experiment]
     return noise[suits.loss](S @ A), noise[suits.supervision_loss](S @ B)
@@ -187,18 +180,13 @@ def main(arguments: list[str] | None = None) -> None:
     last = len(updates) - 1
     print(table(against_data, last, paper=False), wins(against_data, last), sep="\n\n")
     if options.out:
-        save(options.out, updates, against_truth, against_data)
-
-
-def save(folder: Path, updates: list[int], truth: list[Errors], data: list[Errors]) -> None:
-    """Write all errors."""
-    folder.mkdir(parents=True, exist_ok=True)
-    plain: Any = [
-        [{name: errors[name].tolist() for name in MODELS} for errors in trials]
-        for trials in (truth, data)
-    ]
-    content = {"updates": updates, "against the truth": plain[0], "against the data": plain[1]}
-    (folder / "ssnmf_synthetic.json").write_text(json.dumps(content, indent=1))
+        options.out.mkdir(parents=True, exist_ok=True)
+        truth, data = (
+            [{name: errors[name].tolist() for name in MODELS} for errors in trials]
+            for trials in (against_truth, against_data)
+        )
+        content = {"updates": updates, "against the truth": truth, "against the data": data}
+        (options.out / "ssnmf_synthetic.json").write_text(json.dumps(content, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """Large completions for completion.py; each runs in a fresh process, for the sake of its peak.
 
-The one argument is the job as a JSON object (see `fresh` there), and so is what it prints.  Jobs:
-"reach" (seconds until unobserved entries are within a relative error of the truth) and "iterations"
-(seconds of an iteration).
+The one argument is the job as a JSON object (see `fresh` there), and so is what it prints.
 """
 
 from __future__ import annotations
@@ -54,70 +52,42 @@ def problem(n: int, rank: int, observed: int, seed: int = 0) -> Problem:
     return (*first, values(left, right, *first)), (*second, values(left, right, *second))
 
 
-def complete(job: dict[str, Any], triplets: tuple[Array, Array, Array], **more: Any) -> Any:
-    settings = dict(job["settings"])
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Fit as the job tells, and return seconds, memory and the error at unobserved places.
+
+    With "iterations" fits of few and of more are timed: the difference is that of the iterations.
+    Else fits get smaller and smaller tolerances until the error is below the goal; one that has
+    used up its iterations ends it too, since the next would do the same.
+    """
+    seen, (rows, columns, truth) = problem(job["n"], job["rank"], job["observed"])
+    settings = {"rank": job["rank"], "n_threads": job["threads"], **job["settings"]}
     if settings["method"].endswith("c = 0"):
         settings["method"] = StructuredSIRLS(sparsity=0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sf.complete(
-            triplets,
-            shape=(job["n"], job["n"]),
-            rank=job["rank"],
-            random_state=0,
-            n_threads=job["threads"],
-            **settings,
-            **more,
-        )
-
-
-def error_at(fit: Any, checked: tuple[Array, Array, Array]) -> float:
-    rows, columns, truth = checked
-    return float(np.linalg.norm(fit.predict(rows, columns) - truth) / np.linalg.norm(truth))
-
-
-def reach(job: dict[str, Any]) -> dict[str, Any]:
-    """Fit with smaller and smaller tolerances until the error is below the goal.
-
-    A fit that has used up its iterations ends it too: the next one would do the same.
-    """
-    seen, checked = problem(job["n"], job["rank"], job["observed"])
-    result: dict[str, Any] = {}
-    for tol in TOLERANCES:
-        with Clock() as clock:
-            fit = complete(job, seen, tol=tol)
-        error = error_at(fit, checked)
-        result = {"tol": tol, "error": error, "iterations": fit.n_iter, "seconds": clock.seconds}
-        result |= {"before": clock.before, "peak": clock.peak}
-        result["reached"] = error <= GOAL
-        if result["reached"] or not fit.converged:
+    tries: list[dict[str, Any]] = [{"tol": tol} for tol in TOLERANCES]
+    if job["iterations"]:
+        tries = [{"tol": 0.0, "max_iter": k} for k in job["iterations"]]
+    results: list[dict[str, Any]] = []
+    for more in tries:
+        with Clock() as clock, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shape = job["n"], job["n"]
+            fit = sf.complete(seen, shape=shape, random_state=0, **settings, **more)
+        gap = np.linalg.norm(fit.predict(rows, columns) - truth) / np.linalg.norm(truth)
+        results.append({**more, "error": float(gap), "iterations": fit.n_iter})
+        results[-1] |= {"seconds": clock.seconds, "before": clock.before, "peak": clock.peak}
+        if not job["iterations"] and (gap <= GOAL or not fit.converged):
             break
-    return result
-
-
-def iterations(job: dict[str, Any]) -> dict[str, Any]:
-    """Time fits of few and of more iterations; the difference is that of the iterations."""
-    seen, checked = problem(job["n"], job["rank"], job["observed"])
-    few, more = job["iterations"]
-    took = {}
-    for k in (few, more):
-        with Clock() as clock:
-            fit = complete(job, seen, tol=0.0, max_iter=k)
-        took[k] = clock.seconds
-    return {
-        "seconds": took[more],
-        "per_iteration": (took[more] - took[few]) / (more - few),
-        "iterations": more,
-        "error": error_at(fit, checked),
-        "before": clock.before,
-        "peak": clock.peak,
-    }
+    if not job["iterations"]:
+        return results[-1] | {"reached": results[-1]["error"] <= GOAL}
+    few, many = results
+    took = many["seconds"] - few["seconds"]
+    return many | {"per_iteration": took / (many["max_iter"] - few["max_iter"])}
 
 
 def main() -> None:
     job = json.loads(sys.argv[1])
     with blas_threads(job["threads"]):
-        print(json.dumps({"reach": reach, "iterations": iterations}[job["job"]](job)))
+        print(json.dumps(run(job)))
 
 
 if __name__ == "__main__":

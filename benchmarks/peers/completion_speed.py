@@ -126,46 +126,32 @@ def table_a(records: list[Record]) -> str:
 # --- b and c: large matrices ---
 
 
-def fresh(n: int, observed: int, threads: int, job: str, title: str, **settings: Any) -> Record:
-    """Run a job of completion_large.py in a fresh process."""
-    iterations = settings.pop("iterations", None)
-    request = {"job": job, "n": n, "rank": RANK, "observed": observed, "threads": threads}
-    request |= {"settings": settings, "iterations": iterations}
-    script = Path(__file__).with_name("completion_large.py")
-    command = [sys.executable, str(script), json.dumps(request)]
-    answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    say(f"  {title}: {answer}")
-    return {"job": title, "n": n, "observed": observed} | answer
+# Title, iterations of the short and the long fit (None: as many as it takes), and settings.
+LARGE: list[tuple[str, tuple[int, int] | None, Record]] = [
+    ("sirls, to 1e-4", None, {"method": "sirls", "max_iter": SIRLS_ITER}),
+    ("auto, to 1e-4", None, {"method": "auto"}),
+    ("structured-sirls, all entries", (1, 3), {"method": "structured-sirls", "nonnegative": True}),
+    ("structured-sirls, c = 0", (1, 3), {"method": WITHOUT_PULL}),
+]
+HUGE: list[tuple[str, tuple[int, int] | None, Record]] = [
+    ("sirls", (2, 7), {"method": "sirls"}),
+    ("structured-sirls, c = 0", (1, 4), {"method": WITHOUT_PULL}),
+    ("auto", (1, 3), {"method": "auto"}),
+]
 
 
-def large(quick: bool, threads: int) -> list[Record]:
-    n, observed = (1000, 100_000) if quick else (10_000, 1_000_000)
-    tiled = {"method": "structured-sirls", "iterations": (1, 3)}
-    return [
-        fresh(n, observed, threads, "reach", "sirls, to 1e-4", method="sirls", max_iter=SIRLS_ITER),
-        fresh(n, observed, threads, "reach", "auto, to 1e-4", method="auto"),
-        fresh(
-            n, observed, threads, "iterations", "structured-sirls, all entries",
-            nonnegative=True, **tiled,
-        ),
-        fresh(
-            n, observed, threads, "iterations", "structured-sirls, c = 0",
-            method=WITHOUT_PULL, iterations=(1, 3),
-        ),
-    ]  # fmt: skip
-
-
-def huge(quick: bool, threads: int) -> list[Record]:
-    n, observed = (3000, 300_000) if quick else (100_000, 10_000_000)
-    few = {"iterations": (2, 7)}
-    return [
-        fresh(n, observed, threads, "iterations", "sirls", method="sirls", **few),
-        fresh(
-            n, observed, threads, "iterations", "structured-sirls, c = 0",
-            method=WITHOUT_PULL, iterations=(1, 4),
-        ),
-        fresh(n, observed, threads, "iterations", "auto", method="auto", iterations=(1, 3)),
-    ]  # fmt: skip
+def large(jobs: Any, n: int, observed: int, threads: int) -> list[Record]:
+    """Run jobs of completion_large.py, each in a fresh process."""
+    records = []
+    size = {"n": n, "observed": observed}
+    script = str(Path(__file__).with_name("completion_large.py"))
+    for title, iterations, settings in jobs:
+        job = {**size, "rank": RANK, "threads": threads, "iterations": iterations}
+        command = [sys.executable, script, json.dumps({**job, "settings": settings})]
+        answer = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        say(f"  {title}: {answer}")
+        records.append({"job": title, **size, **answer})
+    return records
 
 
 def table_large(records: list[Record]) -> str:
@@ -255,12 +241,14 @@ def main(arguments: list[str] | None = None) -> None:
             records = beside_peers(quick, threads)
             add("Beside dense NumPy and SoftImpute", records, table_a(records))
         if "b" in options.parts:
-            records = large(quick, threads)
+            size = (1000, 100_000) if quick else (10_000, 1_000_000)
+            records = large(LARGE, *size, threads)
             add("Large, in fresh processes", records, table_large(records))
             records = pass_alone(quick, threads)
             add("Pass over all entries", records, table_pass(records))
         if options.huge:
-            records = huge(quick, threads)
+            size = (3000, 300_000) if quick else (100_000, 10_000_000)
+            records = large(HUGE, *size, threads)
             add("Huge, in fresh processes", records, table_large(records))
         if "d" in options.parts:
             records = completion_svd.measure(quick, threads, 1 if quick else 3)

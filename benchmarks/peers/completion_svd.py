@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,20 +27,15 @@ def solvers(X: Any, threads: int) -> dict[str, Callable[[], Array]]:
     from scipy.sparse.linalg import svds
     from sklearn.utils.extmath import randomized_svd
 
-    def ours(n_power: int) -> Callable[[], Array]:
-        return lambda: sf.linalg.randomized_svd(
-            X, RANK, n_power=n_power, random_state=0, n_threads=threads
-        )[1]
-
-    def theirs(n_iter: int | str) -> Callable[[], Array]:
-        return lambda: randomized_svd(X, RANK, n_iter=n_iter, random_state=0)[1]
-
+    fixed = {"random_state": 0}
+    ours = partial(sf.linalg.randomized_svd, X, RANK, n_threads=threads, **fixed)
+    theirs = partial(randomized_svd, X, RANK, **fixed)
     return {
-        "ours, 4 power steps (default)": ours(4),
-        "ours, 7 power steps": ours(7),
-        "scikit-learn, 4 power steps": theirs(4),
-        "scikit-learn, default (7)": theirs("auto"),
-        "scipy svds (ARPACK)": lambda: np.sort(svds(X, RANK, random_state=0)[1])[::-1],
+        "ours, 4 power steps (default)": lambda: ours(n_power=4)[1],
+        "ours, 7 power steps": lambda: ours(n_power=7)[1],
+        "scikit-learn, 4 power steps": lambda: theirs(n_iter=4)[1],
+        "scikit-learn, default (7)": lambda: theirs(n_iter="auto")[1],
+        "scipy svds (ARPACK)": lambda: np.sort(svds(X, RANK, **fixed)[1])[::-1],
     }
 
 
@@ -48,8 +44,7 @@ def truth(X: Any) -> Array:
     from scipy.sparse.linalg import svds
 
     if isinstance(X, np.ndarray):
-        exact: Array = np.linalg.svd(X, compute_uv=False)[:RANK]
-        return exact
+        return np.asarray(np.linalg.svd(X, compute_uv=False)[:RANK])
     return np.sort(svds(X, RANK, tol=0, random_state=1)[1])[::-1]
 
 
