@@ -29,7 +29,7 @@ from ssnmf_fast.cli import (
     _source,
     _text,
 )
-from ssnmf_fast.completion import _irls, _observations, _read, _schedule
+from ssnmf_fast.completion import _irls, _problem, _read
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
@@ -41,16 +41,15 @@ __all__ = [
     "_labels",
     "_learning_curve",
     "_matrices",
-    "_observations",
     "_outputs",
     "_parser",
     "_predict",
     "_predictions",
+    "_problem",
     "_quality",
     "_ratings",
     "_read",
     "_sample_labels",
-    "_schedule",
     "_source",
     "_text",
     "_topics",

@@ -35,7 +35,7 @@ from imputers import soft_impute, source
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend import dispatch
-from ssnmf_fast.completion import _observations, _read, _schedule
+from ssnmf_fast.completion import _irls, _problem, _read
 
 RANK = 10
 SIRLS_ITER = 10_000  # gradient steps are slow where 1 % is observed
@@ -60,17 +60,17 @@ def error(found: Array, M: Array, X: Array) -> float:
     return float(np.linalg.norm((found - M)[missing]) / np.linalg.norm(M[missing]))
 
 
-def schedule(name: str, observations: _observations.Observations) -> _schedule.Schedule:
+def schedule(name: str, observations: _problem.Observations) -> _irls.Schedule:
     """Return what the library iterates with by default."""
     if name == "sirls":
-        return _schedule.sirls(observations, RANK, 1.0, None)
+        return _irls.sirls(observations, RANK)
     floor = (1e-3 * observations.root_mean_square) ** 2
-    return _schedule.structured(1.0, _schedule.Sparsity(step=1e-6, eps_floor=floor), None)
+    return _irls.structured(sparsity=1e-6, eps_floor=floor)
 
 
 def reference(name: str, M: Array, X: Array, count: int) -> Record:
     """Run the dense NumPy iterates; its error shows that both do the same."""
-    observations = _observations.Observations.of(_read.read_observed(X, None, None, 1), 0.0, 1)
+    observations = _problem.Observations.of(_read.read_observed(X, None, None, 1), 0.0, 1)
     observed = ~np.isnan(X)
     scaled = np.where(observed, X, 0.0) / observations.scale
     begin = perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from internals import _observations, _read
+from internals import _problem, _read
 
 
 def sparse_factor(n, rank, density, rng):
@@ -23,7 +23,7 @@ def structured(n, m, rank, zero_rate, nonzero_rate, seed=0, density=0.6):
 
 def observations(holes):
     """Return the observed entries as the iterations of the methods take them."""
-    return _observations.Observations.of(_read.read_observed(holes, None, None, 1), 0.0, 1)
+    return _problem.Observations.of(_read.read_observed(holes, None, None, 1), 0.0, 1)
 
 
 def error(M, completion):

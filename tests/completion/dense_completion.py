@@ -1,7 +1,7 @@
 """Completion in plain dense NumPy, as the thesis writes it with the details of the authors' code.
 
 The oracle of the tests and of the benchmarks: every iterate is an n x m array, every SVD is exact.
-Matrices are those of :mod:`ssnmf_fast.completion._observations`: scaled to spectral norm 1.
+Matrices are those of :mod:`ssnmf_fast.completion._problem`: scaled to spectral norm 1.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+INNER_TOL = 1e-4
 
 
-def shrunk(X: Array, step: float, eps: float, sparsity: Any) -> Array:
-    """Draw entries to zero: X (1 - c w) or X / (1 + c w), with w = (X^2 + eps)^(q/2 - 1)."""
-    w = step * (X**2 + eps) ** (sparsity.q / 2 - 1)
-    return np.maximum(X / (1 + w) if sparsity.proximal else X * (1 - w), sparsity.floor)
+def shrunk(X: Array, step: float, eps: float, schedule: Any) -> Array:
+    """Draw entries to zero: X / (1 + c w), with w = (X^2 + eps)^(q/2 - 1)."""
+    w = step * (X**2 + eps) ** (schedule.q / 2 - 1)
+    return np.maximum(X / (1 + w), schedule.floor)
 
 
 def weights(X: Array, gamma: float, p: float, rank: int) -> tuple[Array, Array]:
@@ -58,14 +59,14 @@ def iterates(
     """Yield the iterates of a schedule; `alpha` > 0 is that of Structured IRLS (Algorithm 1)."""
     M = np.where(observed, M, 0.0)
     X = M.copy()
-    sparsity = schedule.sparsity
     iteration = 0
     while True:
         iteration += 1
         gamma = schedule.gamma_at(iteration)
-        step, eps = sparsity.values_at(iteration)
+        eps = schedule.eps_at(iteration)
         if alpha == 0.0:
-            moved = shrunk(X, step, eps, sparsity)
+            step = schedule.sparsity * schedule.sparsity_decay ** (iteration - 1)
+            moved = shrunk(X, step, eps, schedule)
             X = np.where(observed, M, moved)
         V, kept = weights(X, gamma, schedule.p, rank)
         if not schedule.exact:
@@ -73,7 +74,7 @@ def iterates(
         elif alpha == 0.0:
             X = exact_step(M, observed, V, kept, None)
         else:
-            entries = alpha * gamma ** (1 - schedule.p / 2) * (X * X + eps) ** (sparsity.q / 2 - 1)
+            entries = alpha * gamma ** (1 - schedule.p / 2) * (X * X + eps) ** (schedule.q / 2 - 1)
             X = exact_step(M, observed, V, kept, entries)
         yield X
 
@@ -86,6 +87,6 @@ def _inner_steps(
         moved = np.where(observed, M, gradient_step(X, V, kept))
         change = np.linalg.norm(moved - X) / np.linalg.norm(moved)
         X = moved
-        if step >= 1 and change < schedule.inner_tol:
+        if step >= 1 and change < INNER_TOL:
             break
     return X

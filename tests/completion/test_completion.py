@@ -318,6 +318,18 @@ def test_callback_stops_the_search_too(easy, biases, wanted):
     assert np.isfinite(fit.to_dense()).all()
 
 
+def test_what_is_reported_of_a_fit_that_max_iter_ends(easy):
+    _, holes = easy
+    fit = sf.complete(holes, rank=3, gamma_min=1e-3, max_iter=8, random_state=0)
+    assert (fit.n_iter, fit.gamma) == (8, fit.history[-1].gamma)
+    assert fit.gamma > 1e-3
+    assert not fit.converged
+    seen = []
+    fit = sf.complete(holes, method="nnm", max_iter=7, callback=seen.append)
+    assert [state.iteration for state in seen] == [fit.n_iter] == [7]
+    assert fit.history == seen
+
+
 def test_iterate_of_structured_irls(easy):
     """The completion is the low-rank part; the iterate of Algorithm 1 is there beside it."""
     M, holes = easy
@@ -467,7 +479,6 @@ CHANGED = [
     SIRLS(p=0.5),
     IRLS(p=0.5),
     *(StructuredSIRLS(**{name: 0.5}) for name in ("p", "q", "sparsity", "sparsity_decay")),
-    StructuredSIRLS(sparsity_step="explicit"),
     *(StructuredIRLS(**{name: 0.5}) for name in ("p", "q", "sparsity")),
     StructuredNNM(sparsity=0.3),
     StructuredNNM(missing_norm="l2"),
@@ -491,7 +502,6 @@ def test_a_parameter_changes_the_result(easy, method):
         (StructuredIRLS, {"q": -1}, "q must be"),
         (MatrixIRLS, {"sparsity": -1.0}, "sparsity must be"),
         (StructuredSIRLS, {"sparsity_decay": 2}, "sparsity_decay must be from 0 to 1"),
-        (StructuredSIRLS, {"sparsity_step": "newton"}, "sparsity_step must be one of"),
         (StructuredNNM, {"missing_norm": "l0"}, "missing_norm must be one of"),
     ],
 )

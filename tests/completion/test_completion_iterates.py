@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import dense_completion
 import numpy as np
 import pytest
 from completion_problems import observations, structured
-from internals import _irls, _schedule
+from internals import _irls
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
 
 
 def schedules(data, p, q):
-    slow = _schedule.sirls(data, RANK, p, None)
-    yield slow
-    yield replace(slow, exact=True)
-    yield _schedule.structured(p, _schedule.Sparsity(step=1e-6, q=q), None)
-    yield _schedule.structured(p, _schedule.Sparsity(step=1e-6, q=q, proximal=False), None)
-    decaying = _schedule.Sparsity(step=1e-3, decay=0.97, q=q, floor=0.0)
-    yield _schedule.structured(p, decaying, None)
+    yield _irls.sirls(data, RANK, p=p)
+    yield _irls.sirls(data, RANK, p=p, exact=True)
+    yield _irls.structured(p=p, q=q, sparsity=1e-6)
+    yield _irls.structured(p=p, q=q, sparsity=1e-3, sparsity_decay=0.97, floor=0.0)
 
 
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
@@ -49,12 +44,9 @@ def test_structured_irls_is_dense(shape, alpha):
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
-    schedule = replace(
-        _schedule.sirls(data, RANK, 0.5, None), exact=True, sparsity=_schedule.Sparsity(q=0.5)
-    )
-    state = _irls.StructuredIteration(
-        data, RANK, None, np.random.default_rng(0), alpha, oversampling=WHOLE
-    )
+    schedule = _irls.sirls(data, RANK, p=0.5, q=0.5, sparsity=alpha, exact=True)
+    generator = np.random.default_rng(0)
+    state = _irls.StructuredIteration(data, RANK, None, generator, oversampling=WHOLE)
     for iteration, expected in zip(
         range(1, 21),
         dense_completion.iterates(scaled, observed, schedule, RANK, alpha),
@@ -65,18 +57,18 @@ def test_structured_irls_is_dense(shape, alpha):
 
 
 def test_uniform_maps_need_no_pass_over_all_entries():
-    sparsity = _schedule.Sparsity(step=1e-6)
-    scale, shrink = sparsity.at(2, largest=1e-4)
+    schedule = _irls.structured(sparsity=1e-6)
+    scale, shrink = schedule.map_at(2, largest=1e-4)
     assert shrink[0] == 0.0
     assert scale == pytest.approx(1 - 1e-6 / 0.9**0.5, abs=1e-11)
-    assert sparsity.at(200, largest=1e-1)[1][0] == 1e-6
+    assert schedule.map_at(200, largest=1e-1)[1][0] == 1e-6
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 def test_damping_and_ridge_have_no_cancellation(p):
     singular = np.array([1.0, 1e-3, 1e-8, 1e-12, 0.0])
     for gamma in (1.0, 1e-8, 1e-17):
-        d, delta = _schedule.damping(singular, gamma, p), _schedule.ridge(singular, gamma, p)
+        d, delta = _irls.damping(singular, gamma, p), _irls.ridge(singular, gamma, p)
         ratio = singular.astype(np.longdouble) ** 2 / np.longdouble(gamma)
         exact = 1 - (1 + ratio) ** np.longdouble(-(1 - p / 2))
         assert np.all(np.isfinite(d) & np.isfinite(delta))

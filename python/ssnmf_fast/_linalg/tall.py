@@ -59,8 +59,8 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
     except np.linalg.LinAlgError:
         if not np.isfinite(A).all():
             raise ValueError(
-                f"The iteration left the range of {A.dtype}. Take weaker options (sparsity, a step "
-                "that is not explicit, init), or divide the data by a constant."
+                f"The iteration left the range of {A.dtype}. Give a smaller sparsity or another "
+                "init, or divide the data by a constant."
             ) from None
         left, singular, right = scipy.linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
     return left, singular, right

@@ -173,7 +173,7 @@ def _errors(guess: Array, truth: Array) -> dict[str, float]:
 
 def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
     """Predict by means of rows and columns, drawn to zero where there are few entries."""
-    from ..completion._rows import Biases
+    from ..completion._noisy import Biases
 
     biases = Biases(matrix)
     biases.refit(0.0)
@@ -206,11 +206,11 @@ class _FitsBar(ProgressBar):
 
 def _completion_bar(options: Any, shape: tuple[int, int], noisy: bool, chosen: bool) -> ProgressBar:
     """Return a callback for a completion; `chosen` tells whether rank and gamma are given."""
-    from ..completion._matrix_irls import Parameters
+    from ..completion._matrix_irls import MAX_ITER
     from ..completion._noisy import ranks
 
     if noisy:
         candidates = 0 if chosen else len(ranks(options.rank, shape))
         return _FitsBar(candidates + 1, "fit" if chosen else "choose")
-    default = Parameters.max_iter if options.method == "auto" else None
+    default = MAX_ITER if options.method == "auto" else None
     return ProgressBar(options.max_iter or default, "fit", "change")

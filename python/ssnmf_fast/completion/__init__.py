@@ -1,6 +1,7 @@
 """Methods of :func:`ssnmf_fast.complete`, with their own parameters."""
 
-from ._methods import IRLS, SIRLS, MatrixIRLS, StructuredIRLS, StructuredSIRLS
+from ._matrix_irls import MatrixIRLS
+from ._methods import IRLS, SIRLS, StructuredIRLS, StructuredSIRLS
 from ._nuclear import NNM, StructuredNNM
 
 __all__ = [

@@ -19,11 +19,11 @@ from .._data.checks import (
 )
 from .._data.threads import resolve_threads
 from .._solver.progress import verbose_progress
-from ._methods import MatrixIRLS, check_method
-from ._problem import Check, Method, Options
+from ._matrix_irls import MatrixIRLS
+from ._methods import check_method
+from ._problem import Fit, Method, Problem
 from ._read import read_observed, warn_of_uninformed
 from ._result import Completion, CompletionState
-from ._solve import solve
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
 
@@ -158,64 +158,92 @@ def complete(
     >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
     True
     """
-    options = Options(
-        method=check_method(method, noisy=gamma_min is not None),
-        rank=None if rank is None else check_integer(rank, "rank", 1),
-        gamma_min=_check_gamma_min(gamma_min),
-        biases=_check_flag(biases, "biases"),
-        nonnegative=None if nonnegative is None else _check_flag(nonnegative, "nonnegative"),
-        fill_value=check_real(fill_value, "fill_value", allow_negative=True),
-        max_iter=None if max_iter is None else check_integer(max_iter, "max_iter", 1),
-        tol=None if tol is None else check_real(tol, "tol"),
-        rng=check_random_state(random_state),
-        n_threads=resolve_threads(n_threads),
-    )
-    _check_together(options, init)
-    check_observers(callback, verbose)
-    matrix = read_observed(M, observed, shape, options.n_threads)
-    if abs(options.fill_value) > LARGEST[matrix.dtype]:
+    chosen = check_method(method, noisy=gamma_min is not None)
+    rank = None if rank is None else check_integer(rank, "rank", 1)
+    gamma_min = _check_gamma_min(gamma_min)
+    biases = _check_flag(biases, "biases")
+    nonnegative = None if nonnegative is None else _check_flag(nonnegative, "nonnegative")
+    fill_value = check_real(fill_value, "fill_value", allow_negative=True)
+    max_iter = None if max_iter is None else check_integer(max_iter, "max_iter", 1)
+    tol = None if tol is None else check_real(tol, "tol")
+    rng, threads = check_random_state(random_state), resolve_threads(n_threads)
+    noisy = gamma_min is not None and chosen.by_levels
+    _check_together(chosen, noisy, {"rank": rank, "gamma_min": gamma_min, "init": init})
+    if biases and not noisy:
         raise ValueError(
-            f"fill_value must be at most {LARGEST[matrix.dtype]:g} in size for M of dtype "
-            f"{matrix.dtype}; got {fill_value!r}."
+            "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
+            f"'irls'; got gamma_min={gamma_min!r} and {type(chosen).__name__}."
         )
-    warn_of_uninformed(matrix, options.fill_value, biases=options.biases)
-    most = min(matrix.shape)
-    if options.rank is not None and options.rank > most:
-        raise ValueError(f"rank must be at most min(n, m) = {most} of M; got {options.rank}.")
-    start = None if init is None else _start(init, matrix.shape, options.fill_value, matrix.dtype)
-    with verbose_progress(verbose, options.max_iter, "complete", "change") as progress:
-        found = solve(matrix, options, start, _check(callback, progress))
+    if biases and fill_value != 0:
+        raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
+    check_observers(callback, verbose)
+    entries = read_observed(M, observed, shape, threads)
+    if abs(fill_value) > LARGEST[entries.dtype]:
+        raise ValueError(
+            f"fill_value must be at most {LARGEST[entries.dtype]:g} in size for M of dtype "
+            f"{entries.dtype}; got {fill_value!r}."
+        )
+    warn_of_uninformed(entries, fill_value, biases=biases)
+    if rank is not None and rank > min(entries.shape):
+        raise ValueError(f"rank must be at most min(n, m) = {min(entries.shape)} of M; got {rank}.")
+    if nonnegative is None:
+        nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
+    problem = Problem(
+        entries=entries,
+        rank=rank,
+        gamma_min=gamma_min,
+        biases=biases,
+        fill_value=fill_value,
+        lower=0.0 if nonnegative else -np.inf,
+        init=None if init is None else _start(init, entries.shape, fill_value, entries.dtype),
+        max_iter=max_iter,
+        tol=tol,
+        rng=rng,
+        n_threads=threads,
+    )
+    with verbose_progress(verbose, max_iter, "complete", "change") as progress:
+        observers = [one for one in (callback, progress) if one is not None]
+        found = _solved(chosen, problem, noisy, observers).completion(problem)
     names = ("left", "right", "singular_values", "iterate")
     require_finite({name: getattr(found, name) for name in names}, _HINT)
     return found
 
 
-def _check_together(options: Options, init: Any) -> None:
-    """Raise ValueError for arguments that do not go together."""
-    kind = type(options.method).__name__
-    gamma_min = options.gamma_min
-    for name, value in (("rank", options.rank), ("gamma_min", gamma_min), ("init", init)):
-        if value is not None and not options.method.takes_rank:
+def _solved(method: Method, problem: Problem, noisy: bool, observers: list[Any]) -> Fit:
+    """The last fit of a method, or the first at which an observer returns True."""
+    if not noisy and problem.observations.norm == 0:
+        return method._all_zero(problem)
+    for fit in method._fits(problem):
+        if not observers:
+            continue
+        state, scale = fit.history[-1], fit.F.dtype.type(fit.observations.scale)
+        left, right = fit.F[:, : state.rank] * scale, fit.G[:, : state.rank].T
+        left.flags.writeable = right.flags.writeable = False
+        state = replace(state, left=left, right=right)
+        answers = [observer(state) for observer in observers]  # all of them, before any stops
+        if any(answers):
+            return fit._replace(converged=fit.converged and not noisy)
+    return fit
+
+
+def _check_together(method: Method, noisy: bool, given: dict[str, Any]) -> None:
+    """Raise ValueError for rank, gamma_min or init where the method does not use them."""
+    kind = type(method).__name__
+    for name, value in given.items():
+        if value is not None and not method.takes_rank:
             raise ValueError(
                 f"method {kind} determines the rank itself and does not use {name}; leave it out."
             )
-    if gamma_min is not None and isinstance(options.method, MatrixIRLS):
+    if given["gamma_min"] is not None and isinstance(method, MatrixIRLS):
         raise ValueError(
             "method MatrixIRLS is for exact data and does not use gamma_min; use method='auto', "
             "IRLS or SIRLS, or leave gamma_min out."
         )
-    if gamma_min == "validate" and not options.by_levels:
+    if given["gamma_min"] == "validate" and not noisy:
         raise ValueError(
             f"gamma_min='validate' needs method 'auto', 'sirls' or 'irls'; got {kind}."
         )
-    if options.biases and not options.by_levels:
-        raise ValueError(
-            "biases=True needs gamma_min (a number or 'validate') and method 'auto', 'sirls' or "
-            f"'irls'; got gamma_min={gamma_min!r} and {kind}."
-        )
-    if options.biases and options.fill_value != 0:
-        raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
-    if options.by_levels and init is not None:
+    if noisy and given["init"] is not None:
         raise ValueError("init has no part in a fit with gamma_min; leave one of them out.")
 
 
@@ -225,9 +253,11 @@ def _check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def _check_gamma_min(value: Any) -> float | str | None:
-    if value is None or (isinstance(value, str) and value == "validate"):
-        return value
+def _check_gamma_min(value: Any) -> float | Literal["validate"] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "validate":
+        return "validate"
     if isinstance(value, str):
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {value!r}.")
     number = check_real(value, "gamma_min")
@@ -265,19 +295,3 @@ def _start(init: Any, shape: tuple[int, int], fill_value: float, dtype: Any) -> 
     if not np.isfinite(F).all():
         raise ValueError("init has factors whose product is too large to work with.")
     return F, Q
-
-
-def _check(*callbacks: Callable[[Any], Any] | None) -> Check:
-    observers = [callback for callback in callbacks if callback is not None]
-    if not observers:
-        return lambda *_: False
-
-    def check(progress: CompletionState, F: Array, G: Array, scale: float) -> bool:
-        rank = progress.rank
-        left, right = F[:, :rank] * F.dtype.type(scale), G[:, :rank].T
-        left.flags.writeable = right.flags.writeable = False
-        state = replace(progress, left=left, right=right)
-        answers = [observer(state) for observer in observers]  # all of them, before any stops
-        return any(answers)
-
-    return check

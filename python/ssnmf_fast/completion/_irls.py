@@ -1,6 +1,10 @@
-"""The loop of reweighted least squares, on iterates that are sparse plus low rank."""
+"""Iteratively reweighted least squares, on iterates that are sparse plus low rank."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,15 +14,83 @@ from .._data.csr import entry_rows
 from .._linalg.operators import MatrixOperator, Operator
 from .._linalg.randomized_svd import leading_triplets, sketch
 from .._linalg.tall import add_times, cross, inner, square, times
-from ._observations import Observations
-from ._problem import Check, Outcome
+from ._problem import IDENTITY, Fit, Observations, Problem, Shrink
 from ._result import CompletionState
-from ._schedule import Schedule, damping, ridge
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
 _NEGLIGIBLE = 1e-12  # singular values below this part of the largest are dropped
-_LEAST_EPS = 1e-30  # of the weights of missing entries
+_EPS_DECAY, _LEAST_EPS = 0.9, 1e-30
+_UNIFORM_ERROR = 1e-9  # of replacing the map of the entries by one factor, relative
+_INNER_TOL = 1e-4
+_CHECK_EVERY = 20
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How regularizers fall, and how many steps are taken; the scaled entries are the unit."""
+
+    gamma: float
+    gamma_decay: float
+    gamma_floor: float
+    p: float = 1.0
+    q: float = 1.0
+    sparsity: float = 0.0  # the step c, or weight alpha, that draws missing entries to zero
+    sparsity_decay: float = 1.0
+    eps_floor: float = 1e-17
+    floor: float = -np.inf  # smallest value of a missing entry
+    inner_steps: int = 1
+    exact: bool = False  # rows are solved exactly instead of by gradient steps
+    max_iter: int = 1000
+
+    def gamma_at(self, iteration: int) -> float:
+        """Gamma of iteration 1, 2, ..."""
+        return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
+
+    def eps_at(self, iteration: int) -> float:
+        """Epsilon of the weights of missing entries in iteration 1, 2, ..."""
+        return max(_EPS_DECAY ** (iteration - 1), self.eps_floor)
+
+    def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
+        """Return the step towards sparsity of iteration 1, 2, ... as (scale, elementwise map).
+
+        While no missing entry exceeds `largest`, and largest^2 is far below eps, the map multiplies
+        all of them by one factor: then it is a scale, which needs no pass over all entries.
+        """
+        step, eps = self.sparsity * self.sparsity_decay ** (iteration - 1), self.eps_at(iteration)
+        if self.floor == -np.inf:
+            pull = step * eps ** (self.q / 2 - 1)
+            if pull * (1 - self.q / 2) * largest**2 / eps < _UNIFORM_ERROR:
+                return 1 / (1 + pull), IDENTITY
+        return 1.0, (step, eps, self.q, True, self.floor)
+
+
+def sirls(
+    observations: Observations, rank: int, gamma_min: float | None = None, **others: Any
+) -> Schedule:
+    """sIRLS (Mohan and Fazel) with the parameters of the authors' code."""
+    eta = 1.03 if observations.freedom(rank) > 0.4 else 1.1
+    floor = 1e-10 if gamma_min is None else gamma_min
+    return Schedule(1e-2 / eta, 1 / eta, floor, max_iter=5000, **others)
+
+
+def structured(gamma_min: float | None = None, **others: Any) -> Schedule:
+    """Structured sIRLS (thesis, Algorithm 2) with the parameters of the authors' code."""
+    floor = 1e-17 if gamma_min is None else gamma_min
+    return Schedule(1.0, 0.5, floor, inner_steps=10, **others)
+
+
+def damping(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
+    """1 - (gamma / (sigma^2 + gamma))^(1 - p/2), without cancellation."""
+    s = np.asarray(singular, dtype=np.float64)
+    return -np.expm1(-(1 - p / 2) * np.log1p(s * s / gamma))
+
+
+def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
+    """1 / damping - 1, without cancellation; finite for a singular value of 0."""
+    s = np.asarray(singular, dtype=np.float64)
+    grown = np.expm1((1 - p / 2) * np.log1p(s * s / gamma))
+    return 1.0 / np.maximum(grown, 1e-100)
 
 
 class Iteration:
@@ -34,48 +106,44 @@ class Iteration:
     ) -> None:
         n, m = observations.shape
         self.observations = observations
-        self.estimated = rank is None
+        self._estimated = rank is None
         self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
-        columns = min(self.rank + oversampling, n, m)
-        self._columns = columns
-        self._space = sketch(m, columns, observations.dtype, rng)
-        self._fresh = True
+        self._columns = min(self.rank + oversampling, n, m)
+        self._space = sketch(m, self._columns, observations.dtype, rng)
+        self._power_steps = _FIRST_POWER_STEPS
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
         self.F, self.G = padded(F, observations.dtype), padded(G, observations.dtype)
-        self.largest = 0.0  # bound of the missing entries
+        self._largest = 0.0  # bound of the missing entries
         self.singular = np.zeros(0)
+        self.X: Array | None = None  # the iterate, where it is stored
 
     def reweight(self, schedule: Schedule, iteration: int) -> None:
         """Sparsity step, SVD, and the steps that lower the rank, all with one gamma."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
-        scale, shrink = schedule.sparsity.at(iteration, self.largest)
+        scale, shrink = schedule.map_at(iteration, self._largest)
         product, G = self._leading(observations.iterate(self.F, self.G, scale, shrink))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
             F = self._steps(product, G, schedule, gamma)
         self.F, self.G = F, G
-        self.largest = _bound(F, G)
+        # Of the entries of F G^T, by Cauchy and Schwarz.
+        rows, columns = (np.einsum("ik,ik->i", one, one).max() for one in (F, G))
+        self._largest = float(np.sqrt(rows * columns))
 
     def _leading(self, X: Operator) -> tuple[Array, Array]:
         """X G and the leading right singular vectors G of an iterate; sets the singular values."""
         # The space of the last iterate is a good start; the first one has to be found.
-        steps = _FIRST_POWER_STEPS if self._fresh else _POWER_STEPS
-        U, singular, V = leading_triplets(X, self._space, self._columns, steps)
-        self._space, self._fresh = V, False
-        kept = self._truncate(singular)
-        self.singular = singular[:kept].astype(np.float64)
-        return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
-
-    def _truncate(self, singular: Array) -> int:
-        """Number of singular values that are kept, and the rank of the next SVD."""
+        U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
+        self._space, self._power_steps = V, _POWER_STEPS
         above = int(np.count_nonzero(singular > _NEGLIGIBLE * singular[0]))
         kept = max(1, min(self.rank, above))
-        if self.estimated:
+        if self._estimated:
             found = int(np.count_nonzero(singular[: self.rank] > 1e-2 * singular[0]))
             self.rank = max(1, min(self.rank, found))
-        return kept
+        self.singular = singular[:kept].astype(np.float64)
+        return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
 
     def _steps(self, product: Array, G: Array, schedule: Schedule, gamma: float) -> Array:
         """Gradient steps F <- (X G) diag(d) with fixed weights; `product` is the first X G."""
@@ -86,65 +154,55 @@ class Iteration:
         before: tuple[Array, Array] | None = None
         for _ in range(1, schedule.inner_steps):
             product, residuals = self.observations.step(F, G)
-            if before is not None and self._moved(F, residuals, *before) < schedule.inner_tol:
-                break
+            if before is not None:  # how far the missing entries moved, for one G
+                moved = square(F - before[0]) - square(residuals - before[1])
+                if self._relative(moved, F, residuals) < _INNER_TOL:
+                    break
             before = F, residuals
             F = product * d
         return F
 
-    def _moved(self, F: Array, residuals: Array, last: Array, before: Array) -> float:
-        """Relative change of the missing entries, for one G."""
-        moved = square(F - last) - square(residuals - before)
-        return float(np.sqrt(max(moved, 0.0) / self.length_squared(F, residuals)))
-
-    def length_squared(self, F: Array, residuals: Array) -> float:
-        """Squared norm of the iterate whose low-rank part leaves these residuals."""
+    def _relative(self, moved: float, F: Array, residuals: Array) -> float:
+        """A squared length as a length, relative to the iterate that leaves these residuals."""
         fitted = square(self.observations.values - residuals)
         whole = self.observations.norm**2 + max(square(F) - fitted, 0.0)
-        return whole if whole > 0 else 1.0
+        return float((max(moved, 0.0) / (whole if whole > 0 else 1.0)) ** 0.5)
+
+    def state(self, before: tuple[Array, Array], iteration: int, gamma: float) -> CompletionState:
+        """Compare with the iterate before; both have low rank outside the observed entries."""
+        observations = self.observations
+        residuals = observations.residuals(self.F, self.G)
+        moved = distance_squared(self.F, self.G, *before, observations.n_threads)
+        moved -= square(residuals - observations.residuals(*before))
+        change = self._relative(moved, self.F, residuals)
+        residual = observations.relative(residuals)
+        return CompletionState(iteration, change, residual, gamma, len(self.singular))
 
 
 class StructuredIteration(Iteration):
     """Algorithm 1 of the thesis; X (n x m) is dense, since missing entries are weighted too."""
 
-    def __init__(
-        self,
-        observations: Observations,
-        rank: int | None,
-        start: tuple[Array, Array] | None,
-        rng: np.random.Generator,
-        alpha: float,
-        oversampling: int = 5,
-    ) -> None:
-        super().__init__(observations, rank, start, rng, oversampling=oversampling)
-        indptr, indices, values = observations.csr
-        self.X = np.ascontiguousarray(self.F @ self.G.T)
-        self.X[entry_rows(indptr), indices] = values
-        self._alpha = alpha
-
     def reweight(self, schedule: Schedule, iteration: int) -> None:
         """Solve every row exactly with the weights of the last iterate."""
         observations = self.observations
         gamma = schedule.gamma_at(iteration)
-        _, eps = schedule.sparsity.values_at(iteration)
+        if self.X is None:
+            self.X = np.ascontiguousarray(self.F @ self.G.T)
+            indptr, indices, values = observations.csr
+            self.X[entry_rows(indptr), indices] = values
         _, self.G = self._leading(MatrixOperator(self.X, observations.n_threads))
         self.F = np.zeros((observations.shape[0], self.G.shape[1]), dtype=observations.dtype)
         kernels.structured_rows(
             *observations.csr,
             self.G,
             ridge(self.singular, gamma, schedule.p),
-            self._alpha * gamma ** (1 - schedule.p / 2),
-            max(eps, _LEAST_EPS),
-            schedule.sparsity.q,
+            schedule.sparsity * gamma ** (1 - schedule.p / 2),
+            max(schedule.eps_at(iteration), _LEAST_EPS),
+            schedule.q,
             self.X,
             self.F,
             observations.n_threads,
         )
-
-
-def _bound(F: Array, G: Array) -> float:
-    """Of the entries of F G^T, by Cauchy and Schwarz."""
-    return float(np.sqrt(np.einsum("ik,ik->i", F, F).max() * np.einsum("ik,ik->i", G, G).max()))
 
 
 def distance_squared(
@@ -159,37 +217,25 @@ def distance_squared(
     return square(along) + inner(across, F_before)
 
 
-def run(state: Iteration, schedule: Schedule, tol: float, check: Check) -> Outcome:
+def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:
     """Iterate until the relative change of an iteration is below `tol`, looked at now and then."""
-    outcome = Outcome(state.F, state.G, state.singular, schedule.gamma)
-    before = state.F, state.G
+    history: list[CompletionState] = []
     for iteration in range(1, schedule.max_iter + 1):
-        looks = iteration % schedule.check_every == 0 or iteration == schedule.max_iter
-        if looks:
-            before = state.F, state.G
+        before = state.F, state.G
         state.reweight(schedule, iteration)
-        outcome.n_iter = iteration
-        if not looks:
+        if iteration % _CHECK_EVERY and iteration != schedule.max_iter:
             continue
-        progress = _progress(state, before, iteration, schedule.gamma_at(iteration))
-        outcome.history.append(progress)
-        outcome.converged = progress.change < tol
-        stop = check(progress, state.F, state.G, state.observations.scale)
-        if stop or outcome.converged:
-            break
-    outcome.F, outcome.G, outcome.singular = state.F, state.G, state.singular
-    outcome.gamma = schedule.gamma_at(max(outcome.n_iter, 1))
-    return outcome
+        history.append(state.state(before, iteration, schedule.gamma_at(iteration)))
+        converged = history[-1].change < tol
+        observations, singular = state.observations, state.singular
+        yield Fit(observations, state.F, state.G, singular, history, converged, iterate=state.X)
+        if converged:
+            return
 
 
-def _progress(
-    state: Iteration, before: tuple[Array, Array], iteration: int, gamma: float
-) -> CompletionState:
-    """Compare with the iterate before; both are low-rank matrices outside the observed entries."""
-    observations = state.observations
-    residuals = observations.residuals(state.F, state.G)
-    moved = distance_squared(state.F, state.G, *before, observations.n_threads)
-    moved -= square(residuals - observations.residuals(*before))
-    change = (max(moved, 0.0) / state.length_squared(state.F, residuals)) ** 0.5
-    residual = observations.relative(residuals)
-    return CompletionState(iteration, change, residual, gamma, len(state.singular))
+def estimated_rank(problem: Problem, schedule: Schedule) -> int:
+    """The rank that sIRLS with a falling rank comes to by a schedule."""
+    state = Iteration(problem.observations, None, problem.start, problem.rng)
+    for _ in iterations(state, schedule, 1e-4):
+        pass
+    return state.rank

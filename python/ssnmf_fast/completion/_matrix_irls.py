@@ -8,7 +8,9 @@ completed without a bias.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,33 +20,59 @@ from .._data.csr import entry_rows
 from .._linalg.operators import Pattern, SparseOperator, SparsePlusLowRank
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
 from .._linalg.tall import square, svd, times
-from ._irls import distance_squared
-from ._observations import Observations
-from ._problem import Check, Outcome
+from ._irls import distance_squared, estimated_rank, structured
+from ._problem import Fit, Method, Observations, Problem
 from ._result import CompletionState
 from ._tangent import Tangent, TangentSpace, Weighted, curvature, solve
 
+MAX_ITER = 200
 _OVERSAMPLING = 5
 _SINGLE = 1e-6  # what float32 can tell apart, of tolerances and of eps
+_EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
+_HARD = 0.8
+_FAST_ITERATIONS = 60  # of an estimate of the rank
+# Of the weights of missing entries: the largest one that draws to zero, the part of the rms below
+# which entries count as equal, and the weight of those below the floor.
+_SPARSITY_CAP, _ROUNDING, _NEGATIVITY = 1e-3, 1e-3, 0.3
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Lengths are in units of the scaled entries (spectral norm 1)."""
+class MatrixIRLS(Method):
+    """Log-determinant weights on both sides, and two weights on missing entries.
 
-    sparsity: float = 200.0  # lambda, weight of the sparsity term at eps = sigma_1
-    sparsity_cap: float = 1e-3
-    rounding: float = 1e-3  # delta: entries below this part of the rms count as equal
-    negativity: float = 0.3  # mu, weight of entries below the floor
-    eps_decay: float = 0.9  # rho: eps falls no faster
-    sampled: float = 1.0  # kappa: missing entries looked at, for every observed one
-    floor: float = -np.inf
-    tol: float = 1e-9
-    cg_tol: float = 1e-8
-    least_eps: float = 1e-12
-    cg_share: float = 0.0  # of the last change, below which a solution need not be exact
-    max_iter: int = 200
-    max_cg: int = 300
+    The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, ICML
+    2021).  The two additional weights draw missing entries to zero and keep them from being
+    negative.  This is "auto" for exact data.
+
+    Parameters
+    ----------
+    sparsity : float
+        Weight lambda of the first, at least 0, for data of spectral norm 1; 0 turns it off.
+    """
+
+    sparsity: float = 200.0
+
+    nonnegative: ClassVar[bool] = True
+
+    def _fits(self, problem: Problem) -> Iterator[Fit]:
+        """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
+        observations = problem.observations
+        rank = problem.rank
+        if rank is None:
+            rank = estimated_rank(problem, replace(structured(), max_iter=_FAST_ITERATIONS))
+        least = _SINGLE if observations.dtype == np.float32 else 0.0
+        tol = max(1e-9 if problem.tol is None else problem.tol, least)
+        state = _Iteration(problem, rank, self.sparsity, least)
+        history: list[CompletionState] = []
+        change = 1.0
+        for iteration in range(1, (problem.max_iter or MAX_ITER) + 1):
+            change = state.reweight(change)
+            residual = observations.relative(state.residuals)
+            history.append(CompletionState(iteration, change, residual, state.eps**2, rank))
+            singular = state.singular[:rank].astype(np.float64)
+            yield Fit(observations, state.F, state.G, singular, history, change < tol)
+            if change < tol:
+                return
 
 
 class MissingEntries:
@@ -55,11 +83,9 @@ class MissingEntries:
     """
 
     def __init__(self, observed: Pattern, share: float, n_threads: int) -> None:
-        n, m = observed.shape
-        self._shape = observed.shape
+        n, m = self._shape = observed.shape
         self._n_threads = n_threads
-        rows = entry_rows(observed.indptr)
-        self._taken = rows * m + observed.indices
+        self._taken = entry_rows(observed.indptr) * m + observed.indices
         self.count = n * m - len(self._taken)
         self._wanted = int(share * len(self._taken))
         self._whole: Pattern | None = None
@@ -89,160 +115,99 @@ class MissingEntries:
         return Pattern.from_counts(self._shape, indptr, columns, counts, self._n_threads)
 
 
-class _State:
-    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD."""
+class _Iteration:
+    """Factors of the low-rank part (rank 2 r, padded) and the row space for the next SVD.
 
-    def __init__(
-        self,
-        observations: Observations,
-        rank: int,
-        start: tuple[Array, Array] | None,
-        rng: np.random.Generator,
-    ) -> None:
-        n, m = observations.shape
-        dtype = observations.dtype
-        self.observations, self.rank, self.rng = observations, rank, rng
-        self.columns = min(rank + 1 + _OVERSAMPLING, n, m)
-        self.space = sketch(m, self.columns, dtype, rng)
+    Lengths are in units of the scaled entries.
+    """
+
+    def __init__(self, problem: Problem, rank: int, sparsity: float, least: float) -> None:
+        observations = self.observations = problem.observations
+        (n, m), dtype, n_threads = observations.shape, observations.dtype, problem.n_threads
+        freedom = observations.freedom(rank)
+        easy = freedom < _EASY
+        self.rank, self._sparsity, self._floor = rank, sparsity, problem.floor
+        self._eps_decay = 0.0 if easy else 0.9  # eps falls no faster
+        self._least_eps = max(1e-12, least)
+        # A solution need not be more exact than this part of the last change.
+        self._cg_tol, self._cg_share = max(1e-8, least), 1e-2 if easy else 0.0
+        self._rng = problem.rng
+        self._columns = min(rank + 1 + _OVERSAMPLING, n, m)
+        self._space = sketch(m, self._columns, dtype, problem.rng)
+        start = problem.start
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
         self.F, self.G = padded(F, dtype), padded(G, dtype)
-        self.first = start is None
+        self._is_zero = start is None
         self.singular = np.zeros(0)
         self.residuals = observations.residuals(self.F, self.G)
         self.eps = np.inf
+        sampled = 2.0 if freedom > _HARD else 1.0
+        self._missing = MissingEntries(observations.pattern, sampled, n_threads)
+        self._everywhere = Weighted(observations.pattern, None, dtype, n_threads)
 
-    def triplets(self, fresh: bool) -> tuple[SparsePlusLowRank, Array, Array, Array, float]:
-        """X, its leading triplets (U, singular, V) and the singular value that follows them."""
-        observations = self.observations
-        sparse = SparseOperator(observations.pattern, self.residuals, observations.n_threads)
+    def reweight(self, before: float) -> float:
+        """New weights and the least squares with them; return the relative change."""
+        observations, rank, n_threads = self.observations, self.rank, self.observations.n_threads
+        sparse = SparseOperator(observations.pattern, self.residuals, n_threads)
         X = SparsePlusLowRank(sparse, self.F, self.G)
-        U, singular, V = leading_triplets(X, self.space, self.columns, 4 if fresh else 2)
-        self.space = V
-        r = self.rank
-        following = float(singular[r]) if len(singular) > r else 0.0
-        return X, U[:, :r].copy(), singular[:r].astype(np.float64), V[:, :r].copy(), following
-
-
-def run_matrix_irls(
-    observations: Observations,
-    rank: int,
-    parameters: Parameters,
-    start: tuple[Array, Array] | None,
-    rng: np.random.Generator,
-    check: Check,
-) -> Outcome:
-    """Iterate until the low-rank part moves by less than `tol`, relative to its length."""
-    if observations.dtype == np.float32:
-        parameters = replace(
-            parameters,
-            tol=max(parameters.tol, _SINGLE),
-            cg_tol=max(parameters.cg_tol, _SINGLE),
-            least_eps=max(parameters.least_eps, _SINGLE),
-        )
-    state = _State(observations, rank, start, rng)
-    missing = MissingEntries(observations.pattern, parameters.sampled, observations.n_threads)
-    everywhere = Weighted(observations.pattern, None, observations.dtype, observations.n_threads)
-    outcome = Outcome(state.F, state.G, np.zeros(0), np.inf)
-    change = 1.0
-    for iteration in range(1, parameters.max_iter + 1):
-        change = _iterate(state, parameters, missing, everywhere, iteration, change)
-        outcome.n_iter = iteration
-        residual = observations.relative(state.residuals)
-        progress = CompletionState(iteration, change, residual, state.eps**2, rank)
-        outcome.history.append(progress)
-        outcome.converged = change < parameters.tol
-        if check(progress, state.F, state.G, observations.scale) or outcome.converged:
-            break
-    kept = min(rank, len(state.singular))
-    outcome.F, outcome.G = (padded(X[:, :kept], X.dtype) for X in (state.F, state.G))
-    outcome.singular = state.singular[:kept].astype(np.float64)
-    outcome.gamma = state.eps**2
-    return outcome
-
-
-def _iterate(
-    state: _State,
-    parameters: Parameters,
-    missing: MissingEntries,
-    everywhere: Weighted,
-    iteration: int,
-    before: float,
-) -> float:
-    """New weights and the least squares with them; return the relative change."""
-    observations, rank = state.observations, state.rank
-    X, U, singular, V, following = state.triplets(iteration == 1)
-    largest = max(float(singular[0]), 1e-300)
-    decayed = parameters.eps_decay * state.eps if iteration > 1 else 0.0
-    state.eps = min(state.eps, max(following, parameters.least_eps * largest, decayed))
-    space = TangentSpace(U, V, observations.n_threads)
-    target = space.project_sparse(observations.pattern, observations.values)
-    weighted = [everywhere]
-    share = observations.count / (observations.shape[0] * observations.shape[1])
-    mean = share
-    if not state.first:
-        pulled, pull = _missing_weights(state, parameters, missing, largest)
+        first = self.eps == np.inf
+        U, found, V = leading_triplets(X, self._space, self._columns, 4 if first else 2)
+        self._space = V
+        U, singular, V = U[:, :rank].copy(), found[:rank].astype(np.float64), V[:, :rank].copy()
+        following = float(found[rank]) if len(found) > rank else 0.0
+        largest = max(float(singular[0]), 1e-300)
+        decayed = 0.0 if first else self._eps_decay * self.eps
+        self.eps = min(self.eps, max(following, self._least_eps * largest, decayed))
+        space = TangentSpace(U, V, n_threads)
+        target = space.project_sparse(observations.pattern, observations.values)
+        weighted = [self._everywhere]
+        mean = share = observations.count / (observations.shape[0] * observations.shape[1])
+        pulled, pull = (None, None) if self._is_zero else self._missing_weights(largest)
         if pulled is not None:
             weighted.append(pulled)
             mean += pulled.mean * (1 - share)
             if pull is not None:
                 target = target.plus(1.0, space.project_sparse(pulled.pattern, pull))
-    begin = space.project(
-        X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
-    )
-    tol = max(parameters.cg_tol, min(parameters.cg_share * before, 1e-2))
-    bend = curvature(singular, state.eps, observations.dtype)
-    x, _ = solve(space, bend, weighted, mean, target, begin, tol, parameters.max_cg)
-    return _advance(state, space, x)
+        begin = space.project(
+            X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
+        )
+        tol = max(self._cg_tol, min(self._cg_share * before, 1e-2))
+        bend = curvature(singular, self.eps, observations.dtype)
+        return self._advance(space, solve(space, bend, weighted, mean, target, begin, tol))
 
+    def _missing_weights(self, largest: float) -> tuple[Weighted | None, Array | None]:
+        """Weights of sampled missing entries, rescaled to stand for all, and their targets."""
+        observations = self.observations
+        bounded = self._floor > -np.inf
+        if self._missing.count == 0 or (self._sparsity == 0 and not bounded):
+            return None, None
+        pattern = self._missing.draw(self._rng)
+        count, dtype, n_threads = len(pattern.indices), observations.dtype, observations.n_threads
+        if count == 0:  # a draw may meet observed entries only
+            return None, None
+        nothing = np.zeros(count, dtype)
+        z = -Observations(pattern, nothing, 1.0, 0.0, n_threads).residuals(self.F, self.G)
+        strength = min(self._sparsity * (self.eps / largest) ** 2, _SPARSITY_CAP)
+        weights = strength / np.sqrt((z / observations.root_mean_square) ** 2 + _ROUNDING**2)
+        scale = self._missing.count / count
+        pull: Array | None = None
+        if bounded:
+            below = z < self._floor
+            weights[below] = _NEGATIVITY
+            if self._floor != 0.0:
+                pull = (scale * np.where(below, _NEGATIVITY * self._floor, 0.0)).astype(dtype)
+        return Weighted(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
 
-def _missing_weights(
-    state: _State, parameters: Parameters, missing: MissingEntries, largest: float
-) -> tuple[Weighted | None, Array | None]:
-    """Weights of sampled missing entries, rescaled to stand for all of them, and their targets."""
-    bounded = parameters.floor > -np.inf
-    observations = state.observations
-    if missing.count == 0 or (parameters.sparsity == 0 and not bounded):
-        return None, None
-    pattern = missing.draw(state.rng)
-    if len(pattern.indices) == 0:  # a draw may meet observed entries only
-        return None, None
-    entries = Observations(
-        pattern,
-        np.zeros(len(pattern.indices), observations.dtype),
-        1.0,
-        0.0,
-        observations.n_threads,
-    )
-    z = -entries.residuals(state.F, state.G)
-    rms = observations.root_mean_square
-    strength = min(parameters.sparsity * (state.eps / largest) ** 2, parameters.sparsity_cap)
-    weights = strength / np.sqrt((z / rms) ** 2 + parameters.rounding**2)
-    pull = None
-    if bounded:
-        below = z < parameters.floor
-        weights[below] = parameters.negativity
-        if parameters.floor != 0.0:
-            pull = np.where(below, parameters.negativity * parameters.floor, 0.0)
-    scale = missing.count / max(len(z), 1)
-    weights = (scale * weights).astype(observations.dtype)
-    return Weighted(pattern, weights, observations.dtype, observations.n_threads), (
-        None if pull is None else (scale * pull).astype(observations.dtype)
-    )
-
-
-def _advance(state: _State, space: TangentSpace, x: Tangent) -> float:
-    """Move to x; return the relative change of the low-rank part."""
-    n_threads = state.observations.n_threads
-    F, G, state.singular = _orthonormal(*space.factors(x), n_threads)
-    length = square(F) ** 0.5
-    if state.first:
-        moved = length
-        state.first = False
-    else:
-        moved = distance_squared(F, G, state.F, state.G, n_threads) ** 0.5
-    state.F, state.G = F, G
-    state.residuals = state.observations.residuals(F, G)
-    return moved / length if length > 0 else 0.0
+    def _advance(self, space: TangentSpace, x: Tangent) -> float:
+        """Move to x; return the relative change of the low-rank part."""
+        n_threads = self.observations.n_threads
+        F, G, self.singular = _orthonormal(*space.factors(x), n_threads)
+        length = moved = square(F) ** 0.5
+        if not self._is_zero:
+            moved = distance_squared(F, G, self.F, self.G, n_threads) ** 0.5
+        self.F, self.G, self._is_zero = F, G, False
+        self.residuals = self.observations.residuals(F, G)
+        return moved / length if length > 0 else 0.0
 
 
 def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:

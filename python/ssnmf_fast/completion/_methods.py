@@ -1,66 +1,31 @@
-"""Methods of completion: objects that hold the parameters which a method alone takes."""
+"""Methods by reweighted least squares, and all methods by name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._backend.dispatch import padded
 from .._data.checks import check_option
 from .._linalg.tall import square
-from ._irls import Iteration, StructuredIteration, run
-from ._matrix_irls import Parameters, run_matrix_irls
+from ._irls import (
+    Iteration,
+    Schedule,
+    StructuredIteration,
+    estimated_rank,
+    iterations,
+    sirls,
+    structured,
+)
+from ._matrix_irls import MatrixIRLS
+from ._noisy import noisy_fits
 from ._nuclear import NNM, StructuredNNM
-from ._problem import Method, Outcome, Problem
-from ._schedule import Schedule, Sparsity, sirls, structured
+from ._problem import Fit, Method, Problem
 
-_EASY = 0.3  # degrees of freedom for every observed entry, below which eps may fall at once
-_HARD = 0.8
-_FAST_ITERATIONS, _SLOW_ITERATIONS = 60, 500  # of an estimate of the rank
-
-
-@dataclass(frozen=True)
-class MatrixIRLS(Method):
-    """Log-determinant weights on both sides, and two weights on missing entries.
-
-    The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, ICML
-    2021).  The two additional weights draw missing entries to zero and keep them from being
-    negative.  This is "auto" for exact data.
-
-    Parameters
-    ----------
-    sparsity : float
-        Weight lambda of the first, at least 0, for data of spectral norm 1; 0 turns it off.
-    """
-
-    sparsity: float = 200.0
-
-    nonnegative: ClassVar[bool] = True
-
-    def _run(self, problem: Problem) -> Outcome:
-        observations, options = problem.observations, problem.options
-        rank = options.rank
-        if rank is None:
-            fast = structured(1.0, Sparsity(), None)
-            rank = _estimated(problem, replace(fast, max_iter=_FAST_ITERATIONS))
-        freedom = observations.freedom(rank)
-        easy = freedom < _EASY
-        parameters = Parameters(
-            sparsity=self.sparsity,
-            eps_decay=0.0 if easy else 0.9,
-            cg_share=1e-2 if easy else 0.0,
-            sampled=2.0 if freedom > _HARD else 1.0,
-            floor=problem.floor,
-        )
-        if options.tol is not None:
-            parameters = replace(parameters, tol=options.tol)
-        if options.max_iter is not None:
-            parameters = replace(parameters, max_iter=options.max_iter)
-        return run_matrix_irls(
-            observations, rank, parameters, problem.start, options.rng, problem.check
-        )
+_SLOW_ITERATIONS = 500  # of an estimate of the rank
 
 
 @dataclass(frozen=True)
@@ -71,35 +36,38 @@ class _Reweighted(Method):
 
     exact: ClassVar[bool] = False  # whether rows are solved exactly
 
-    def _run(self, problem: Problem) -> Outcome:
-        options = problem.options
+    def _fits(self, problem: Problem) -> Iterator[Fit]:
+        if problem.gamma_min is not None and self.by_levels:
+            return noisy_fits(problem, self.p, self.exact)
         rank = self._rank(problem)
         schedule = self._schedule(problem)
-        if options.max_iter is not None:
-            schedule = replace(schedule, max_iter=options.max_iter)
-        if problem.start is not None:
-            schedule = replace(schedule, gamma=_warm_gamma(problem, schedule))
-        state = self._state(problem, rank)
-        tol = 1e-5 if options.tol is None else options.tol
-        outcome = run(state, schedule, tol, problem.check)
-        outcome.iterate = state.X if isinstance(state, StructuredIteration) else None
-        return outcome
+        if problem.max_iter is not None:
+            schedule = replace(schedule, max_iter=problem.max_iter)
+        if problem.start is not None:  # begin where what it leaves would be the next singular value
+            F, G = (padded(factor, problem.observations.dtype) for factor in problem.start)
+            left = square(problem.observations.residuals(F, G))
+            schedule = replace(
+                schedule, gamma=float(np.clip(left, schedule.gamma_floor, schedule.gamma))
+            )
+        kind = StructuredIteration if self.dense else Iteration
+        state = kind(problem.observations, rank, problem.start, problem.rng)
+        return iterations(state, schedule, 1e-5 if problem.tol is None else problem.tol)
 
     def _rank(self, problem: Problem) -> int | None:
-        return problem.options.rank
-
-    def _state(self, problem: Problem, rank: int | None) -> Iteration:
-        return Iteration(problem.observations, rank, problem.start, problem.options.rng)
+        return problem.rank
 
     def _schedule(self, problem: Problem) -> Schedule:
-        observations, options = problem.observations, problem.options
-        rank = options.rank or observations.largest_rank()
-        schedule = sirls(observations, rank, self.p, options.gamma_min)
-        return replace(schedule, sparsity=self._pull(problem), exact=self.exact)
+        rank = problem.rank or problem.observations.largest_rank()
+        return sirls(problem.observations, rank, **self._options(problem), exact=self.exact)
 
-    def _pull(self, problem: Problem, **further: Any) -> Sparsity:
-        eps_floor = max((1e-3 * problem.observations.root_mean_square) ** 2, 1e-30)
-        return Sparsity(eps_floor=eps_floor, floor=problem.floor, **further)
+    def _options(self, problem: Problem) -> dict[str, Any]:
+        """What every schedule takes."""
+        return {
+            "gamma_min": problem.gamma_min,
+            "eps_floor": max((1e-3 * problem.observations.root_mean_square) ** 2, 1e-30),
+            "floor": problem.floor,
+            **asdict(self),
+        }
 
 
 @dataclass(frozen=True)
@@ -137,7 +105,7 @@ class IRLS(_Reweighted):
 class StructuredSIRLS(_Reweighted):
     """Ten gradient steps for each update, and a step towards sparsity of the missing entries.
 
-    Kassab 2021, 2.2.3, Algorithm 2.
+    Kassab 2021, 2.2.3, Algorithm 2, with that step in its proximal form, which does not overshoot.
 
     Parameters
     ----------
@@ -149,36 +117,21 @@ class StructuredSIRLS(_Reweighted):
         The step c, at least 0, for data of spectral norm 1; 0 turns it off.
     sparsity_decay : float
         c is multiplied by it in every iteration, 0 to 1; 1 in the thesis.
-    sparsity_step : {"proximal", "explicit"}
-        Form of that step.  "explicit" is that of the thesis, which overshoots late in long runs and
-        diverges for q < 1.
     """
 
     q: float = 1.0
     sparsity: float = 1e-6
     sparsity_decay: float = 1.0
-    sparsity_step: Literal["proximal", "explicit"] = "proximal"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_option(self.sparsity_step, "sparsity_step", ("proximal", "explicit"))
 
     def _rank(self, problem: Problem) -> int | None:
-        if problem.options.rank is not None:
-            return problem.options.rank
+        if problem.rank is not None:
+            return problem.rank
         # Its own schedule falls so fast that nearly every rank the entries allow is kept.
-        slow = sirls(problem.observations, problem.observations.largest_rank(), 1.0, None)
-        return _estimated(problem, replace(slow, max_iter=_SLOW_ITERATIONS))
+        slow = sirls(problem.observations, problem.observations.largest_rank())
+        return estimated_rank(problem, replace(slow, max_iter=_SLOW_ITERATIONS))
 
     def _schedule(self, problem: Problem) -> Schedule:
-        sparsity = self._pull(
-            problem,
-            step=self.sparsity,
-            decay=self.sparsity_decay,
-            q=self.q,
-            proximal=self.sparsity_step == "proximal",
-        )
-        return structured(self.p, sparsity, problem.options.gamma_min)
+        return structured(**self._options(problem))
 
 
 @dataclass(frozen=True)
@@ -201,16 +154,7 @@ class StructuredIRLS(_Reweighted):
     q: float = 1.0
     sparsity: float = 1.0
 
-    exact: ClassVar[bool] = True
-
-    def _state(self, problem: Problem, rank: int | None) -> Iteration:
-        options = problem.options
-        return StructuredIteration(
-            problem.observations, rank, problem.start, options.rng, self.sparsity
-        )
-
-    def _pull(self, problem: Problem, **further: Any) -> Sparsity:
-        return super()._pull(problem, q=self.q, **further)
+    dense: ClassVar[bool] = True
 
 
 METHODS: dict[str, type[Method]] = {
@@ -240,18 +184,3 @@ def check_method(method: Any, *, noisy: bool) -> Method:
         )
     name = check_option(method, "method", tuple(METHODS))
     return IRLS(p=0.0) if name == "auto" and noisy else METHODS[name]()
-
-
-def _estimated(problem: Problem, schedule: Schedule) -> int:
-    """The rank that sIRLS with a falling rank comes to by a schedule."""
-    state = Iteration(problem.observations, None, problem.start, problem.options.rng)
-    run(state, schedule, 1e-4, lambda *_: False)
-    return state.rank
-
-
-def _warm_gamma(problem: Problem, schedule: Schedule) -> float:
-    """Begin where the part that the given factors leave would be the next singular value."""
-    assert problem.start is not None
-    F, G = (padded(factor, problem.observations.dtype) for factor in problem.start)
-    left = square(problem.observations.residuals(F, G))
-    return float(np.clip(left, schedule.gamma_floor, schedule.gamma))

@@ -6,27 +6,23 @@ at `gamma_min`; by "validate" that is the level with the least error at held-out
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.csr import drop_entries, entry_rows
 from .._linalg.tall import square
-from ._irls import Iteration, distance_squared
-from ._methods import IRLS, SIRLS
-from ._observations import Observations
-from ._problem import Check, Options, Outcome
+from ._irls import Iteration, Schedule, distance_squared
+from ._problem import Fit, Observations, Problem
 from ._result import CompletionState
-from ._rows import Biases
-from ._schedule import Schedule, Sparsity
 
 FIRST_GAMMA = 4.0
-LAST_GAMMA = 1e-12
+BIAS_RIDGE = 5.0  # observations that a row or column mean is drawn to zero with
+_BIAS_SWEEPS = 5
+_LAST_GAMMA = 1e-12
 _LEVEL = 2**-0.5
 _TOL = 1e-3
 _ITERATIONS_PER_LEVEL = 10
@@ -38,109 +34,118 @@ _GAIN, _LOSS = 1e-3, 2e-3  # of the error, relative: what counts, and what ends 
 _RANKS_WITHOUT_GAIN = 2
 
 
-class _Watch:
-    """A check that keeps in mind whether it has asked to stop."""
+class Biases:
+    """Means of rows and of columns of what the low-rank part leaves, drawn to zero."""
 
-    def __init__(self, check: Check) -> None:
-        self._check = check
-        self.stopped = False
+    def __init__(self, matrix: sp.csr_array) -> None:
+        n, m = matrix.shape
+        self._raw = matrix.data.astype(np.float64)
+        self._rows, self._columns = entry_rows(matrix.indptr), matrix.indices
+        self._row_counts = np.bincount(self._rows, minlength=n) + BIAS_RIDGE
+        self._column_counts = np.bincount(self._columns, minlength=m) + BIAS_RIDGE
+        self.mean = float(self._raw.mean())
+        self.rows, self.columns = np.zeros(n), np.zeros(m)
 
-    def __call__(self, progress: CompletionState, fit: NoisyFit) -> bool:
-        F, G = fit.state.F, fit.state.G
-        self.stopped = bool(self._check(progress, F, G, fit.observations.scale))
-        return self.stopped
+    def refit(self, low_rank: Array | float) -> Array:
+        """Fit both to the data minus `low_rank`; return the data minus the biases."""
+        left = self._raw - self.mean - low_rank
+        for _ in range(_BIAS_SWEEPS):
+            counts = self._column_counts
+            sums = np.bincount(self._columns, left - self.rows[self._rows], len(counts))
+            self.columns = sums / counts
+            counts = self._row_counts
+            sums = np.bincount(self._rows, left - self.columns[self._columns], len(counts))
+            self.rows = sums / counts
+        return np.asarray(self._raw - self.at(self._rows, self._columns))
+
+    def at(self, rows: Array, columns: Array) -> Array:
+        values: Array = self.mean + self.rows[rows] + self.columns[columns]
+        return values
 
 
-class NoisyFit:
-    """A fit that goes through levels of gamma."""
+class _NoisyFit:
+    """A fit of some entries that goes through levels of gamma."""
 
     def __init__(
         self,
-        matrix: sp.csr_array,
-        options: Options,
+        problem: Problem,
+        schedule: Schedule,
+        entries: sp.csr_array,
         rank: int,
-        rng: Any,
+        rng: np.random.Generator,
         start: tuple[Array, Array] | None = None,
     ) -> None:
-        self.biases = Biases(matrix) if options.biases else None
-        centered = matrix
-        if self.biases is not None:
-            values = self.biases.refit(0.0).astype(matrix.dtype)
-            centered = sp.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
-        self.observations = Observations.of(centered, options.fill_value, options.n_threads)
-        self.state = Iteration(self.observations, rank, start, rng)
-        if self.biases is not None and start is not None:
-            self._refit_biases(self.biases)
-        self._options = options
-        self.history: list[CompletionState] = []
-        self.n_iter = 0
-        self.finished = False
+        self._problem, self._schedule = problem, schedule
+        self._biases = Biases(entries) if problem.biases else None
+        centered = entries
+        if self._biases is not None:
+            values = self._biases.refit(0.0).astype(entries.dtype)
+            centered = sp.csr_array((values, entries.indices, entries.indptr), shape=entries.shape)
+        observations = Observations.of(centered, problem.fill_value, problem.n_threads)
+        self.state = Iteration(observations, rank, start, rng)
+        if start is not None:
+            self._refit_biases()
+        self._n_iter = 0
 
-    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[CompletionState]:
+    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Fit]:
         """Yield what was reached at every gamma from `first` down to `last`."""
         gamma = max(first, last)
+        history: list[CompletionState] = []
         while True:
             change = self._iterate(gamma)
-            observations = self.state.observations
-            residual = observations.relative(observations.residuals(self.state.F, self.state.G))
-            self.finished = gamma <= last and not self._exhausted
-            progress = CompletionState(
-                self.n_iter, change, residual, gamma, len(self.state.singular)
-            )
-            self.history.append(progress)
-            yield progress
-            if gamma <= last or self._exhausted:
+            state, observations = self.state, self.state.observations
+            residual = observations.relative(observations.residuals(state.F, state.G))
+            rank = len(state.singular)
+            history.append(CompletionState(self._n_iter, change, residual, gamma, rank))
+            biases = None
+            if self._biases is not None:
+                biases = self._biases.rows, self._biases.columns
+                observations = replace(observations, offset=self._biases.mean)
+            ends = gamma <= last
+            converged = ends and not self._exhausted
+            yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
+            if ends or self._exhausted:
                 return
             gamma = max(gamma * _LEVEL, last)
 
     @property
     def _exhausted(self) -> bool:
-        most = self._options.max_iter
-        return most is not None and self.n_iter >= most
+        most = self._problem.max_iter
+        return most is not None and self._n_iter >= most
 
     def _iterate(self, gamma: float) -> float:
         """Iterate with one gamma; return the last change of the low-rank part."""
-        method = self._options.method
-        assert isinstance(method, (SIRLS, IRLS))
-        schedule = Schedule(
-            gamma=gamma,
-            gamma_decay=1.0,
-            gamma_floor=gamma,
-            p=method.p,
-            sparsity=Sparsity(),
-            inner_steps=10,
-            exact=method.exact,
-        )
-        tol = _TOL if self._options.tol is None else self._options.tol
+        state, schedule = self.state, replace(self._schedule, gamma=gamma)
+        tol = _TOL if self._problem.tol is None else self._problem.tol
         change = 0.0
         for _ in range(_ITERATIONS_PER_LEVEL):
-            before = self.state.F, self.state.G
-            self.state.reweight(schedule, 1)
-            if self.biases is not None:
-                self._refit_biases(self.biases)
-            self.n_iter += 1
-            F, G = self.state.F, self.state.G
-            moved = distance_squared(F, G, *before, self.observations.n_threads)
-            length = square(F)
+            before = state.F, state.G
+            state.reweight(schedule, 1)
+            self._refit_biases()
+            self._n_iter += 1
+            moved = distance_squared(state.F, state.G, *before, self._problem.n_threads)
+            length = square(state.F)
             change = (moved / length) ** 0.5 if length > 0 else 0.0
             if change < tol or self._exhausted:
                 break
         return change
 
-    def _refit_biases(self, biases: Biases) -> None:
+    def _refit_biases(self) -> None:
+        if self._biases is None:
+            return
         observations = self.state.observations
         fitted = observations.values - observations.residuals(self.state.F, self.state.G)
-        values = biases.refit(fitted.astype(np.float64) * observations.scale)
+        values = self._biases.refit(fitted.astype(np.float64) * observations.scale)
         scaled = (values / observations.scale).astype(observations.dtype)
         self.state.observations = replace(observations, values=scaled)
 
-    def predict(self, rows: Array, columns: Array) -> Array:
-        """Values of the model, in the units of the data."""
-        F, G = self.state.F, self.state.G
-        model = np.einsum("er,er->e", F[rows], G[columns]) * self.observations.scale
-        if self.biases is not None:
-            return np.asarray(model + self.biases.at(rows, columns))
-        return np.asarray(model + self.observations.offset)
+    def error(self, places: tuple[Array, Array], truth: Array) -> float:
+        """Root mean square of the error at some places, in scaled units."""
+        (rows, columns), observations = places, self.state.observations
+        model = np.einsum("er,er->e", self.state.F[rows], self.state.G[columns])
+        model = model * observations.scale
+        model = model + (observations.offset if self._biases is None else self._biases.at(*places))
+        return float(np.sqrt(np.mean(((model - truth) / observations.scale) ** 2)))
 
 
 def ranks(given: int | None, shape: tuple[int, ...]) -> list[int]:
@@ -163,66 +168,61 @@ class _Best:
     is_first: bool = False  # of those tried, so that one above it may be better
 
 
-def validated(
-    matrix: sp.csr_array, options: Options, gamma_min: float | None, watch: _Watch
-) -> tuple[int, float] | NoisyFit:
+def _search(
+    problem: Problem, schedule: Schedule, gamma_min: float | None
+) -> Generator[Fit, None, tuple[int, float]]:
     """Choose rank and gamma by the error at a tenth of the observed entries.
-
-    Return the fit in hand instead if `watch` asks to stop.
 
     A rank starts from what the one before reached, a little above the gamma that it needed: going
     through all levels anew takes up to three times as long, and chooses no better.  Only where the
     first level is the best one, all are gone through.
     """
-    rows = entry_rows(matrix.indptr)
-    held = np.zeros(matrix.nnz, dtype=bool)
-    held[options.rng.permutation(matrix.nnz)[: max(1, int(_HELD_OUT * matrix.nnz))]] = True
+    entries = problem.entries
+    held = np.zeros(entries.nnz, dtype=bool)
+    held[problem.rng.permutation(entries.nnz)[: max(1, int(_HELD_OUT * entries.nnz))]] = True
     if held.all():
-        return options.rank or 1, gamma_min or FIRST_GAMMA
-    part, places = drop_entries(matrix, held), (rows[held], matrix.indices[held])
-    candidates = ranks(options.rank, matrix.shape)
-    best, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
-    last: _Best | None = None
+        return problem.rank or 1, gamma_min or FIRST_GAMMA
+    part, truth = drop_entries(entries, held), entries.data[held]
+    places = entry_rows(entries.indptr)[held], entries.indices[held]
+    candidates = ranks(problem.rank, entries.shape)
+    least, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
+    best: _Best | None = None
     for rank in candidates:
-        for before in [None] if last is None else [last, None]:
+        for before in [None] if best is None else [best, None]:
             start = None if before is None else before.factors
-            fit = NoisyFit(part, options, rank, np.random.default_rng(0), start)
-            last = _best_level(fit, gamma_min, matrix.data[held], places, watch, before)
-            if watch.stopped:
-                return fit
-            if not last.is_first:
+            fit = _NoisyFit(problem, schedule, part, rank, np.random.default_rng(0), start)
+            best = yield from _best_level(fit, gamma_min, truth, places, before)
+            if not best.is_first:
                 break
-        assert last is not None
-        if last.error < best * (1 - _GAIN):
-            best, choice, fruitless = last.error, (rank, last.gamma), 0
-        else:
-            fruitless += 1
-        if fruitless == _RANKS_WITHOUT_GAIN or last.error > best * (1 + _LOSS):
+        assert best is not None
+        fruitless += 1
+        if best.error < least * (1 - _GAIN):
+            least, choice, fruitless = best.error, (rank, best.gamma), 0
+        if fruitless == _RANKS_WITHOUT_GAIN or best.error > least * (1 + _LOSS):
             break
     return choice
 
 
 def _best_level(
-    fit: NoisyFit,
+    fit: _NoisyFit,
     gamma_min: float | None,
     truth: Array,
     places: tuple[Array, Array],
-    watch: _Watch,
     before: _Best | None,
-) -> _Best:
+) -> Generator[Fit, None, _Best]:
     """Go through the levels, from near the best one of the rank before, until none gains."""
     best, worse = _Best(np.inf, FIRST_GAMMA), 0
     first = FIRST_GAMMA if before is None else min(FIRST_GAMMA, _LEAD * before.near)
     patience = _LEVELS_WITHOUT_GAIN if before is None else 1
     errors: dict[float, float] = {}
-    for progress in fit.levels(gamma_min or LAST_GAMMA, first):
-        error = float(np.sqrt(np.mean((fit.predict(*places) - truth) ** 2)))
-        errors[progress.gamma] = error
+    for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
+        gamma, error = reached.history[-1].gamma, fit.error(places, truth)
+        errors[gamma] = error
+        worse += 1
         if error < best.error:
-            best, worse = _Best(error, progress.gamma, factors=(fit.state.F, fit.state.G)), 0
-        else:
-            worse += 1
-        if watch(progress, fit) or worse == patience:
+            best, worse = _Best(error, gamma, factors=(reached.F, reached.G)), 0
+        yield reached._replace(converged=False)
+        if worse == patience:
             break
     enough = best.error * (1 + _GAIN)
     near = max((g for g, error in errors.items() if error <= enough), default=FIRST_GAMMA)
@@ -230,42 +230,12 @@ def _best_level(
     return replace(best, gamma=gamma_min or best.gamma, near=near, is_first=is_first)
 
 
-def run_noisy(matrix: sp.csr_array, options: Options, check: Check) -> tuple[Outcome, Observations]:
-    """Fit at the given or chosen rank and gamma; biases become two more columns of the factors."""
-    rank = options.rank
-    gamma_min = None if options.gamma_min == "validate" else float(options.gamma_min)
-    watch = _Watch(check)
-    fit: NoisyFit | None = None
-    if rank is None or gamma_min is None:
-        choice = validated(matrix, options, gamma_min, watch)
-        if isinstance(choice, NoisyFit):
-            fit = choice
-        else:
-            rank, gamma_min = choice
-    if fit is None:
-        assert rank is not None
-        assert gamma_min is not None
-        fit = NoisyFit(matrix, options, rank, options.rng)
-        for progress in fit.levels(gamma_min):
-            if watch(progress, fit):
-                break
-    state, history = fit.state, fit.history
-    gamma = history[-1].gamma if watch.stopped or gamma_min is None else gamma_min
-    outcome = Outcome(state.F, state.G, state.singular, gamma, history, fit.n_iter)
-    outcome.converged = fit.finished and not watch.stopped
-    if fit.biases is None:
-        return outcome, fit.observations
-    return _with_biases(outcome, fit.biases, fit.observations)
-
-
-def _with_biases(
-    outcome: Outcome, biases: Biases, observations: Observations
-) -> tuple[Outcome, Observations]:
-    rank, scale = len(outcome.singular), observations.scale
-    F = np.column_stack(
-        [outcome.F[:, :rank], biases.rows / scale, np.full(len(outcome.F), 1 / scale)]
-    )
-    G = np.column_stack([outcome.G[:, :rank], np.ones(len(outcome.G)), biases.columns])
-    outcome.F, outcome.G = padded(F, observations.dtype), padded(G, observations.dtype)
-    outcome.n_biases = 2
-    return outcome, replace(observations, offset=biases.mean)
+def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
+    """Fit at the given or chosen rank and gamma."""
+    schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
+    rank, gamma = problem.rank, problem.gamma_min
+    if rank is None or isinstance(gamma, str):
+        given = None if isinstance(gamma, str) else gamma
+        rank, gamma = yield from _search(problem, schedule, given)
+    assert gamma is not None
+    yield from _NoisyFit(problem, schedule, problem.entries, rank, problem.rng).levels(gamma)

@@ -18,6 +18,8 @@ from .._data.csr import kernel_parts, transpose
 from .._linalg.operators import Pattern, SparseOperator
 from .._linalg.tall import add_times, cross, inner, times
 
+_MAX_STEPS = 300  # of conjugate gradients
+
 
 class Tangent(NamedTuple):
     """A tangent matrix, or a vector or a diagonal operator of the same blocks."""
@@ -121,8 +123,7 @@ def solve(
     target: Tangent,
     start: Tangent,
     tol: float,
-    max_steps: int,
-) -> tuple[Tangent, int]:
+) -> Tangent:
     """Minimize x^T D x + sum of w (x - y)^2 by preconditioned conjugate gradients."""
 
     def apply(x: Tangent) -> Tangent:
@@ -133,9 +134,9 @@ def solve(
     enough = tol * target.dot(target) ** 0.5
     z = residual.divided(curvature, mean_weight)
     direction, rz = z, residual.dot(z)
-    steps = 0
-    while steps < max_steps and residual.dot(residual) ** 0.5 > enough and rz > 0:
-        steps += 1
+    for _ in range(_MAX_STEPS):
+        if not (residual.dot(residual) ** 0.5 > enough and rz > 0):
+            break
         image = apply(direction)
         bend = direction.dot(image)
         if not bend > 0:  # rounding, at the end of what this precision can solve
@@ -146,4 +147,4 @@ def solve(
         z = residual.divided(curvature, mean_weight)
         rz, before = residual.dot(z), rz
         direction = z.plus(rz / before, direction)
-    return x, steps
+    return x

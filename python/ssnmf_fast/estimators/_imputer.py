@@ -9,17 +9,23 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import UNINFORMED, quietly, warn_user
 from .._data.border import check_entries, readable, require_finite
 from .._data.csr import list_entries
+from .._data.threads import resolve_threads
+from .._linalg.operators import Pattern
 from ..completion._complete import complete
+from ..completion._irls import ridge
 from ..completion._methods import check_method
-from ..completion._problem import Method
+from ..completion._noisy import BIAS_RIDGE
+from ..completion._problem import Method, Observations
 from ..completion._read import counts
-from ..completion._rows import fitted_rows, rows_ridge
 from ._conventions import AllOrNothing, documented, set_parameters
+
+_LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 
 
 @documented
@@ -185,7 +191,8 @@ class LowRankImputer(
         )
         self.components_ = result.right[: result.rank]
         self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter
-        self.ridge_ = rows_ridge(result, getattr(method, "p", 0.0))
+        singular, gamma = result.singular_values / result.scale, max(result.gamma, 1e-30)
+        self.ridge_ = np.maximum(ridge(singular, gamma, getattr(method, "p", 0.0)), _LEAST_RIDGE)
         centers = result.right[-1] if self.biases else np.zeros(X.shape[1], dtype=X.dtype)
         self.centers_ = (centers + X.dtype.type(result.offset)).astype(X.dtype)
         self.scales_ = scales
@@ -214,18 +221,23 @@ class LowRankImputer(
         with np.errstate(over="ignore"):
             centered = X[rows] / self.scales_ - self.centers_
         check_entries(centered, "standardized X", allow_nan=True, allow_negative=True)
-        model = fitted_rows(
-            list_entries(centered, present),
-            self.components_.astype(X.dtype),
-            self.ridge_,
-            self.biases,
-            self.n_threads,
-        )
+        model = self._model(list_entries(centered, present), self.components_.T.astype(X.dtype))
         with np.errstate(over="ignore"):
             filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
         require_finite({"the filled X": filled}, "Divide X by a constant before fit and transform.")
         X[rows] = np.where(present, X[rows], filled)
         return np.asarray(X)
+
+    def _model(self, entries: sp.csr_array, G: Array) -> Array:
+        """The model of rows of which some entries are known, dense."""
+        penalties = np.asarray(self.ridge_, dtype=np.float64)
+        if self.biases:
+            G = np.column_stack([G, np.ones(len(G), dtype=G.dtype)])
+            penalties = np.append(penalties, BIAS_RIDGE)
+        stored, threads = padded(G, G.dtype), resolve_threads(self.n_threads)
+        values = entries.data.astype(G.dtype, copy=False)
+        known = Observations(Pattern.of(entries, threads), values, 1.0, 0.0, threads)
+        return np.asarray(known.exact_rows(stored, penalties) @ stored.T)
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         checked: Array = validate_data(
