@@ -16,7 +16,6 @@ It needs ``python -m pip install 'ssnmf-fast[dask]'``.
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import load_average, markdown, new_parser, say
-from scale import skewed
+from scale import peak_memory, skewed
 
 import ssnmf_fast as sf
 
@@ -77,9 +76,6 @@ def per_iteration(fit: Any, X: Any, checks: int, **further: Any) -> float:
     return min(np.diff(times)) / 10
 
 
-# ---------------------------------------------------------------------------- beside memory
-
-
 def beside_memory(options: argparse.Namespace) -> list[list[str]]:
     """Return rows of a table, of alternating runs."""
     from distributed import Client
@@ -98,45 +94,27 @@ def beside_memory(options: argparse.Namespace) -> list[list[str]]:
         for loss in LOSSES:
             further = {"n_components": options.rank, "loss": loss}
             for name, (cut, one) in cases.items():
-                spans: dict[str, list[float]] = {"cluster": [], "memory": []}
+                ours = alone = np.inf
                 for _ in range(options.rounds):
                     found = per_iteration(sfd.factorize, cut, options.checks, **further)
-                    spans["cluster"].append(found)
+                    ours = min(ours, found)
                     found = per_iteration(sf.factorize, one, options.checks, n_threads=2, **further)
-                    spans["memory"].append(found)
-                ours, alone = min(spans["cluster"]), min(spans["memory"])
+                    alone = min(alone, found)
                 cells = [f"{alone * 1e3:.0f}", f"{ours * 1e3:.0f}", f"{ours / alone:.2f}"]
                 rows.append([loss, name, *cells, load_average()])
                 say(" | ".join(rows[-1]))
     return rows
 
 
-# ----------------------------------------------------------------------------------- a model
-
-
 @dataclass(frozen=True)
 class Costs:
-    """Constants of the model, in seconds, for a rank.
+    """Constants of the model, in seconds, for a rank."""
 
-    Attributes
-    ----------
-    nonzero : float
-        Of a nonzero in an iteration, one thread.
-    row : float
-        Of a row in an iteration, without its nonzeros.
-    task : float
-        Of a task of the scheduler, and of the caller who waits for it.
-    iteration : float
-        Of an iteration that has next to nothing to do.
-    byte : float
-        Of a byte of a factor, to the workers or back.
-    """
-
-    nonzero: float
-    row: float
-    task: float
-    iteration: float
-    byte: float
+    nonzero: float  # of a nonzero in an iteration, one thread
+    row: float  # of a row in an iteration, without its nonzeros
+    task: float  # of a task of the scheduler, and of the caller who waits for it
+    iteration: float  # of one that has next to nothing to do
+    byte: float  # of a byte of a factor, to the workers or back
 
     def seconds(
         self, rows: float, per_row: float, columns: int, rank: int, workers: int, per_worker: int
@@ -198,16 +176,13 @@ def simulated(costs: Costs, rank: int, picture: Path | None) -> list[list[str]]:
 
 
 def draw(curves: dict[int, list[float]], path: Path) -> None:
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
     for rows, seconds in curves.items():
         axes.loglog(WORKERS, seconds, marker="o", markersize=3, label=f"{rows:,} rows")
-    axes.set_xlabel("workers with one thread each")
-    axes.set_ylabel("seconds of an iteration")
+    axes.set(xlabel="workers with one thread each", ylabel="seconds of an iteration")
     axes.set_xticks(WORKERS, [str(w) for w in WORKERS])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
@@ -216,19 +191,10 @@ def draw(curves: dict[int, list[float]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-# ------------------------------------------------------------------------------------ large
-
-
 def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> None:
     """Write a block of a large matrix."""
     X = skewed(rows, columns, per_row, np.dtype(np.float32), seed)
     sp.save_npz(path, X, compressed=False)
-
-
-def peak(name: str) -> float:
-    """Return the peak of the memory of this process in GB."""
-    del name
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def large(options: argparse.Namespace) -> None:
@@ -263,13 +229,13 @@ def large(options: argparse.Namespace) -> None:
                 callback=lambda state: times.append(time.perf_counter()),  # noqa: B023
             )
             seconds = (times[-1] - times[0]) / options.large_iterations
-            peaks = client.run(peak, "workers").values()
+            peaks = client.run(peak_memory).values()
             say(
                 f"{number * rows:,} x {columns:,}, {number * rows * per_row:,} nonzeros, {loss}: "
                 f"{seconds:.1f} s an iteration, {times[0] - begin:.0f} s before, peaks of the "
-                f"workers {', '.join(f'{p:.2f}' for p in peaks)} GB, of the caller {peak(''):.2f} "
-                f"GB; objective {fit.objective[0][1]:.4g} -> {fit.objective[-1][1]:.4g}; "
-                f"{load_average()}"
+                f"workers {', '.join(f'{p:.2f}' for p in peaks)} GB, "
+                f"of the caller {peak_memory():.2f} GB; objective {fit.objective[0][1]:.4g} -> "
+                f"{fit.objective[-1][1]:.4g}; {load_average()}"
             )
 
 

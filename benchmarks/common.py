@@ -15,7 +15,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import newsgroup_posts
 import numpy as np
 import scipy.sparse as sp
 
@@ -24,6 +23,17 @@ os.environ.setdefault("SSNMF_FAST_DATA", str(ROOT.parent / "shared" / "data"))
 
 Array = np.ndarray[Any, Any]
 Factors = tuple[Array, Array]
+
+NEWSGROUPS = "20newsgroups.jsonl.gz"
+# The subset that the papers use: 5 classes of 1796 documents.
+CLASSES = {
+    "Computers": ("comp.graphics", "comp.sys.mac.hardware", "comp.windows.x"),
+    "Sciences": ("sci.crypt", "sci.electronics", "sci.space"),
+    "Politics": ("talk.politics.guns", "talk.politics.mideast"),
+    "Religion": ("alt.atheism", "soc.religion.christian"),
+    "Recreation": ("rec.autos", "rec.sport.baseball", "rec.sport.hockey"),
+}
+PER_CLASS = 1796
 
 # What glibc does with freed memory, by its environment variables; others ignore them.
 FREED_MEMORY = {
@@ -65,12 +75,50 @@ def tfidf(texts: list[str]) -> tuple[Any, Array]:
     return X, vectorizer.get_feature_names_out()
 
 
+def read_posts() -> list[tuple[str, str]]:
+    """Return all posts and the group of each, without a file by scikit-learn's fetcher."""
+    if data_file(NEWSGROUPS).is_file():
+        return [(record["text"], record["label"]) for record in read_lines(NEWSGROUPS)]
+    from sklearn.datasets import fetch_20newsgroups
+
+    bunch = fetch_20newsgroups(subset="all", shuffle=False)
+    return [(text, bunch.target_names[k]) for text, k in zip(bunch.data, bunch.target, strict=True)]
+
+
+def strip(text: str) -> str:
+    """Return a post without header, footer and quotes."""
+    from sklearn.datasets._twenty_newsgroups import (
+        strip_newsgroup_footer,
+        strip_newsgroup_header,
+        strip_newsgroup_quoting,
+    )
+
+    stripped: str = strip_newsgroup_quoting(strip_newsgroup_footer(strip_newsgroup_header(text)))
+    return stripped
+
+
+def load_subset(seed: int = 0) -> tuple[list[str], Array]:
+    """Return the 8980 texts, without headers, footers and quotes, and their classes.
+
+    The seed is that of the draw of 1796 documents from each class, and of their order.
+    """
+    posts = read_posts()
+    class_of = {group: name for name, groups in CLASSES.items() for group in groups}
+    kept = [(text, class_of[group]) for text, group in posts if group in class_of]
+    labels = np.array([name for _, name in kept])
+    rng = np.random.default_rng(seed)
+    classes = [np.flatnonzero(labels == name) for name in CLASSES]
+    chosen = [rng.choice(one, min(PER_CLASS, len(one)), replace=False) for one in classes]
+    order = rng.permutation(np.concatenate(chosen))
+    return [strip(kept[i][0]) for i in order], labels[order]
+
+
 @cache
 def newsgroups(dtype: Any = np.float64) -> tuple[Any, Array]:
     """Return the 20 Newsgroups subset: TF-IDF (csr, 8980 x 5000), one-hot labels (8980 x 5)."""
-    texts, names = newsgroup_posts.load_subset()
+    texts, names = load_subset()
     X, _ = tfidf(texts)
-    Y = (names[:, None] == np.array(list(newsgroup_posts.CLASSES))[None, :]).astype(dtype)
+    Y = (names[:, None] == np.array(list(CLASSES))[None, :]).astype(dtype)
     return sp.csr_matrix(X, dtype=dtype), Y
 
 

@@ -173,7 +173,7 @@ def report(records: list[dict[str, Any]]) -> str:
 
 def picture(records: list[dict[str, Any]], path: Path) -> None:
     """Draw accuracy against the share of labels, one panel for each data set."""
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
     cells = means(records, "accuracy")
     sets = [n for n in (*TEXT_SETS, *IMAGE_SETS) if any(cell[0] == n for cell in cells)]
@@ -181,9 +181,8 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
         return
     columns = min(3, len(sets))
     rows = -(-len(sets) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(3.6 * columns, 3.1 * rows), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(3.6 * columns, 3.1 * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.ravel()[len(sets) :]:
         axis.axis("off")
     methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
@@ -194,17 +193,11 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
                 for share in SHARES
                 if method in cells.get((name, share), {})
             ]
+            style: dict[str, Any] = {"markersize": 3, "linewidth": 1.0, "color": f"C{place}"}
+            if method == OURS:
+                style = {"markersize": 5, "linewidth": 2.4, "color": "black", "zorder": 3}
             if points:
-                bold = method == OURS
-                axis.plot(
-                    *zip(*points, strict=True),
-                    marker="o",
-                    markersize=5 if bold else 3,
-                    linewidth=2.4 if bold else 1.0,
-                    color="black" if bold else f"C{place}",
-                    zorder=3 if bold else 2,
-                    label=method,
-                )
+                axis.plot(*zip(*points, strict=True), marker="o", label=method, **style)
         axis.set_xscale("log")
         axis.set_xticks([0.5, 1, 5, 20, 100], ["0.5", "1", "5", "20", "100"])
         axis.minorticks_off()
@@ -217,7 +210,6 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, data_file, read_lines
-from newsgroup_posts import strip
+from common import Array, data_file, read_lines, read_posts, strip
 
 FIVE_GROUPS = (
     "comp.graphics",
@@ -43,10 +42,8 @@ class Split:
 
 
 def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
-    posts = [
-        p for p in read_lines("20newsgroups.jsonl.gz") if groups is None or p["label"] in groups
-    ]
-    return [strip(p["text"]) for p in posts], np.array([p["label"] for p in posts])
+    posts = [post for post in read_posts() if groups is None or post[1] in groups]
+    return [strip(text) for text, _ in posts], np.array([group for _, group in posts])
 
 
 def _articles() -> tuple[list[str], Array]:
@@ -70,25 +67,30 @@ def _ten_topics() -> tuple[list[str], Array]:
     return texts, np.array([s["topics"][0] for s in stories])
 
 
+def _indicated(
+    texts: list[str], labels: list[list[str]], names: list[str]
+) -> tuple[list[str], Array]:
+    """Return the texts with one of the names, and indicators of these."""
+    Y = np.array([[name in own for name in names] for own in labels], dtype=np.int64)
+    kept = Y.any(axis=1)
+    return [text for text, keep in zip(texts, kept, strict=True) if keep], Y[kept]
+
+
 def _all_topics() -> tuple[list[str], Array]:
     """Stories, and indicators of the topics with 20 stories or more."""
     stories = _stories()
     counts = Counter(t for s in stories for t in s["topics"])
     names = sorted(t for t, count in counts.items() if count >= 20)
-    Y = np.array([[name in s["topics"] for name in names] for s in stories], dtype=np.int64)
-    kept = Y.any(axis=1)
     texts = [f"{s['title']}\n{s['body']}" for s in stories]
-    return [t for t, keep in zip(texts, kept, strict=True) if keep], Y[kept]
+    return _indicated(texts, [s["topics"] for s in stories], names)
 
 
 def _abstracts() -> tuple[list[str], Array]:
     """Abstracts, and indicators of the roots of the MeSH tree."""
     lines = read_lines("pubmed_mesh_sample.jsonl.gz")
-    names = sorted({root for a in lines for root in a["roots"]})
-    Y = np.array([[name in a["roots"] for name in names] for a in lines], dtype=np.int64)
-    kept = Y.any(axis=1)
     texts = [f"{a['title']}\n{a['abstract']}" for a in lines]
-    return [t for t, keep in zip(texts, kept, strict=True) if keep], Y[kept]
+    roots = [a["roots"] for a in lines]
+    return _indicated(texts, roots, sorted({root for own in roots for root in own}))
 
 
 _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {

@@ -81,45 +81,43 @@ def run(split: Split, known: Array, draw: int) -> dict[str, float]:
         scores = [normalize(part) for part in scores]
     wide, narrow = (X, split.X_test), (scores[0], scores[1])
 
-    def supervised(make: Callable[[Any], Any], data: tuple[Any, Any], options: list[Any]) -> float:
+    def regression(C: float) -> Any:
+        return LogisticRegression(C=C, tol=1e-3, max_iter=500)
+
+    def score(make: Callable[[Any], Any], data: tuple[Any, Any], options: list[Any]) -> float:
+        """Return the test accuracy of a machine with the best option.
+
+        One that learns from samples without labels too gets them marked by -1.
+        """
+        marks = isinstance(make(options[0]), (SelfTrainingClassifier, LabelSpreading))
+
         def fit(seen: Array, option: Any) -> Callable[[Any], Array]:
-            machine = make(option).fit(data[0][seen], y[seen])
+            given = (data[0], np.where(seen, y, -1)) if marks else (data[0][seen], y[seen])
+            machine = make(option).fit(*given)
             return lambda rows: np.asarray(machine.predict(rows))
 
         predict = _tuned(fit, options, y, known, folds, lambda rows: data[0][rows])
         return float(np.mean(predict(data[1]) == split.y_test))
 
-    def regression(C: float) -> Any:
-        return LogisticRegression(C=C, tol=1e-3, max_iter=500)
-
     found = {
-        "LinearSVC": supervised(lambda C: LinearSVC(C=C), wide, [1, 0.1, 0.3, 3]),
-        "LogisticRegression": supervised(regression, wide, [10, 1, 100]),
-        "SVD + LR": supervised(regression, narrow, [10, 1, 100]),
+        "LinearSVC": score(lambda C: LinearSVC(C=C), wide, [1, 0.1, 0.3, 3]),
+        "LogisticRegression": score(regression, wide, [10, 1, 100]),
+        "SVD + LR": score(regression, narrow, [10, 1, 100]),
     }
     if sparse:
         smoothings = [0.3, 0.03, 0.1, 1]
-        found["ComplementNB"] = supervised(lambda a: ComplementNB(alpha=a), wide, smoothings)
-    if known.all():
-        return found
-
-    def marked(seen: Array) -> Array:
-        return np.where(seen, y, -1)
-
-    def train_self(seen: Array, option: Any) -> Callable[[Any], Array]:
-        machine = SelfTrainingClassifier(regression(10), threshold=option, max_iter=5)
-        machine.fit(X, marked(seen))
-        return lambda rows: np.asarray(machine.predict(rows))
-
-    def spread(seen: Array, neighbors: int) -> Callable[[Any], Array]:
-        machine = LabelSpreading(kernel="knn", n_neighbors=neighbors, max_iter=100)
-        machine.fit(narrow[0], marked(seen))
-        return lambda rows: np.asarray(machine.predict(rows))
-
-    predict = _tuned(train_self, [0.75, 0.5], y, known, folds, lambda rows: X[rows])
-    found["SelfTraining"] = float(np.mean(predict(split.X_test) == split.y_test))
-    predict = _tuned(spread, [20, 7, 50], y, known, folds, lambda rows: narrow[0][rows])
-    found["LabelSpreading"] = float(np.mean(predict(narrow[1]) == split.y_test))
+        found["ComplementNB"] = score(lambda a: ComplementNB(alpha=a), wide, smoothings)
+    if not known.all():
+        found["SelfTraining"] = score(
+            lambda least: SelfTrainingClassifier(regression(10), threshold=least, max_iter=5),
+            wide,
+            [0.75, 0.5],
+        )
+        found["LabelSpreading"] = score(
+            lambda k: LabelSpreading(kernel="knn", n_neighbors=k, max_iter=100),
+            narrow,
+            [20, 7, 50],
+        )
     return found
 
 

@@ -13,10 +13,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PARTS = ("kernels", "peers", "papers", "checks", "solvers")
+PARTS = ("peers", "papers", "checks", "solvers")
 # Scripts, and what they are given beside --quick.
 CALLS = {
-    "kl_pass": "",
     "iterations": "--peers sklearn --synthetic 500 --iterations 5",
     "convergence": "--peers scikit-learn --data text signatures --solvers mu hals",
     "kl_times": "",

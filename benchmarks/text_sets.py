@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, read_lines
-from newsgroup_posts import load_subset
+from common import Array, load_subset, read_lines
 
 Texts = tuple[list[str], list[str] | None]
 FORMS = ("tfidf", "counts")

@@ -168,12 +168,10 @@ def cases(quick: bool) -> dict[str, tuple[Any, str]]:
 
 def picture(path: str, curves: dict[str, list[float]]) -> None:
     """Draw how many times faster an iteration is with more threads."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
     axes.plot(THREADS, THREADS, color="0.7", linestyle=":", label="as many times as threads")
     for name, values in curves.items():
         axes.plot(THREADS, values, marker="o", label=name)
@@ -182,8 +180,7 @@ def picture(path: str, curves: dict[str, list[float]]) -> None:
     ticks = [str(number) for number in THREADS]
     axes.set_xticks(THREADS, ticks)
     axes.set_yticks(THREADS, ticks)
-    axes.set_xlabel("threads")
-    axes.set_ylabel("an iteration is so many times faster")
+    axes.set(xlabel="threads", ylabel="an iteration is so many times faster")
     axes.legend()
     figure.savefig(path, dpi=150)
 

@@ -35,6 +35,7 @@ import ssnmf_fast.dask as sfd
 N, M, RANK, CLASSES = 2000, 100, 6, 4
 CUTS = (900, 100, 1000)
 START = 600.0  # seconds for a cluster to start, and for the times without a loss
+CLUSTER = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
 PHASES = ("start", "fit", "represent", "predict")
 
 
@@ -125,8 +126,7 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
     get_mp_context().set_forkserver_preload(
         ["distributed", "ssnmf_fast.dask", "ssnmf_fast.estimators"]
     )
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster) as client:
         task = Trials(client, phase)
         expected, times = {}, {}
         for number in range(first, min(last, first + len(task.models))):
@@ -159,8 +159,7 @@ def trials(phase: str, first: int, last: int, seed: int, retire: bool, limit: fl
 
 def other() -> None:
     """A cluster that works for ever."""
-    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster) as client:
         X = client.persist(samples()[0])
         wait(X)
         while True:

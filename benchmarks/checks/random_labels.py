@@ -30,45 +30,12 @@ def _objects(codes: Array, names: Any, absent: Any) -> list[Any]:
 
 
 def _text(absent: Any, unlabeled: Any = "auto") -> Form:
-    def form(codes: Array) -> tuple[Any, Any, Any]:
-        y = np.array(_objects(codes, NAMES.tolist(), absent), dtype=object)
-        return y, NAMES, unlabeled
-
-    return form
+    names = NAMES.tolist()
+    return lambda y: (np.array(_objects(y, names, absent), dtype=object), NAMES, unlabeled)
 
 
-def _listed(codes: Array) -> tuple[Any, Any, Any]:
-    return _objects(codes, NAMES.tolist(), None), NAMES, "auto"
-
-
-def _list_of_numbers(codes: Array) -> tuple[Any, Any, Any]:
-    return codes.tolist(), np.arange(4), "auto"
-
-
-def _with_nan(codes: Array) -> tuple[Any, Any, Any]:
-    return np.where(codes < 0, np.nan, 10.0 * codes), 10 * np.arange(4), "auto"
-
-
-def _marked(codes: Array) -> tuple[Any, Any, Any]:
-    return np.where(codes < 0, 99, codes - 1), np.arange(4) - 1, 99
-
-
-def _masked(codes: Array) -> tuple[Any, Any, Any]:
-    return np.ma.array(codes.clip(0), mask=codes < 0), np.arange(4), "auto"
-
-
-def _masked_text(codes: Array) -> tuple[Any, Any, Any]:
-    return np.ma.array(NAMES[codes.clip(0)], mask=codes < 0), NAMES, "auto"
-
-
-def _series(codes: Array) -> tuple[Any, Any, Any]:
-    values = pd.array(_objects(codes, range(4), pd.NA), dtype="Int64")
-    return pd.Series(values), np.arange(4), "auto"
-
-
-def _strings(codes: Array) -> tuple[Any, Any, Any]:
-    values = pd.Series(_objects(codes, NAMES.tolist(), pd.NA), dtype="string")
-    return values, NAMES, "auto"
+def _series(dtype: str, names: Any) -> Form:
+    return lambda y: (pd.Series(pd.array(_objects(y, names, pd.NA), dtype=dtype)), names, "auto")
 
 
 def _categorical(codes: Array) -> tuple[Any, Any, Any]:
@@ -82,26 +49,22 @@ def _bool(codes: Array) -> tuple[Any, Any, Any]:
     return np.array(_objects(codes, [False, True], None), dtype=object), np.arange(2) > 0, "auto"
 
 
-def _small(codes: Array) -> tuple[Any, Any, Any]:
-    return codes.astype(np.int8), np.arange(4), "auto"
-
-
 FORMS: list[Form] = [
     _text(None),
     _text(float("nan")),
     _text("", ""),
     _text("-", "-"),
-    _listed,
-    _list_of_numbers,
-    _with_nan,
-    _marked,
-    _masked,
-    _masked_text,
-    _series,
-    _strings,
+    lambda y: (_objects(y, NAMES.tolist(), None), NAMES, "auto"),
+    lambda y: (y.tolist(), np.arange(4), "auto"),
+    lambda y: (np.where(y < 0, np.nan, 10.0 * y), 10 * np.arange(4), "auto"),
+    lambda y: (np.where(y < 0, 99, y - 1), np.arange(4) - 1, 99),
+    lambda y: (np.ma.array(y.clip(0), mask=y < 0), np.arange(4), "auto"),
+    lambda y: (np.ma.array(NAMES[y.clip(0)], mask=y < 0), NAMES, "auto"),
+    _series("Int64", range(4)),
+    _series("string", NAMES.tolist()),
     _categorical,
     _bool,
-    _small,
+    lambda y: (y.astype(np.int8), np.arange(4), "auto"),
 ]
 
 

@@ -27,8 +27,16 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, data_file, load_average, markdown, mean_and_deviation, say
-from newsgroup_posts import read_posts, strip
+from common import (
+    Array,
+    data_file,
+    load_average,
+    markdown,
+    mean_and_deviation,
+    read_posts,
+    say,
+    strip,
+)
 from over_time import GENSIM, as_dynamic, gensim_lda, save, sklearn_lda
 
 import ssnmf_fast as sf

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, data_file, read_lines, stop_words
-from newsgroup_posts import FILE_NAME, strip
+from common import NEWSGROUPS, Array, data_file, read_lines, stop_words, strip
 
 VALIDATION = 0.2  # of the documents that are not test
 N_TERMS = 6000
@@ -80,7 +79,7 @@ def news() -> Data:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    records = read_lines(FILE_NAME)
+    records = read_lines(NEWSGROUPS)
     names = sorted({record["label"] for record in records})
     vectorizer = TfidfVectorizer(
         token_pattern="[a-zA-Z]+", max_df=0.5, max_features=N_TERMS, stop_words=stop_words()

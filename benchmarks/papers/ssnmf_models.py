@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, stop_words
-from newsgroup_posts import CLASSES, PER_CLASS, read_posts, strip
+from common import CLASSES, PER_CLASS, Array, read_posts, stop_words, strip
 
 import ssnmf_fast as sf
 

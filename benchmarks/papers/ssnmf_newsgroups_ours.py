@@ -122,15 +122,6 @@ def accuracy(part: Part, shares: Array) -> float:
     return float((shares.argmax(axis=1) == part.classes_held).mean())
 
 
-def final_shares(part: Part, setting: Setting, seed: int, members: int) -> list[Array]:
-    """Return every member's shares of the classes for the chosen setting."""
-    only = ((setting.updates,), (setting.background,))
-    return [
-        class_shares(part, setting.topics, seed + member, *only)[setting]
-        for member in range(members)
-    ]
-
-
 def choose(part: Part, found: dict[Setting, list[Array]], kind: str) -> tuple[Setting, float]:
     """Return the setting of the highest validation accuracy, and that accuracy.
 
@@ -151,7 +142,11 @@ def run_trial(documents: Any, seed: int, members: int) -> dict[str, dict[str, An
     found = votes(parts.choice, members, seed)
     for kind in (ALL, ONE):
         setting, validation = choose(parts.choice, found, kind)
-        final = final_shares(parts.test, setting, 1000 * seed + 500, members if kind == ALL else 1)
+        only = (setting.updates,), (setting.background,)
+        final = [
+            class_shares(parts.test, setting.topics, 1000 * seed + 500 + member, *only)[setting]
+            for member in range(members if kind == ALL else 1)
+        ]
         test = accuracy(parts.test, np.sum(final, axis=0))
         results[kind] = {"validation": validation, "test": test, "setting": str(setting)}
     for name, candidates in other_methods().items():

@@ -11,7 +11,6 @@ more letters, as it stands.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from time import perf_counter
@@ -129,12 +128,6 @@ class Fit(NamedTuple):
     seconds: float
 
 
-def _supervised(stories: Stories, labeled: Array, draw: int, parameters: dict[str, Any]) -> Any:
-    model = sf.TopicSupervisedNMF(random_state=draw, n_threads=1, **parameters)
-    y = stories.topics * labeled[:, None]
-    return model.fit(stories.X, y)
-
-
 def _nmf(stories: Stories, draw: int) -> tuple[Array, int]:
     rank = stories.topics.shape[1]
     parameters = {"init": "random-acol", "random_state": draw, "n_threads": 1}
@@ -153,18 +146,12 @@ def _sklearn_nmf(stories: Stories, draw: int) -> tuple[Array, int]:
 def _lda(stories: Stories, draw: int) -> tuple[Array, int]:
     from sklearn.decomposition import LatentDirichletAllocation
 
-    rank = stories.topics.shape[1]
-    model = LatentDirichletAllocation(
-        rank, learning_method="batch", max_iter=LDA_PASSES, random_state=draw
-    )
+    options = {"learning_method": "batch", "max_iter": LDA_PASSES, "random_state": draw}
+    model = LatentDirichletAllocation(stories.topics.shape[1], **options)
     return model.fit_transform(stories.counts), model.n_iter_
 
 
-UNSUPERVISED: dict[str, Callable[[Stories, int], tuple[Array, int]]] = {
-    NMF: _nmf,
-    SKLEARN_NMF: _sklearn_nmf,
-    LDA: _lda,
-}
+UNSUPERVISED = {NMF: _nmf, SKLEARN_NMF: _sklearn_nmf, LDA: _lda}
 METHODS = (*SUPERVISED, *UNSUPERVISED)
 
 
@@ -183,7 +170,8 @@ def fit(stories: Stories, method: str, labeled: Array, draw: int) -> Fit:
     if method in UNSUPERVISED:
         return _unsupervised(stories, method, draw)
     begin = perf_counter()
-    model = _supervised(stories, labeled, draw, SUPERVISED[method])
+    model = sf.TopicSupervisedNMF(random_state=draw, n_threads=1, **SUPERVISED[method])
+    model.fit(stories.X, stories.topics * labeled[:, None])
     S = model.representation_ * model.components_.sum(axis=1)
     return Fit(S, model.n_iter_, perf_counter() - begin)
 

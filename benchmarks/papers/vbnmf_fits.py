@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from common import Array, read_lines, stop_words
+from common import NEWSGROUPS, Array, read_lines, stop_words
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -39,7 +39,7 @@ class Documents:
 @cache
 def newsgroup_documents() -> Documents:
     """Return the 11,314 training and the 7,532 test documents."""
-    posts = read_lines("20newsgroups.jsonl.gz")
+    posts = read_lines(NEWSGROUPS)
     counts = _counts(post["text"].partition("\n\n")[2] for post in posts)
     groups = np.array([post["label"] for post in posts])
     train = np.array([post["split"] == "train" for post in posts])

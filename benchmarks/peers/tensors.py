@@ -44,18 +44,6 @@ from common import (
 Sparse = tuple[Array, Array, tuple[int, ...]]
 Run = Callable[[int], float]  # the loss after so many sweeps
 
-PEERS = (
-    "ssnmf_fast F",
-    "ssnmf_fast D",
-    "tensorly MU",
-    "tensorly HALS",
-    "tensorly MU, COO",
-    "pyttb cp_als",
-    "pyttb cp_apr (D)",
-    "pygenten cp_als",
-    "pygenten gcp_opt (D)",
-)
-
 
 # ------------------------------------------------------------------------------- tensors
 
@@ -202,31 +190,33 @@ def pygenten_run(X: Any, rank: int, method: str) -> Run | None:
     return run
 
 
-def run_of(peer: str, X: Any, rank: int, threads: int, inner: int) -> Run | None:
-    package, method = peer.split(" ", 1)
-    if package == "ssnmf_fast":
-        loss = {"F": "frobenius", "D": "kullback-leibler"}[method]
-        return our_run(X, rank, loss, threads)
-    if package == "tensorly":
-        return tensorly_run(X, rank, method)
-    if package == "pyttb":
-        return pyttb_run(X, rank, method, inner)
-    return pygenten_run(X, rank, method)
+# What makes a run of a package out of the tensor, the rank and the options; None: it cannot.
+PEERS: dict[str, Callable[[Any, int, argparse.Namespace], Run | None]] = {
+    "ssnmf_fast F": lambda X, rank, o: our_run(X, rank, "frobenius", o.threads),
+    "ssnmf_fast D": lambda X, rank, o: our_run(X, rank, "kullback-leibler", o.threads),
+    "tensorly MU": lambda X, rank, o: tensorly_run(X, rank, "MU"),
+    "tensorly HALS": lambda X, rank, o: tensorly_run(X, rank, "HALS"),
+    "tensorly MU, COO": lambda X, rank, o: tensorly_run(X, rank, "MU, COO"),
+    "pyttb cp_als": lambda X, rank, o: pyttb_run(X, rank, "cp_als", o.inner),
+    "pyttb cp_apr (D)": lambda X, rank, o: pyttb_run(X, rank, "cp_apr (D)", o.inner),
+    "pygenten cp_als": lambda X, rank, o: pygenten_run(X, rank, "cp_als"),
+    "pygenten gcp_opt (D)": lambda X, rank, o: pygenten_run(X, rank, "gcp_opt (D)"),
+}
 
 
 # ------------------------------------------------------------------------------- measuring
 
 
-def measure(peer: str, case: str, threads: int, inner: int, rounds: int) -> dict[str, Any]:
+def measure(peer: str, case: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return the time of a sweep, the peak of memory and the loss, in this process."""
     make, rank = CASES[case]
     X = make()
     tiny, tiny_rank = CASES["tiny dense" if is_dense(X) else "tiny"]
-    warm = run_of(peer, tiny(), tiny_rank, threads, inner)
+    warm = PEERS[peer](tiny(), tiny_rank, options)
     if warm is not None:
         warm(2)  # loads the package, and lets it compile what it compiles
     with Clock() as clock:
-        run = run_of(peer, X, rank, threads, inner)
+        run = PEERS[peer](X, rank, options)
         if run is None:
             return {"skipped": True}
         first = seconds(lambda: run(1))
@@ -234,7 +224,7 @@ def measure(peer: str, case: str, threads: int, inner: int, rounds: int) -> dict
     more = int(np.clip(5 / max(first, 0.01), 2, 40))
     losses: list[float] = []
     fits = Fits(lambda sweeps: losses.append(run(sweeps)), 1, 1 + more)
-    took = iteration_seconds({peer: fits}, rounds)[peer]
+    took = iteration_seconds({peer: fits}, options.rounds)[peer]
     memory = clock.peak - clock.before
     return {"seconds": took, "setup": first, "memory": memory, "loss": losses[-1]}
 
@@ -269,7 +259,7 @@ def in_own_process(peer: str, case: str, options: argparse.Namespace) -> dict[st
 def main(arguments: list[str] | None = None) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--only", nargs="+", default=MAIN, choices=CASES, help="some tensors")
-    parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS)
+    parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=PEERS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--inner", type=int, default=10, help="passes of cp_apr for each mode")
     parser.add_argument("--rounds", type=int, default=3)
@@ -280,13 +270,11 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.one:
         case = options.only[0]
-        print(
-            json.dumps(measure(options.one, case, options.threads, options.inner, options.rounds))
-        )
+        print(json.dumps(measure(options.one, case, options)))
         return
     cases, peers = options.only, options.peers
     if options.quick:
-        cases, peers = ["tiny", "tiny dense"], PEERS[:2]
+        cases, peers = ["tiny", "tiny dense"], list(PEERS)[:2]
     rows, found = [], {}
     for case in cases:
         for peer in peers:
