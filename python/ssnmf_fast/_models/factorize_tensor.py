@@ -21,6 +21,7 @@ from .._solver.relations import Relation
 from .._solver.result import FitState, TensorFactorization, normalized
 from .._solver.starts import start_B, zeros_that_stay
 from .._solver.tensor_starts import mode_names, start_tensor
+from .._solver.terms import Term
 from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
 
@@ -87,20 +88,11 @@ def factorize_tensor(
         "least-squares" squares a short fit of squared errors to the square roots of X; "svd" takes
         the leading left singular vectors of every unfolding, their larger part of one sign.
         "auto" is "least-squares" for "kullback-leibler", "random" for all other losses.
-    max_iter : int
-        Largest number of iterations, at least 0.
-    tol : float
-        Stop when the objective falls by less than `tol` times its first value per iteration
-        (checked every 10 iterations); 0 never stops early.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None takes what the machine grants.
+    max_iter, tol, random_state, n_threads, verbose
+        As in :func:`factorize`.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, .. up to the
         sizes of their columns) after every check; returning True stops the fit.
-    verbose : int
-        1 shows progress on standard error: a bar on a terminal, lines elsewhere.
 
     Returns
     -------
@@ -143,18 +135,17 @@ def factorize_tensor(
     dtype = X.dtype
     require_memory(rank, X.shape, dtype)
 
-    related, label_factors = _labeled(labels, X, dtype, of_Y, threads)
+    labeled = _labeled(labels, X, of_Y, threads)
     weight = check_real(supervision_weight, "supervision_weight")
-    units = Units.of(exponent, 0, (divergence, of_Y), bool(related))
-    units = units.weighing(weight) if related else units
-    of_data, of_labels = units.coefficients(weight) if related else (1.0, 1.0)
+    units = Units.of(exponent, 0, (divergence, of_Y), bool(labeled))
+    units = units.weighing(weight) if labeled else units
+    of_data, of_labels = units.coefficients(weight) if labeled else (1.0, 1.0)
     relations = [Relation(names, term, of_data)]
-    relations += [Relation(pair, labeled, of_labels) for pair, labeled in related]
+    relations += [Relation((names[k], f"B{k}"), Y, of_labels) for k, Y in labeled.items()]
 
     start = start_tensor(init, X, X_weights, term, rank, rng, exponent)
     factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
-    for name, (mode, Y) in label_factors.items():
-        factors[name] = padded(start_B(start[mode], Y, rng).T, dtype)
+    factors |= {f"B{k}": padded(start_B(start[k], Y, rng).T, dtype) for k, Y in labeled.items()}
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     problem = Problem(factors, relations, kept)
     if kept and problem.unreached() > 0:
@@ -167,41 +158,35 @@ def factorize_tensor(
     steps = steps_of(problem, loop.solver)
     run = loop.run(steps, lambda: found, units=units, unreached=problem.unreached())
     columns, sizes_of_all, sizes, order = normalized([found[name] for name in names], divergence)
-    components = {
-        mode: np.ascontiguousarray((found[name] * sizes[mode])[:, order].T)
-        for name, (mode, _) in label_factors.items()
-    }
+    components = {k: np.ascontiguousarray((found[f"B{k}"] * sizes[k])[:, order].T) for k in labeled}
     total = np.ldexp(sizes_of_all, exponent)
     return TensorFactorization(columns, total, components, run.objective, run.n_iter, run.converged)
 
 
 def _labeled(
-    labels: Mapping[int, Any] | None, X: Tensor, dtype: Any, loss: Loss, threads: int
-) -> tuple[list[tuple[tuple[str, str], Any]], dict[str, tuple[int, Any]]]:
-    """Return the names and terms of labels, and for the factor of each its mode and its term."""
+    labels: Mapping[int, Any] | None, X: Tensor, loss: Loss, threads: int
+) -> dict[int, Term]:
+    """Return the terms of labels by mode."""
     if labels is None:
-        return [], {}
+        return {}
     if not isinstance(labels, Mapping):
         raise TypeError(
             f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
             f"{type(labels).__name__}."
         )
-    related, factors = [], {}
-    names = mode_names(len(X.shape))
+    found: dict[int, Term] = {}
     for mode, given in labels.items():
-        mode = check_mode(mode, "a mode of labels", len(names))
-        if f"B{mode}" in factors:
+        mode = check_mode(mode, "a mode of labels", len(X.shape))
+        if mode in found:
             raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
-        Y = check_matrix(given, f"labels[{mode}]", dtype=dtype)
+        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
         if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
             raise ValueError(
                 f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
                 f"index of mode {mode}, and at least one column."
             )
-        term = build_term(Y, None, loss, "Y", threads)
-        related.append(((names[mode], f"B{mode}"), term))
-        factors[f"B{mode}"] = mode, term
-    return related, factors
+        found[mode] = build_term(Y, None, loss, "Y", threads)
+    return found
 
 
 __all__ = ["TensorFactorization", "factorize_tensor"]

@@ -29,11 +29,7 @@ def factorize_preserving(
     init: Any,
     random_state: Any,
     n_threads: int | None,
-    solver: str,
-    max_iter: int,
-    tol: float,
-    callback: Any,
-    verbose: int,
+    **loop_parameters: Any,
 ) -> tuple[Factorization, float]:
     """Minimize ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
@@ -42,7 +38,7 @@ def factorize_preserving(
     then the weighted combinations sum to as much as the data.  Returned is the weight, too.
     """
     rank = check_integer(n_components, "n_components", 1)
-    loop = FitLoop(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(**loop_parameters)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
     automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,26 +22,33 @@ from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensor_entries import full_columns
 from .._data.weight_forms import WeightForm
 from . import beta_rows
-from .losses import Loss, loss_named, register, register_numbers
+from .losses import Loss, register, registry
 
 if TYPE_CHECKING:
     from .terms import Term
 
 
-class Frobenius(Loss):
+class Power(Loss):
+    """A loss whose P and N are passes with powers of the model."""
+
+    powers: tuple[float, float]
+
+    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
+        entries.power(self.powers[0], F, G, to)
+
+    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
+        form.power(self.powers[1], F, G, to)
+
+
+class Frobenius(Power):
     """d(x, z) = (x - z)^2."""
 
     name = "frobenius"
+    powers = (0, 1)
     exponents = (1.0, 0.0)
     slope = 2.0
     degree = 2
     quadratic = True
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.power(0, F, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(1, F, G, to)
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
         return listed and (sparse or not weighted)
@@ -93,21 +101,16 @@ def _listed(entries: Entries | None, F: Array, G: Any) -> Iterator[tuple[slice, 
         yield rows, (None, None, None), np.empty((0, F.shape[1]), dtype=F.dtype)
 
 
-class KullbackLeibler(Loss):
+class KullbackLeibler(Power):
     """d(x, z) = x log(x / z) - x + z with 0 log 0 = 0, the I-divergence."""
 
     name = "kullback-leibler"
+    powers = (-1, 0)
     degree = 1
     descends = True
     model_free = True
     constant_of_weights = True
     start = "least-squares"
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.power(-1, F, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(0, F, G, to)
 
     def constant(self, z: Array, w: Array | None) -> float:
         """Sum of -wz log w: w (z log z/y - z) = (wz log wz/y - wz) - wz log w."""
@@ -162,7 +165,7 @@ class KullbackLeibler(Loss):
         return unsolved
 
 
-class BetaDivergence(Loss):
+class BetaDivergence(Power):
     """The divergence for any beta from 0 to 2, but for the two above.
 
     With zeros in the data it needs a beta above 0.  N is a pass over all entries, of sparse data
@@ -175,6 +178,7 @@ class BetaDivergence(Loss):
         self.beta = self.degree = beta
         self.name = name or f"beta-divergence of {beta:g}"
         self.exponents = (max(beta - 1, 0.0), beta - 2)
+        self.powers = (beta - 2, beta - 1)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BetaDivergence) and other.beta == self.beta
@@ -184,12 +188,6 @@ class BetaDivergence(Loss):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return loss_named, (self.beta, "loss")
-
-    def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
-        entries.power(self.beta - 2, F, G, to)
-
-    def N(self, form: WeightForm, F: Array, G: Array, to: Target) -> None:
-        form.power(self.beta - 1, F, G, to)
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
         del sparse, listed
@@ -252,10 +250,14 @@ ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
 _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
 
 
-@register_numbers
-def beta_divergence(beta: float) -> Loss:
-    """Return the divergence for a beta from 0 to 2."""
-    return _BY_BETA.get(beta) or BetaDivergence(beta)
-
-
-__all__ = ["FROBENIUS", "KULLBACK_LEIBLER", "loss_named"]
+def loss_named(name: Any, argument: str) -> Loss:
+    """Return the loss that a user means by an object, a registered name or a beta."""
+    if isinstance(name, Loss):
+        return name
+    if isinstance(name, str) and name in registry:
+        return registry[name]
+    number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
+    if number and 0 <= name <= 2:
+        return _BY_BETA.get(float(name)) or BetaDivergence(float(name))
+    listed = ", ".join(repr(known) for known in registry)
+    raise ValueError(f"{argument} must be one of {listed}, or a number from 0 to 2; got {name!r}.")

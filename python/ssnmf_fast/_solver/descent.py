@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._data.entries import Entries, row_slices
+from .._data.entries import row_slices
 from .._data.weight_forms import Quadratic
 
 
@@ -30,12 +30,6 @@ class Part(NamedTuple):
         return self._replace(quadratic=replace(self.quadratic, gram=copy(gram)))
 
 
-class _Pattern(NamedTuple):
-    entries: Entries
-    scale: float
-    G: Array
-
-
 def descend(
     F: Array,
     P: Array,
@@ -52,11 +46,7 @@ def descend(
     elsewhere.
     """
     grams, scales = _grams(F, parts)
-    patterns = [
-        _Pattern(part.quadratic.entries, part.coefficient, part.G)
-        for part in parts
-        if part.quadratic.entries is not None
-    ]
+    patterns = [part for part in parts if part.quadratic.entries is not None]
     if not patterns:
         rest = None, None, None, np.empty((0, F.shape[1]), F.dtype), P, F, support
         kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
@@ -98,11 +88,12 @@ def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
     return np.stack([gram for gram, _ in scaled]), np.stack([rows for _, rows in scaled])
 
 
-def _stacked(patterns: list[_Pattern], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
+def _stacked(patterns: list[Part], rows: slice, dtype: Any) -> tuple[Array, Array, Array]:
     """Signed weights of some rows, side by side over the stacked G."""
     blocks = []
-    for entries, scale, G in patterns:
-        indptr, indices, values = entries.csr_rows(rows)
+    for quadratic, scale, G in patterns:
+        assert quadratic.entries is not None
+        indptr, indices, values = quadratic.entries.csr_rows(rows)
         if len(patterns) == 1 and scale == 1:
             return indptr, indices, values
         scaled = values * dtype.type(scale)

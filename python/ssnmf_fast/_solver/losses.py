@@ -7,8 +7,7 @@ alone.  A loss is entered in the registry by :func:`register`; public functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from numbers import Real
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +64,8 @@ class Loss:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process takes its own loss of this name: losses are told apart by identity."""
+        from .beta_divergences import loss_named
+
         return loss_named, (self.name, "loss")
 
     def P(self, entries: Entries, F: Array, G: Array, to: Target) -> None:
@@ -136,13 +137,12 @@ class Loss:
         return int(np.count_nonzero(unsolved))
 
 
-_registry: dict[str, Loss] = {}
-_families: list[Callable[[float], Loss]] = []
+registry: dict[str, Loss] = {}
 
 
 def register(loss: Loss) -> Loss:
     """Enter a loss: public functions take its name from now on."""
-    _registry[loss.name] = loss
+    registry[loss.name] = loss
     return loss
 
 
@@ -174,34 +174,15 @@ def register_loss(loss: Loss) -> Loss:
     name = getattr(loss, "name", None)
     if not isinstance(name, str) or not name:
         raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
-    known = _registry.get(name)
+    known = registry.get(name)
     if known is not None and type(known).__module__.startswith(f"{__package__}."):
         raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
     return register(loss)
 
 
-def register_numbers(family: Callable[[float], Loss]) -> None:
-    """Enter a family of losses: public functions take its parameter, from 0 to 2."""
-    _families[:] = [family]
-
-
-def loss_named(name: Any, argument: str) -> Loss:
-    """Return a registered loss; raise ValueError that lists them for another name."""
-    if isinstance(name, Loss):
-        return name
-    if isinstance(name, str) and name in _registry:
-        return _registry[name]
-    number = isinstance(name, Real) and not isinstance(name, (bool, np.bool_))
-    if number and _families and 0 <= name <= 2:
-        return _families[0](float(name))
-    listed = ", ".join(repr(known) for known in _registry)
-    raise ValueError(f"{argument} must be one of {listed}, or a number from 0 to 2; got {name!r}.")
-
-
 # ------------------------------------------------------------------------- multiplicative update
 
-Sums = Mapping[Loss, tuple[Array, Array]]  # (P, N) of a factor by loss
-
+Sums = Mapping[Loss, tuple[Array, Array]]  # (P, N) of a factor by loss; N may be one row for all
 
 # Exponents and slopes of the pairs that the kernel takes together.
 _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
@@ -210,7 +191,6 @@ _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -> None:
     """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
 
-    N may be one row where all of its rows are the same.
     The kernel has it in closed form for losses with the majorizers of the squares and of the
     divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
     least b of all terms: ``(t^(a+1) - 1) / (a + 1)`` rises with a for every t > 0.
@@ -227,7 +207,7 @@ def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -
 
 
 def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
-    if len(to[1]) < len(pair[1]):  # N may be one row for all
+    if len(to[1]) < len(pair[1]):
         to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
     for total, part in zip(to, pair, strict=True):
         total += total.dtype.type(scale) * part

@@ -60,9 +60,6 @@ class Observed(Weights):
         check_entries(known.values[None], "the observed entries of X")
         return terms.observed(known, pattern, loss, threads)
 
-    def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(read_pattern(self.pattern, "weights").toarray(), dtype=np.float64)
-
     def with_rows(self, rows: Array, name: str) -> Observed:
         pattern = read_pattern(self.pattern, name).astype(np.float64)
         check_rows(pattern, rows, f"The pattern of {name}")
@@ -126,9 +123,6 @@ class Missing(Weights):
         known = X.copy()
         known[tuple(pattern.at.places)] = np.nan
         return terms.separable(known, [None] * X.ndim, loss, threads, tensor=True)
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(1.0 - (read_pattern(self.pattern, "weights").toarray() != 0))
 
     def with_rows(self, rows: Array, name: str) -> Missing:
         """A row of weight 0 is missing as a whole."""

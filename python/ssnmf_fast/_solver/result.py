@@ -102,12 +102,8 @@ class TensorFactorization:
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
         For each mode with labels what approximates them: ``factors[k] @ label_components[k]``.
-    objective : list of (int, float)
-        Iterations at which the objective was evaluated, and its values.
-    n_iter : int
-        Number of iterations (updates of every factor).
-    converged : bool
-        Whether the stopping rule was met before `max_iter`.
+    objective, n_iter, converged
+        As in :class:`Factorization`.
     """
 
     factors: list[Array]

@@ -80,26 +80,14 @@ def _of_loss(name: str, exponent: int, loss: Loss) -> float:
 
 @dataclass(frozen=True)
 class Units:
-    """Powers of two between what a user has and what is fitted: X = 2^x X', S = 2^s S' and so on.
-
-    Attributes
-    ----------
-    x, y : int
-        Those of X and Y.
-    s : int
-        That of S; those of A and B follow.
-    of_x, of_y : float
-        Those of the losses of X and Y.
-    whole : float
-        That of the objective.
-    """
+    """Powers of two between what a user has and what is fitted: X = 2^x X', S = 2^s S' ..."""
 
     x: int = 0
     y: int = 0
-    s: int = 0
-    of_x: float = 0
+    s: int = 0  # those of A and B follow
+    of_x: float = 0  # of the loss of X
     of_y: float = 0
-    whole: float = 0
+    whole: float = 0  # of the objective
 
     @property
     def trivial(self) -> bool:
@@ -122,29 +110,21 @@ class Units:
 
     @classmethod
     def of(cls, x: int, y: int, losses: tuple[Loss, Loss], labels: bool = False) -> Units:
-        """Return the units of a fit to data of these exponents.
-
-        S and A share the scale of X, or A has all of it where S has labels to explain, too.
-        """
+        """Return the units of a fit: S and A share the scale of X; with labels, A has all of it."""
         of_x, of_y = _of_loss("X", x, losses[0]), _of_loss("Y", y, losses[1])
         return cls(x, y, 0 if labels else x // 2, of_x, of_y, of_x)
 
     def weighing(self, weight: float | None) -> Units:
-        """Return the units for a weight of the supervision (None: balanced).
-
-        The larger of the coefficients of both losses is about 1 then, unless both are of ordinary
-        size.
-        """
+        """Return the units for a weight of the supervision: the larger coefficient is about 1."""
         exponent = order_of(weight or 0.0) - 1
         if not weight or (self.trivial and exponent <= _ORDINARY):
             return self
         return replace(self, whole=max(self.of_x, self.of_y + exponent))
 
     def taking(self, given: Any, dtype: Any) -> tuple[Units, Any]:
-        """Return the units for factors that are given, and those factors in these units.
+        """Return the units for a start, and the start in these units.
 
-        S has entries of about 1 then, so that no Gram matrix leaves the range.  What is not a tuple
-        of factors is returned as it is, and so are factors of ordinary size beside such data.
+        A given S has entries of about 1 then, so that no Gram matrix leaves the range.
         """
         if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 3:
             return self, given
@@ -166,10 +146,7 @@ class Units:
         return _times(1.0, self.of_x - self.whole), _times(weight, self.of_y - self.whole)
 
     def weight(self, coefficient: float) -> float:
-        """Return the weight of the supervision for a coefficient of the loss of Y' that was found.
-
-        That of X' is 1.
-        """
+        """Return the weight of the supervision for a coefficient of Y' where that of X' is 1."""
         return _times(coefficient, self.of_x - self.of_y)
 
     def value(self, objective: float) -> float:

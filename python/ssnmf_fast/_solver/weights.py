@@ -67,10 +67,6 @@ class Weights(ABC):
         """Return the weights with each row multiplied by a number >= 0."""
 
     @abstractmethod
-    def dense(self, shape: tuple[int, int]) -> Array:
-        """Return the weights of all entries, float64."""
-
-    @abstractmethod
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
         """Return a clean X with one row for each group, its weights, and the constant left out.
 
@@ -104,10 +100,6 @@ class Outer(Weights):
             None if vector is None else check_vector(vector, f"{name}.{side}", length, Z.dtype)
             for vector, side, length in sides
         ]
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        sides = zip((self.rows, self.columns), shape, strict=True)
-        return np.outer(*(np.ones(n) if v is None else np.asarray(v) for v, n in sides))
 
     def with_rows(self, rows: Array, name: str) -> Outer:
         if self.rows is not None:
@@ -168,9 +160,6 @@ class Entrywise(Weights):
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
         check_shape(W, Z.shape, name, f"the shape of {name[0]}")
         return W
-
-    def dense(self, shape: tuple[int, int]) -> Array:
-        return np.asarray(self.array, dtype=np.float64)
 
     def with_rows(self, rows: Array, name: str) -> Entrywise:
         array = as_array(self.array, name)
