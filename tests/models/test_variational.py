@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -16,11 +17,7 @@ from internals import loop, variational, variational_priors
 from random_examples import examples
 from scipy.special import gammaln, psi
 
-Groups, fit_variational, infer = (
-    variational.Groups,
-    variational.fit_variational,
-    variational.infer,
-)
+infer = variational.infer
 
 DEFAULTS = {
     "n_components": 3,
@@ -45,6 +42,16 @@ def problem(seed=0, shape=(30, 20), rank=3):
     X = rng.poisson(2 * rng.gamma(0.3, 1, (n, rank)) @ rng.gamma(0.3, 3, (rank, m)))
     codes = np.arange(n, dtype=np.int32) % min(3, n)
     return X.astype(float), Groups(codes, np.bincount(codes))
+
+
+class Groups(NamedTuple):
+    codes: np.ndarray
+    counts: np.ndarray
+
+
+def fit_variational(X, groups, **parameters):
+    codes = None if groups is None else groups.codes
+    return variational.fit_variational(X, codes, **parameters)
 
 
 def every_bound(X, groups, **parameters):

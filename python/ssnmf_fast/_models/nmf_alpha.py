@@ -41,8 +41,10 @@ def factorize_preserving(
     loop = FitLoop(**loop_parameters)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
-    automatic = isinstance(supervision_weight, str) and supervision_weight == "auto"
-    weight = None if automatic else _weight(supervision_weight)
+    if isinstance(supervision_weight, str):
+        check_option(supervision_weight, "supervision_weight", ("auto", "balanced"))
+    automatic = supervision_weight == "auto"
+    weight = None if automatic else check_weight(supervision_weight)
     X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)
     mixing = _mixing(alpha, X)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
@@ -63,13 +65,6 @@ def factorize_preserving(
     steps = steps_of(problem, loop.solver)
     run = loop.run(steps, shown, units=units, unreached=problem.unreached())
     return factorization(run, shown), related[1].coefficient
-
-
-def _weight(given: Any) -> float | None:
-    """Return lambda, or None for "balanced"."""
-    if isinstance(given, str):
-        check_option(given, "supervision_weight", ("auto", "balanced"))
-    return check_weight(given)
 
 
 def _mixing(alpha: Any, X: Any) -> sp.csr_array:

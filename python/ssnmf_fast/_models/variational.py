@@ -11,7 +11,7 @@ outside of it A, its rates and A_mean are in the units of X.  S is the same for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,12 @@ from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import KULLBACK_LEIBLER
-from .._solver.build import named
 from .._solver.loop import FitLoop, Run
 from .._solver.result import FitState
 from .._solver.starts import start
 from .._solver.weights import build_term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
-from .variational_problem import Groups, VariationalProblem, VariationalSteps
+from .variational_problem import VariationalProblem, VariationalSteps
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +71,6 @@ class Parameters:
         self.count_scale = check_count_scale(count_scale)
         self.loop = FitLoop("auto", max_iter, tol, callback, verbose)
 
-    def seen_in_units(self, scale: float) -> FitLoop:
-        """Return the loop; the callback gets A in the units of X."""
-        callback = self.loop.callback
-        if callback is None or scale == 1:
-            return self.loop
-
-        def in_units(state: FitState) -> Any:
-            A = state.A / scale
-            A.flags.writeable = False
-            return callback(replace(state, factors={**state.factors, "A": A}))
-
-        return replace(self.loop, callback=in_units)
-
     def priors(
         self, scale: float, class_counts: Array | None, mean_S: float, mean_A: float
     ) -> dict[str, GammaPrior | LabelPrior]:
@@ -102,14 +88,14 @@ class Parameters:
 
 def fit_variational(
     X: Any,
-    groups: Groups | None,
+    groups: Array | None,
     *,
     init: Any,
     random_state: Any,
     n_threads: int | None,
     **parameters: Any,
 ) -> VariationalFit:
-    """Fit the model to checked data; with groups, the one with labels.
+    """Fit the model to checked data; with a group for each sample, the one with labels.
 
     The parameters are those of :class:`Parameters`, with the hyperparameters A_shape and A_mean,
     and S_shape and S_mean, or with groups rate_shape and rate_mean.
@@ -124,16 +110,15 @@ def fit_variational(
     S, A, _ = start(init, counts, data, None, rank, check_random_state(random_state))
     if not isinstance(init, str):
         A = scaled(A, scale)
-    n_groups, codes = (1, None) if groups is None else (len(groups.counts), groups.codes)
-    of_S = Posterior(padded(S, S.dtype), rank, threads, n_groups, codes)
+    sizes = None if groups is None else np.bincount(groups)
+    of_S = Posterior(padded(S, S.dtype), rank, threads, 1 if sizes is None else len(sizes), groups)
     of_A = Posterior(padded(A.T, A.dtype), rank, threads)
     means = (float(F.mean(dtype=np.float64)) for F in (S, A))
-    priors = checked.priors(scale, None if groups is None else groups.counts, *means)
+    priors = checked.priors(scale, sizes, *means)
     problem = VariationalProblem(data, of_S, of_A, priors, checked.burn_in)
-    loop = checked.seen_in_units(scale)
-    run = loop.run(problem, named(problem.factors, rank), checked.burn_in)
+    run = checked.loop.run(problem, lambda: problem.show(scale), checked.burn_in)
     S = np.ascontiguousarray(of_S.E[:, :rank])
-    S_groups = np.zeros(len(S), dtype=np.int32) if codes is None else codes
+    S_groups = np.zeros(len(S), dtype=np.int32) if groups is None else groups
     return variational_fit(problem, run, scale, S, S_groups)
 
 
@@ -205,4 +190,4 @@ def infer(
     return S
 
 
-__all__ = ["Groups", "Parameters", "VariationalFit", "fit_variational", "infer"]
+__all__ = ["Parameters", "VariationalFit", "fit_variational", "infer"]

@@ -51,6 +51,8 @@ def best_shape(slope: Callable[[float], float]) -> float:
 class PosteriorSums:
     """Gamma posteriors of a factor, as far as the others and the priors need to know them."""
 
+    E: Array | None = None  # expectations, where there are rows
+
     def __init__(self, n_rows: int, rank: int, n_groups: int, columns: int) -> None:
         self.size, self.rank = n_rows * rank, rank
         self.sums = np.zeros((n_groups, columns))  # of E, by group
@@ -72,6 +74,8 @@ class PosteriorSums:
 
 class Posterior(PosteriorSums):
     """Gamma posteriors of a factor: expectations E, F = exp(Lg), and rates by group of rows."""
+
+    E: Array
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import gammaln, xlogy
 
@@ -15,14 +13,6 @@ from .._solver.terms import Term
 from .variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
 
 _ENTRIES_AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Classes of samples: a code for each sample, and the number of samples with each code."""
-
-    codes: Array
-    counts: Array
 
 
 class Counts:
@@ -99,6 +89,11 @@ class VariationalSteps:
         else:
             self.update_S(prior.shape, rates, logs)
 
+    def show(self, scale: float) -> dict[str, Array | None]:
+        """Return the expectations for a callback, A in the units of X."""
+        S = None if self.S.E is None else self.S.E[:, : self.A.rank]
+        return {"S": S, "A": self.A.E[:, : self.A.rank].T / scale, "B": None}
+
     def P_of_A(self) -> Array:
         """Return P of the counts for A."""
         raise NotImplementedError
@@ -138,11 +133,6 @@ class VariationalProblem(VariationalSteps):
         self._constant = self._counts.constant()
         S.add_up()
         super().__init__(S, A, priors, burn_in)
-
-    @property
-    def factors(self) -> dict[str, Array]:
-        """The expectations, by rows and padded."""
-        return {"S": self.S.E, "A": self.A.E}
 
     def P_of_A(self) -> Array:
         return self._counts.P("A", self.A.F, self.S.F)

@@ -19,7 +19,7 @@ from .loop import Run, Shown
 from .relations import Relation, unreached, value
 from .result import Factorization
 from .terms import Term
-from .units import Units, exponent_of, scaled
+from .units import ORDINARY, Units, exponent_of, scaled
 from .weights import build_term
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
@@ -86,9 +86,8 @@ def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
     return factors
 
 
-def named(factors: Mapping[str, Array], rank: int, units: Units | None = None) -> Shown:
+def named(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Shown:
     """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
-    units = units or Units()
 
     def shown() -> Mapping[str, Array | None]:
         views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
@@ -114,20 +113,17 @@ def relations(
     labels: Term | None,
     weight: float | None,
     factors: dict[str, Array],
-    units: Units | None = None,
+    units: Units = ORDINARY,
 ) -> list[Relation]:
-    """Return the relations of X and, where there are labels, of Y.
-
-    Without a weight, the supervision is weighed so that both losses are equal at the factors.
-    """
-    X = Relation(("S", "A"), data)
+    """Return the relations of X and, where there are labels, of Y."""
+    related = [Relation(("S", "A"), data)]
     if labels is None:
-        return [X]
-    Y = Relation(("S", "B"), labels)
-    if weight is not None and units is not None:
-        of_x, of_y = units.coefficients(weight)
-        return [replace(X, coefficient=of_x), replace(Y, coefficient=of_y)]
-    return balance_weight([X, Y], weight, factors)
+        return related
+    related.append(Relation(("S", "B"), labels))
+    if weight is None:
+        return balance_weight(related, weight, factors)
+    pairs = zip(related, units.coefficients(weight), strict=True)
+    return [replace(relation, coefficient=coefficient) for relation, coefficient in pairs]
 
 
 def balance_weight(
@@ -138,8 +134,6 @@ def balance_weight(
     Entries that no component can reach do not count.
     """
     if weight is None:
-        losses = [
-            value([relation], factors) - unreached([relation], factors) for relation in related
-        ]
+        losses = [value([each], factors) - unreached([each], factors) for each in related]
         weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
     return [related[0], replace(related[1], coefficient=weight)]

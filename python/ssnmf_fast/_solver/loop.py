@@ -13,7 +13,7 @@ from .problem import Ahead, Problem
 from .progress import verbose_progress
 from .relations import SOLVERS, Solver
 from .result import FitState
-from .units import Units
+from .units import ORDINARY, Units
 
 Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
 Observer = Callable[[FitState], Any]
@@ -194,7 +194,7 @@ class FitLoop:
         steps: Steps,
         shown: Shown,
         burn_in: int | None = None,
-        units: Units | None = None,
+        units: Units = ORDINARY,
         unreached: float = 0.0,
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
@@ -203,7 +203,6 @@ class FitLoop:
         the objective does not count in the first value.  The result is in the units of the user.
         Raises ValueError if a factor, or the objective, is not finite.
         """
-        units = units or Units()
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run()
         with verbose_progress(self.verbose, self.max_iter) as progress:
@@ -230,8 +229,7 @@ class FitLoop:
 
 
 def _view(factor: Array | None) -> Array | None:
-    if factor is None:
-        return None
-    view = factor[:]
-    view.flags.writeable = False
+    view = None if factor is None else factor[:]
+    if view is not None:
+        view.flags.writeable = False
     return view

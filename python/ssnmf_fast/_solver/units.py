@@ -162,6 +162,9 @@ class Units:
             return np.ldexp(F, exponent)
 
 
+ORDINARY = Units()
+
+
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
     """Return the powers of two that bring the sides of components that drifted apart together.
 

@@ -177,8 +177,7 @@ def fit_variational(
         sizes = float(means.mean()), float(A.mean(dtype=np.float64))
         model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
         steps = ClusterVariationalSteps(fit, start_scale, *model)
-        current = without_S(named({"A": of_A.E}, rank))
-        run = checked.seen_in_units(scale).run(steps, current, checked.burn_in)
+        run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
         S = data.array(steps.rows(), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))
         return variational_fit(steps, run, scale, S, groups)

@@ -15,7 +15,7 @@ from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
-from .._models.variational import Groups, VariationalFit, fit_variational, infer
+from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self
 from ._conventions import documented, warn_unless_converged
 
@@ -129,7 +129,7 @@ class BayesianBase(FactorizationBase):
         self._learn(self._checked(X, reset=True), y)
         return self
 
-    def _fit_variational(self, X: Any, groups: Groups | None, **arguments: Any) -> VariationalFit:
+    def _fit_variational(self, X: Any, groups: Array | None, **arguments: Any) -> VariationalFit:
         """Fit to checked data; estimators on a cluster do it there."""
         return fit_variational(X, groups, **arguments)
 
@@ -260,8 +260,8 @@ def _copies(components: Array) -> int:
     return int(np.count_nonzero(alike.any(axis=1)))
 
 
-def _groups(labels: ClassLabels) -> Groups:
+def _groups(labels: ClassLabels) -> Array:
     """Return the classes as groups; unlabeled samples are the last one, if there are any."""
     codes = np.full(len(labels.labeled), len(labels.classes), dtype=np.int32)
     codes[labels.labeled] = labels.codes
-    return Groups(codes, np.bincount(codes))
+    return codes
