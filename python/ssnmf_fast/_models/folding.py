@@ -19,10 +19,9 @@ Tensor = tuple[Array, Array, tuple[int, int, int]]
 
 
 def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return the documents that are drawn, and the place of each in its slice.
+    """Draw up to `per_slice` documents of each slice; return them and their places in it.
 
-    Of a slice with more than `per_slice` documents so many are drawn; the fewer ones of another
-    are spread over the places, so that no place stands for a part of the slices only.
+    Fewer ones are spread over the places: none stands for a part of the slices only.
     """
     order = np.argsort(slices.of, kind="stable")
     members = np.split(order, np.cumsum(slices.sizes)[:-1])
@@ -50,10 +49,8 @@ def start_from_slices(
 ) -> tuple[Array, list[Array]]:
     """Return weights and factors to start from: topics of the sums of the documents of the slices.
 
-    The order of documents within a slice carries no information, and other starts soon fit it.
-    Here all places of documents are alike at first.  The sums are factorized by least squares,
-    whatever the loss of the tensor: it finds topics that last for a short time.  Of several short
-    fits the best is taken; the matrix is small beside the tensor.
+    The order of documents within a slice has no meaning, and other starts soon fit it.  Least
+    squares, of which the best of several short fits is taken, find topics that last a short time.
     """
     (terms, _, slices), values, (n_terms, per_slice, n_slices) = tensor
     exponent = exponent_of(values, "X")  # so that the objectives of short fits can be compared
@@ -73,9 +70,6 @@ def start_from_slices(
     best = min(fits, key=lambda fit: fit.objective[-1][1])
     constant = np.full((per_slice, rank), 1 / per_slice)
     size = np.full(rank, np.ldexp(1.0, exponent))
-    return size, [_positive(best.A.T), constant, _positive(best.S)]
-
-
-def _positive(F: Array) -> Array:
-    """Fill zeros, which would stay."""
-    return np.maximum(F, _FILLER * (F.mean() or 1.0))
+    # Zeros would stay.
+    A, S = (np.maximum(F, _FILLER * (F.mean() or 1.0)) for F in (best.A.T, best.S))
+    return size, [A, constant, S]

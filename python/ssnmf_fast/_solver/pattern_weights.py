@@ -85,18 +85,9 @@ class Missing(Weights):
     pattern: Any
     _row_field: ClassVar = "pattern"
 
-    def hide(self, X: Any) -> Any:
-        hidden = self._hidden()
-        if sp.issparse(X):
-            return sp.csr_array(X - X.multiply(hidden))
-        return np.where(hidden.toarray(), 0, X)
-
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
-        hidden = self._hidden()
+        hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
         return lambda rows: hidden[rows]
-
-    def _hidden(self) -> sp.csr_array:
-        return sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""

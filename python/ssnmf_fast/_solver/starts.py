@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -212,13 +213,11 @@ def _nndsvda(
         if j == 0:
             u, v = np.abs(u), np.abs(v)  # the leading pair of a nonnegative matrix has one sign
         pairs = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1, -1)]
-        norms = [np.linalg.norm(p) * np.linalg.norm(q) for p, q in pairs]
-        best = int(np.argmax(norms))
-        p, q = pairs[best]
-        if norms[best] > 0:
-            size = np.sqrt(singular[j] * norms[best])
-            S[:, j] = size * p / np.linalg.norm(p)
-            A[j] = size * q / np.linalg.norm(q)
+        norms = [(np.linalg.norm(p), np.linalg.norm(q)) for p, q in pairs]
+        (p, q), (of_p, of_q) = max(zip(pairs, norms, strict=True), key=lambda each: prod(each[1]))
+        if of_p * of_q > 0:
+            size = np.sqrt(singular[j] * (of_p * of_q))
+            S[:, j], A[j] = size * p / of_p, size * q / of_q
     filler = np.sqrt(mean / rank)
     S[S <= 0] = filler
     A[A <= 0] = filler

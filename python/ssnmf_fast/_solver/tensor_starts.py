@@ -17,7 +17,7 @@ from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
 from .result import sizes_of
-from .starts import SKETCH, roots, squares_of_fit
+from .starts import SKETCH, ratio, roots, squares_of_fit
 from .terms import Term
 from .weights import build_tensor_term
 
@@ -61,7 +61,7 @@ def start_tensor(
     scale = 1.0
     if name != "random":  # which has about that mean
         found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
-        scale = (term.mean() / found) ** (1 / len(factors)) if found > 0 else 1.0
+        scale = ratio(term.mean(), found) ** (1 / len(factors))
     return [(scale * F).astype(dtype) for F in factors]
 
 
@@ -157,8 +157,7 @@ def _least_squares(
 def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[Array]:
     """Leading left singular vectors of every unfolding, their larger parts of one sign.
 
-    Zeros become the mean of their column, as in nndsvda; what a short mode has no vectors for is
-    random.
+    Zeros become the mean of their column; a short mode has random columns beside its vectors.
     """
     factors = []
     for mode, length in enumerate(X.shape):

@@ -47,8 +47,11 @@ class Weights(ABC):
         return made
 
     def hide(self, X: Any) -> Any:
-        """Return X with 0 where an entry has no weight, as far as the form tells it."""
-        return X
+        """Return X with 0 where an entry has no weight; products of vectors hide nothing."""
+        absent = self.absent(X.shape)(slice(None))
+        if sp.issparse(X):
+            return sp.csr_array(X - X.multiply(absent))
+        return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
 
     @abstractmethod
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
@@ -82,6 +85,9 @@ class Outer(Weights):
     columns: Array | None
     _row_field: ClassVar = "rows"
     by_vector: ClassVar = True
+
+    def hide(self, X: Any) -> Any:
+        return X
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         sides = zip((self.rows, self.columns), shape, strict=True)
@@ -133,10 +139,6 @@ class Entrywise(Weights):
 
     array: Any
     _row_field: ClassVar = "array"
-
-    def hide(self, X: Any) -> Any:
-        seen = as_array(self.array, "X_weights") > 0
-        return sp.csr_array(X.multiply(seen)) if sp.issparse(X) else np.where(seen, X, 0)
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         array = as_array(self.array, "X_weights")
