@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply
 from .relations import (
-    MOST_FACE_STEPS,
     Images,
     Relation,
     Rules,
@@ -65,10 +63,9 @@ class Problem(Rules):
         relations: Sequence[Relation],
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
-        most_face_steps: int = MOST_FACE_STEPS,
         whole: bool = True,
     ) -> None:
-        super().__init__(factors, relations, most_face_steps, whole)
+        super().__init__(factors, relations, whole)
         self.support = support or {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
@@ -282,8 +279,9 @@ def problem_of(
     factors: dict[str, Array],
     relations: Sequence[Relation],
     support: Mapping[str, Array] | None = None,
-    **options: Any,
+    workspaces: Workspaces | None = None,
+    whole: bool = True,
 ) -> Problem:
     """Return the problem of these relations, in blocks where their data are on disk."""
     blocked = relations[0].term.entries.streamed
-    return (BlockProblem if blocked else Problem)(factors, relations, support, **options)
+    return (BlockProblem if blocked else Problem)(factors, relations, support, workspaces, whole)

@@ -21,7 +21,7 @@ from .terms import Term
 Solver = str  # one of SOLVERS
 SOLVERS = ("auto", "mm", "mu", "hals")
 
-MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 
 
@@ -166,10 +166,8 @@ def value(
 
 def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> float:
     """Return what of the value belongs to entries that no component can reach."""
-    images = Images(factors)
-    return sum(
-        r.coefficient * r.term.unreached(*r.pair(images)) for r in relations if r.coefficient
-    )
+    pairs = [(r, r.pair(Images(factors))) for r in relations if r.coefficient]
+    return sum(r.coefficient * r.term.unreached(*pair) for r, pair in pairs)
 
 
 @dataclass
@@ -212,16 +210,11 @@ class Rules:
     """
 
     def __init__(
-        self,
-        factors: dict[str, Array],
-        relations: Sequence[Relation],
-        most_face_steps: int,
-        whole: bool,
+        self, factors: dict[str, Array], relations: Sequence[Relation], whole: bool
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.hub, *self.others = factors
-        self._most_face_steps = most_face_steps
         self._sides: dict[str, list[Side]] = {}
         # With weights of every row only for one data matrix: products with them take long.
         self._all_quadratic = all(
@@ -277,4 +270,4 @@ class Rules:
             return 0
         length = sum(side.term.row_lengths[0] for side in self.sides(name) if side.term.row_lengths)
         rank = -(-self.factors[name].shape[1] // 8) * 8  # as the compiled kernels pad it
-        return min(int(_SHARE_OF_STEPS * length / rank), self._most_face_steps)
+        return min(int(_SHARE_OF_STEPS * length / rank), _MOST_FACE_STEPS)

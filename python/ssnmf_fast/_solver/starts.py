@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -133,7 +134,8 @@ def squares_of_fit(
     """
     if not roots.entries.total() > 0:
         return None
-    fit_roots(Problem(stored, [Relation(tuple(stored), roots)], support, most_face_steps=0))
+    roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
+    fit_roots(Problem(stored, [Relation(tuple(stored), roots)], support))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
     if not all(F.mean() > 0 for F in squares):
         return None

@@ -20,7 +20,7 @@ UPDATES_OF_LOST_ROWS = 100
 
 @dataclass
 class Block(OnePickle):
-    """Rows of the data as a fit sees them; `options` are those of its :class:`Problem`.
+    """Rows of the data as a fit sees them.
 
     Where Dask moves a block, the rows of S that are kept for it go with it.
     """
@@ -32,7 +32,6 @@ class Block(OnePickle):
     rank: int
     dtype: Any
     start: Array | None  # rows that were given
-    options: dict[str, Any]
 
     @property
     def n_rows(self) -> int:
@@ -52,8 +51,8 @@ class Block(OnePickle):
     def problem(self, rows: Rows, others: Mapping[str, Array]) -> Problem:
         """Return the problem of the rows, which the other factors come to."""
         support = {} if self.support is None else {"S": self.support}
-        options = {"workspaces": rows.workspaces, "whole": False, **self.options}
-        return problem_of({"S": rows.S, **others}, self.relations, support, **options)
+        factors = {"S": rows.S, **others}
+        return problem_of(factors, self.relations, support, rows.workspaces, whole=False)
 
 
 def _restore_with_rows(restore: Callable[..., Block], given: Any, contents: bytes) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ class BlockInfo:
 
 @dataclass(frozen=True)
 class Plan:
-    """How blocks are built, the same for all of them; `options` are those of their problems."""
+    """How blocks are built: the same for all of them."""
 
     rank: int
     losses: tuple[Loss, Loss]
@@ -58,7 +58,6 @@ class Plan:
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
     threads: int
     of_roots: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
 
 
 def check(
@@ -132,7 +131,7 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
             positive = (dtype.type(0) < S).astype(dtype)
             support = positive if support is None else support * positive
     stored = None if support is None else padded(support, dtype)
-    return Block(key, first, relations, stored, plan.rank, dtype, S, plan.options)
+    return Block(key, first, relations, stored, plan.rank, dtype, S)
 
 
 def reweigh(block: Block, weight: float) -> Block:

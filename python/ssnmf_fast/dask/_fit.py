@@ -43,7 +43,7 @@ class ClusterProblem(Problem):
         self._fit, self._has_data = fit, fit.totals["data"] > 0
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
-        super().__init__(factors, fit.relations, support, whole=False, **fit.plan.options)
+        super().__init__(factors, fit.relations, support, whole=False)
 
     def forget(self) -> None:
         super().forget()
@@ -242,7 +242,7 @@ def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Array, float]:
     """Set out from the squares of factors fitted to the square roots of X."""
-    plan = replace(fit.plan, of_roots=True, options={"most_face_steps": 0})
+    plan = replace(fit.plan, of_roots=True, lengths=((), ()))
     rank = plan.rank
     with ClusterFit(fit.data, plan) as roots:
         A, _ = _uniform(roots, rng)
