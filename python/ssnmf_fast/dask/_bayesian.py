@@ -20,12 +20,11 @@ from .._models.variational import Parameters, VariationalFit, counts_of, variati
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
 from .._models.variational_problem import Counts, VariationalSteps
 from .._solver.beta_divergences import KULLBACK_LEIBLER
-from .._solver.build import named
 from ._block import UPDATES_OF_LOST_ROWS, Block, copy_of_rows
 from ._build import BlockInput, Plan
 from ._cluster import Blocks, reduce_tasks
 from ._data import Data, count_threads, load
-from ._fit import ClusterFit, begin, pcg64_of, without_S
+from ._fit import ClusterFit, begin, pcg64_of
 from ._rows import BlockStatistics, Order, Rows, aligned_copy, with_title
 
 _BITS, _DIGIT = 64, 16  # of a number, and of the part of it by which values are counted at a time
