@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,26 @@ def cluster() -> Iterator[Any]:
 def client(cluster: Any) -> Iterator[Any]:
     with distributed.Client(cluster) as client:
         yield client
+
+
+class Killer:
+    """A callback that kills a worker process."""
+
+    def __init__(self, client: Any, iteration: int) -> None:
+        self.client, self.iteration, self.killed = client, iteration, 0
+
+    def __call__(self, state: Any) -> None:
+        assert state.S is None
+        assert state.A.ndim == 2
+        if state.iteration == self.iteration:
+            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+            self.killed += 1
+
+
+@pytest.fixture
+def kill_at(client: Any) -> Any:
+    """Return what makes a callback that kills a worker at an iteration."""
+    return partial(Killer, client)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

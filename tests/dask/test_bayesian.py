@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from itertools import pairwise
 
 import numpy as np
@@ -112,27 +110,13 @@ def test_any_number_of_workers_gives_the_same_bits(client):
             np.testing.assert_array_equal(found, expected)
 
 
-class Killer:
-    """A callback that kills a worker process."""
-
-    def __init__(self, client, iteration):
-        self.client, self.iteration, self.killed = client, iteration, 0
-
-    def __call__(self, state):
-        assert state.S is None
-        assert state.A.shape == (RANK, M)
-        if state.iteration == self.iteration:
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-            self.killed += 1
-
-
 @pytest.mark.parametrize(
     ("iteration", "further"), [(0, {}), (30, LEARNED)], ids=["at the start", "learned"]
 )
-def test_a_worker_that_is_killed(client, further, iteration):
+def test_a_worker_that_is_killed(client, kill_at, further, iteration):
     X, further = sp.csr_array(counts()), {"max_iter": 60} | further
     expected = model(sf.BayesianNMF, **further).fit(X)
-    killer = Killer(client, iteration)
+    killer = kill_at(iteration)
     fit = model(callback=killer, **further).fit(pieces(X))
     assert killer.killed == 1
     assert fit.objective_[-1][1] == pytest.approx(expected.objective_[-1][1], rel=1e-3)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -200,25 +198,13 @@ def test_any_number_of_workers_gives_the_same_bits():
             np.testing.assert_array_equal(found, expected)
 
 
-class Killer:
-    """A callback that kills a worker process."""
-
-    def __init__(self, client, iteration):
-        self.client, self.iteration, self.killed = client, iteration, 0
-
-    def __call__(self, state):
-        if state.iteration == self.iteration:
-            os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
-            self.killed += 1
-
-
 @pytest.mark.parametrize("supervision_loss", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_worker_that_is_killed(client, loss, supervision_loss):
+def test_a_worker_that_is_killed(client, kill_at, loss, supervision_loss):
     X, Y = counts(), labels() if supervision_loss else None
     further = arguments(loss=loss, max_iter=100)
     expected = sfd.factorize(pieces(X), Y, **further)
-    killer = Killer(client, 30)
+    killer = kill_at(30)
     fit = sfd.factorize(pieces(X), Y, callback=killer, **further)
     assert killer.killed == 1
     values = np.array([value for _, value in fit.objective])
@@ -228,10 +214,10 @@ def test_a_worker_that_is_killed(client, loss, supervision_loss):
     assert np.asarray(fit.S).shape == (N, RANK)
 
 
-def test_data_that_cannot_be_made_again(client):
+def test_data_that_cannot_be_made_again(client, kill_at):
     blocks = client.scatter([counts()[:150], counts()[150:]])
     with pytest.raises(RuntimeError, match="were lost, and Dask cannot make them again"):
-        sfd.factorize(blocks, callback=Killer(client, 10), **arguments(max_iter=100))
+        sfd.factorize(blocks, callback=kill_at(10), **arguments(max_iter=100))
 
 
 def failing(X):

@@ -234,7 +234,7 @@ class _Watch:
     def __init__(self, client: Client, futures: Sequence[Any], places: Sequence[str]) -> None:
         self._client, self._futures = client, futures
         self._keys, self._places = [future.key for future in futures], set(places)
-        self._workers: set[str] | None = None
+        self._workers = self._places  # at the last look
         self._since: float | None = None  # when nothing was seen to go on for the first time
         self._told = False
 
@@ -248,8 +248,7 @@ class _Watch:
         if now.busy:
             self._since, self._told = None, False
             return
-        if self._since is None:
-            self._since = monotonic()
+        self._since = self._since or monotonic()
         seconds = monotonic() - self._since
         arriving = now.done and all(future.status == "finished" for future in self._futures)
         waits = now.unrunnable or arriving
@@ -266,8 +265,7 @@ class _Watch:
             logger.warning("%s; the fit waits up to %.0f s", _why(now), HOPELESS)
 
     def _tell_of_lost_workers(self, now: Standing) -> None:
-        lost = (self._workers or self._places) - set(now.workers)
-        self._workers = set(now.workers)
+        lost, self._workers = self._workers - set(now.workers), set(now.workers)
         if lost:
             logger.warning(
                 "workers were lost, of which their logs may tell more (often it is memory): %s; "
