@@ -152,8 +152,7 @@ def with_gaps(block: Block, gaps: tuple[float, ...]) -> Block:
 def totals(block: Block) -> BlockStatistics:
     """Return sums over the entries of X and Y, over their weights, and over the support of S.
 
-    "gaps" count the blocks whose weights are not of rank 1: entries are missing.  "data" count
-    those whose loss can be summed entry by entry.
+    "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
     size = block.n_rows * block.rank if block.support is None else block.support.sum()
     sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}

@@ -21,7 +21,7 @@ from ..estimators import _class_topics, _training_labels
 from ..estimators._class_topics import FitOptions, LabeledSamples
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._context import visible
-from ..estimators._conventions import require
+from ..estimators._conventions import documented, require
 from ..estimators._training_labels import TrainingLabels, as_outer
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
@@ -31,12 +31,13 @@ from ._on_cluster import PredictsOnCluster, gather
 from ._waiting import result_of
 
 
+@documented
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
-    `n_components` and `supervision_weight` must be given.  Predictions for a dask array are lazy
-    dask arrays.
+    `n_components` and `supervision_weight` must be given, and the attributes of a validation are
+    missing.  Predictions for a dask array are lazy dask arrays.
 
     Parameters
     ----------
@@ -47,15 +48,15 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     readout : {"auto", "refit", "joint"}
         How predictions are made; as in :class:`ssnmf_fast.SSNMFClassifier`, where "logistic" needs
         X in memory.  "auto" is "refit".
-    **parameters
-        Others are those of :class:`ssnmf_fast.SSNMFClassifier`; `self_training` and `class_weight`
-        belong to the logistic readout, and stay at "auto".  For `solver` and `init` see
-        :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
+    self_training, class_weight : "auto"
+        They belong to the logistic readout.
+    solver, init, n_threads, callback
+        As in :func:`ssnmf_fast.dask.factorize`; `init` may also be "labels".
 
     Attributes
     ----------
     representation_ : dask.array.Array, shape (n, r)
-        Factor S of the fit, cut as X is.  Others are as in memory; there are none of a validation.
+        Factor S of the fit, cut as X is.
 
     Notes
     -----
@@ -87,10 +88,6 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
             As in :func:`ssnmf_fast.dask.factorize`.
         y, sample_weight : array_like or dask.array.Array
             Labels of all samples, and their weights, as in memory.
-
-        Returns
-        -------
-        self
         """
         weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
         return self._fit_data(X, y, client, checkpoint, memory, **weights)

@@ -95,10 +95,7 @@ def insist(
 def _find_homes(
     keys: Sequence[Any], before: Sequence[str], dask_scheduler: Any = None
 ) -> list[str]:
-    """Return for each key a worker that has it, or "": one that stays, the one of before if it can.
-
-    This runs on the scheduler.
-    """
+    """Return for each key a worker that has it, or "": one that stays, as before if it can."""
     found = []
     for key, home in zip(keys, before, strict=True):
         task = dask_scheduler.tasks.get(key)

@@ -16,26 +16,28 @@ from .._common.arrays import Array
 from .._labels import LabelLists
 from .._solver.weights import as_weights
 from ..estimators._bayesian_base import interval_ends
+from ..estimators._conventions import documented
 from ._bayesian import fit_variational
 from ._data import MEMORY, Data
 from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy
 
 
+@documented
 class NMF(OnCluster, estimators.NMF):
     """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
 
-    The model, its parameters and its attributes are those of :class:`ssnmf_fast.NMF`, but that
-    `representation_` is a dask array.  :meth:`transform` of a dask array is a lazy dask array.
+    The model is that of :class:`ssnmf_fast.NMF`.  :meth:`transform` of a dask array is a lazy dask
+    array.
 
     Parameters
     ----------
-    **parameters
-        Those of :class:`ssnmf_fast.NMF`.  For `solver` and `init` see
-        :func:`ssnmf_fast.dask.factorize`; `n_threads` are those of each task, None for one.
+    solver, init, n_threads, callback
+        As in :func:`ssnmf_fast.dask.factorize`.
 
-    See Also
-    --------
-    ssnmf_fast.dask.factorize : The function behind it.
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Factor S of the fit, cut as X is.
 
     Notes
     -----
@@ -57,17 +59,22 @@ class NMF(OnCluster, estimators.NMF):
     _kind: ClassVar = estimators.NMF
 
 
+@documented
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     """Topic-supervised NMF (TS-NMF) of data on a Dask cluster.
 
-    The model, its parameters and its attributes are those of
-    :class:`ssnmf_fast.TopicSupervisedNMF`, but that `representation_` is a dask array.
-    Predictions for a dask array are lazy dask arrays.
+    The model is that of :class:`ssnmf_fast.TopicSupervisedNMF`.  Predictions for a dask array are
+    lazy dask arrays.
 
     Parameters
     ----------
-    **parameters
-        Those of :class:`ssnmf_fast.TopicSupervisedNMF`; as in :class:`ssnmf_fast.dask.NMF`.
+    solver, init, n_threads, callback
+        As in :func:`ssnmf_fast.dask.factorize`.
+
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Factor S of the fit, cut as X is.
 
     Notes
     -----
@@ -104,21 +111,28 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         return chosen, lists.part(lists.labeled)
 
 
+@documented
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
     """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
 
-    The model, its parameters and its attributes are those of :class:`ssnmf_fast.BayesianNMF`, but
-    that `representation_` and `representation_groups_` are dask arrays.  In every iteration each
-    worker updates the posteriors of the rows of S that belong to its blocks, and sends their
-    sums for A, which are added in a fixed order.  So the result does not depend on the number of
-    workers.  :meth:`transform` of a dask array is a lazy dask array.
+    The model is that of :class:`ssnmf_fast.BayesianNMF`.  In every iteration each worker updates
+    the posteriors of the rows of S that belong to its blocks, and sends their sums for A, which are
+    added in a fixed order.  So the result does not depend on the number of workers.
+    :meth:`transform` of a dask array is a lazy dask array.
 
     Parameters
     ----------
-    **parameters
-        Those of :class:`ssnmf_fast.BayesianNMF`.  `init` is not "nndsvda"; in a tuple S may be a
-        dask array.  `n_threads` are those of each task, None for one.  The `S` of the
-        state of a callback is None.
+    init : {"auto", "random", "least-squares", "random-acol"} or tuple of arrays
+        Start, as in memory; in a tuple (S, A), S may be a dask array.
+    n_threads, callback
+        As in :func:`ssnmf_fast.dask.factorize`.
+
+    Attributes
+    ----------
+    representation_ : dask.array.Array, shape (n, r)
+        Posterior expectations of S, cut as X is.
+    representation_groups_ : dask.array.Array, shape (n,)
+        Row of `representation_rates_` for every sample; here always 0.
 
     See Also
     --------
@@ -154,10 +168,6 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         X, client
             As in :func:`ssnmf_fast.dask.factorize`, but without NaN, and not in files.
         y : ignored
-
-        Returns
-        -------
-        self
         """
         return self._fit_data(X, y, client, None, MEMORY)
 
@@ -168,9 +178,12 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     transform = lazy(estimators.BayesianNMF.transform)
 
     def interval_representation(self, level: float = 0.9) -> tuple[Any, Any]:
-        """Return credible intervals of the entries of `representation_`: two dask arrays, (n, r).
+        """Return credible intervals of the entries of `representation_`.
 
-        They are computed when they are asked for; `level` is as in :meth:`interval_components`.
+        Returns
+        -------
+        low, high : dask.array.Array, shape (n, r)
+            Quantiles of the gamma posteriors, computed when they are asked for.
         """
         check_is_fitted(self)
         return interval_ends(self.representation_, self.representation_rates_, level)

@@ -133,9 +133,8 @@ class OnCluster(FactorizationBase):
     def in_memory(self, *, rows: bool = False) -> Any:
         """Return the model as an estimator in memory, without anything of the cluster.
 
-        It is of the class of the same name in :mod:`ssnmf_fast`, as :func:`ssnmf_fast.load` gives
-        it.  Only with `rows` does it have a `representation_`, and what else has a row for each
-        sample, which then come to the caller.
+        It is what :func:`ssnmf_fast.load` gives.  Only with `rows` does it have a `representation_`
+        and what else has a row for each sample, which then come to the caller.
         """
         parameters = self.get_params(deep=False)
         parameters["callback"] = None
