@@ -30,12 +30,7 @@ class BatchLearner(FactorizationBase):
     forget_factor: float
 
     def _learn_batch(
-        self,
-        X: Any,
-        targets: Targets | None,
-        X_weights: Any,
-        sample_weight: Any,
-        **replaced: Any,
+        self, X: Any, targets: Targets | None, X_weights: Any, sample_weight: Any, **replaced: Any
     ) -> None:
         """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
         Y, Y_weights = None, None

@@ -168,14 +168,7 @@ class SSNMFClassifier(ClassBatches):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _learn(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-    ) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         require(self, X, y)
         settings = Settings.checked(self)
         targets = labels_of(y, self.unlabeled)

@@ -9,21 +9,12 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
-from .._data.checks import (
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-)
+from .._data.checks import check_integer, check_option, check_random_state, check_real
 from .._solver.starts import INITS
 from ._choose import Validation
 from ._class_topics import SUPPORTS
 from ._label_guided import Choice
-from ._readout import (
-    Readout,
-    ReadoutOptions,
-    probabilities,
-)
+from ._readout import Readout, ReadoutOptions, probabilities
 from ._training_labels import TrainingLabels
 
 _PER_CLASS = (1, 3)  # components of a class that are tried

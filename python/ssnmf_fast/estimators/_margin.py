@@ -161,12 +161,7 @@ class MarginNMF(GuidedBase):
             supervision_weight=self.supervision_weight,
             **arguments,
         )
-        self._keep(
-            result,
-            alpha_=alpha,
-            n_directions_=alpha.shape[1],
-            supervision_weight_=weight,
-        )
+        self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)

@@ -75,13 +75,7 @@ class NMF(BatchLearner):
         parameters = self._arguments(self._model_parameters + self._loop_parameters)
         self._keep(self._factorize(X, X_weights=X_weights, **parameters))
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        X_weights: Any = None,
-    ) -> NMF:
+    def partial_fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
 
         Parameters

@@ -119,8 +119,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         if readout.directions is not None and len(readout.directions):
             parts = [
                 readout.logits(
-                    context_of(filled(block, S[rows], A, absent), readout.directions),
-                    shares[rows],
+                    context_of(filled(block, S[rows], A, absent), readout.directions), shares[rows]
                 )
                 for rows, block, absent in row_blocks(X, X_weights)
             ]

@@ -134,12 +134,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         return targets
 
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None
     ) -> SSNMFRegressor:
         """Learn from one batch of samples, in addition to earlier batches.
 
