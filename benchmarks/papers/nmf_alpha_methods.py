@@ -20,7 +20,7 @@ from nmf_alpha_data import Data, Split
 
 import ssnmf_fast as sf
 from ssnmf_fast._labels import ClassLabels, Indicators
-from ssnmf_fast.estimators._dual_coefficients import dual_coefficients
+from ssnmf_fast.estimators._margin import dual_coefficients
 
 ALPHA, MANY = "NMF-alpha", "NMF-alpha, 50 machines"
 NMF, STARTS = "NMF", "NMF, chosen start"

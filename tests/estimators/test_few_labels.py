@@ -15,10 +15,8 @@ from sklearn.svm import LinearSVC
 import ssnmf_fast as sf
 from ssnmf_fast.estimators import (
     _choose,
-    _class_topics,
+    _classifier_training,
     _context,
-    _label_guided,
-    _readout,
     _training_labels,
 )
 
@@ -163,12 +161,11 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     hidden = hide(y, 4, 1)
     labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
-    options = _class_topics.FitOptions(loss, loss, "auto", 20, 0, 1)
+    options = {"loss": loss, "supervision_loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
     context = _context.context_of(X, _context.leading_directions(X, 0, 1))
-    problem = _label_guided.Problem(X, None, labels, context, options, "labels", 0)
+    problem = _classifier_training.Problem(X, None, labels, context, options, "labels", 0)
     folds = _choose.folds_of(labels, 0)
-    readout = _readout.ReadoutOptions()
-    choice = _label_guided.Choice(np.inf, 10, rounds, readout)
+    choice = _classifier_training.Choice(np.inf, 10, rounds, {})
 
     def predicted(given):
         trials = _choose.Trials(replace(problem, labels=given), folds)

@@ -18,7 +18,7 @@ from .._labels import labels_of
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from ..estimators import _class_topics, _training_labels
-from ..estimators._class_topics import FitOptions, LabeledSamples
+from ..estimators._class_topics import FIT_OPTIONS, LabeledSamples
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._context import visible
 from ..estimators._conventions import documented, require
@@ -108,7 +108,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         labels = _training_labels.labels_for_training(targets, sample_weight, chosen)
         _training_labels.check_classes(labels)
         choice = settings.named(targets.classes, labels.several).choices(labels)[0]
-        blocks = LabeledBlocks(X, X_weights, chosen, labels, FitOptions.of(self))
+        blocks = LabeledBlocks(X, X_weights, chosen, labels, self._arguments(FIT_OPTIONS))
         rank, weight = choice.n_components, choice.supervision_weight
         fit = _class_topics.fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
         of_fit = fit.supervision_weight
@@ -137,7 +137,7 @@ class LabeledBlocks(LabeledSamples):
     X_weights: Any
     chosen: Array
     labels: TrainingLabels
-    options: FitOptions
+    options: dict[str, Any]
 
     @property
     def dtype(self) -> Any:
@@ -145,7 +145,7 @@ class LabeledBlocks(LabeledSamples):
 
     @cached_property
     def _data(self) -> Data:
-        return self.X.with_weights(self.X_weights, self.options.n_threads)
+        return self.X.with_weights(self.X_weights, self.options["n_threads"])
 
     def overall_mean(self) -> Array:
         n = self._data.shape[0]
@@ -186,7 +186,7 @@ class LabeledBlocks(LabeledSamples):
         return Y, self._data.start(_spread, parts=parts)
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
-        arguments |= self.options.arguments()
+        arguments |= self.options
         arguments |= {"client": self.X.client, "checkpoint": self.X.checkpoint}
         return factorize(self.X, Y, X_weights=self.X_weights, **arguments)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ._bayesian import BayesianNMF, RankChoice, choose_rank
 from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
-from ._constrained import ConstrainedNMF
+from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_fits import Peak
@@ -13,7 +13,6 @@ from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
 from ._regressor import SSNMFRegressor
-from ._topic_supervised import TopicSupervisedNMF
 
 __all__ = [
     "NMF",

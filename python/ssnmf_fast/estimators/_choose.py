@@ -12,8 +12,8 @@ from sklearn.metrics import f1_score
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.csr_file import CsrFile
-from ._label_guided import TRIAL_ITERATIONS, Choice, Problem, read_out, train
-from ._readout import Readout, ReadoutOptions, calibration, probabilities
+from ._classifier_training import Choice, Problem, for_trials, train
+from ._readout import Readout, calibration, fit_readout, probabilities
 from ._training_labels import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
@@ -26,55 +26,59 @@ _READOUTS = ((10.0, 1.0), (1.0, 4.0), (10.0, 4.0))  # C and length of the sample
 # cannot tell choices apart, and the rule is good for few labels.
 _CLEARLY, _LIKELY, _MANY_VALIDATED = 2.0, 0.25, 200
 _LEVEL = 0.95
+_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
 
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of a validation; without one, `scores` is empty and `score` NaN.
+    """Outcome of a validation; without one, `scores` is empty and `score` NaN."""
 
-    `scores` holds the score of everything that was tried.  `folds` (n,) is the fold in which the
-    label of a sample was hidden, -1 for never, and `logits` (n, k) what was predicted then.
-    """
-
-    scores: dict[str, float] = field(default_factory=dict)
+    labels: TrainingLabels
+    scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
     score: float = float("nan")
-    folds: Array | None = None
-    logits: Array | None = None
+    folds: Array | None = None  # in which the label of a sample was hidden, -1 for never
+    logits: Array | None = None  # what was predicted then, (n, k)
 
-    def attributes(self, labels: TrainingLabels, readout: Readout) -> dict[str, Any]:
+    def _calibrated(self, readout: Readout) -> Array:
+        """Return calibrated probabilities of the validated samples, (samples, k)."""
+        assert self.logits is not None
+        assert self.folds is not None
+        logits = self.logits[self.folds >= 0] * readout.slopes + readout.offsets
+        return probabilities(logits, self.labels.several)
+
+    def attributes(self, readout: Readout) -> dict[str, Any]:
         """Return the attributes of an estimator that tell of the validation."""
-        folds, probability = np.full(len(labels.members), -1), np.zeros(labels.members.shape)
-        if self.logits is not None and self.folds is not None:
-            folds, rows = self.folds, self.folds >= 0
-            logits = self.logits[rows] * readout.slopes + readout.offsets
-            probability[rows] = probabilities(logits, labels.several)
+        labels, folds = self.labels, self.folds
+        probability = np.zeros(labels.members.shape)
+        if folds is None:
+            folds = np.full(len(labels.members), -1)
+        else:
+            probability[folds >= 0] = self._calibrated(readout)
         return {
             "validation_scores_": self.scores,
             "validation_accuracy_": float("nan") if labels.several else self.score,
-            "validation_interval_": self.interval(labels),
+            "validation_interval_": self.interval(),
             "validation_folds_": folds,
             "validation_proba_": probability,
         }
 
-    def interval(self, labels: TrainingLabels) -> tuple[float, float]:
-        """Return a 95 % interval of the accuracy, Wilson's; NaN without validation.
-
-        The fit to all labels may be better than those to the labels that validation shows: its
-        errors are taken to be rarer by at most the root of the share that they miss.
-        """
-        if self.folds is None or labels.several:
+    def interval(self) -> tuple[float, float]:
+        """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
+        if self.folds is None or self.labels.several:
             return float("nan"), float("nan")
         sizes = np.bincount(self.folds[self.folds >= 0])
         count = int(sizes.sum())
         right = round(self.score * count)
         found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
-        unseen = 1 - float(sizes.mean()) / int(labels.known.sum())
+        # The fit to all labels may be better than those to some: its errors are taken to be rarer
+        # by at most the root of the share of labels that they miss.
+        unseen = 1 - float(sizes.mean()) / int(self.labels.known.sum())
         return float(found.low), float(1 - (1 - found.high) * np.sqrt(unseen))
 
-    def warn_if_poor(self, labels: TrainingLabels) -> None:
+    def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
-        largest = float(labels.prior().max())
-        if self.interval(labels)[1] < largest:
+        largest = float(self.labels.prior().max())
+        if self.interval()[1] < largest:
             warn_user(
                 f"By validation the accuracy to expect is {self.score:.1%}, less than the "
                 f"{largest:.1%} of always predicting the largest class. Label more samples, or "
@@ -82,13 +86,34 @@ class Validation:
                 UserWarning,
             )
 
+    def calibrate(self, readout: Readout) -> Readout:
+        """Return a readout as sure of its predictions as the validation was right."""
+        if self.logits is None or self.folds is None:
+            return readout
+        rows = self.folds >= 0
+        targets, k = self.labels.targets(rows), len(readout.intercepts)
+        slope, offset = calibration(self.logits[rows], targets, self.labels.several)
+        readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
+        if self.labels.several:
+            truth = self.labels.members[rows] > 0
+            readout = replace(readout, thresholds=_thresholds(truth, self._calibrated(readout)))
+        return readout
+
+
+def _thresholds(truth: Array, chance: Array) -> Array:
+    """Return the best thresholds for F, drawn to the best one for all labels where few are true."""
+    grid = np.linspace(0.05, 0.9, 35)
+    micro = [f1_score(truth, chance > t, average="micro", zero_division=0) for t in grid]
+    common = float(grid[int(np.argmax(micro))])
+    guesses = chance > grid[:, None, None]
+    hits, counts = (truth & guesses).sum(axis=1), truth.sum(axis=0)
+    best = grid[(2 * hits / np.maximum(counts + guesses.sum(axis=1), 1)).argmax(axis=0)]
+    found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
+    return np.asarray(np.where(counts > 0, found, common))
+
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
-    """Return the fold in which each label is hidden, (n,), -1 for never; None for too few labels.
-
-    A class is spread over the folds; its only sample is never hidden.  With many labels one part is
-    hidden, since one fit is enough then.
-    """
+    """Return the fold in which each label is hidden, (n,), -1 for never; None for few labels."""
     rows = np.flatnonzero(labels.known)
     counts = labels.counts
     occurring = counts[counts > 0]
@@ -99,13 +124,13 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
     rows = rng.permutation(rows)
     if labels.several:
         order = rows
-    else:
+    else:  # a class is spread over the folds, and its only sample never hidden
         order = rows[np.argsort(labels.codes[rows], kind="stable")]
         order = order[counts[labels.codes[order]] > 1]
     if len(order) < 2 * LEAST_PER_CLASS:
         return None
     numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
-    if len(order) >= _ONE_FOLD:
+    if len(order) >= _ONE_FOLD:  # one fit is enough then
         every = max(3, -(-len(order) // _MOST_VALIDATED))
         numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
     folds[order] = numbers
@@ -118,12 +143,12 @@ class Trials:
     def __init__(self, problem: Problem, folds: Array) -> None:
         self._problem = problem
         self._folds = folds
-        self._options = problem.options.short(TRIAL_ITERATIONS)
+        self._options = for_trials(problem.options)
         self._hidden = [folds == f for f in range(int(folds.max()) + 1)]
         self.validated = folds >= 0
         self.scores: dict[str, float] = {}
 
-    def readouts(self, choice: Choice, options: list[ReadoutOptions]) -> list[Array]:
+    def readouts(self, choice: Choice, options: list[dict[str, Any]]) -> list[Array]:
         """Return the predictions of several readouts over the same topics, (n, k) each."""
         problem, labels = self._problem, self._problem.labels
         found = [np.zeros(labels.members.shape) for _ in options]
@@ -135,8 +160,8 @@ class Trials:
             shares[known] = problem.shares(fit.A, known)
             rows = seen.known
             for logits, option in zip(found, options, strict=True):
-                tried = replace(choice, readout=replace(option, tol=_TRIAL_TOLERANCE))
-                readout = read_out(problem, seen, tried, shares[rows], rows)
+                option = option | {"tol": _TRIAL_TOLERANCE}
+                readout = fit_readout(problem.context[rows], shares[rows], seen, rows, **option)
                 logits[hidden] = readout.logits(problem.context[hidden], shares[hidden])
         return found
 
@@ -185,19 +210,18 @@ def choose(
 ) -> tuple[Choice, Validation]:
     """Choose topics and readout, then whether self-training helps, by label-blind validation.
 
-    The first of `choices` is the rule for too few labels, and stands where nothing is clearly
-    better.  With `balances` a readout with balanced classes is tried too.
+    The first choice is the rule for too few labels, and stands where nothing is clearly better.
     """
     folds = folds_of(problem.labels, problem.seed)
     if folds is None:
-        return choices[0], Validation()
+        return choices[0], Validation(problem.labels)
     rows = _tried_rows(problem)
     if rows.all():
         return _chosen(problem, choices, folds, balances)
     choice, found = _chosen(problem.part(rows), choices, folds[rows], balances)
     logits = np.zeros(problem.labels.members.shape)
     logits[rows] = found.logits
-    return choice, replace(found, folds=folds, logits=logits)
+    return choice, replace(found, labels=problem.labels, folds=folds, logits=logits)
 
 
 def _tried_rows(problem: Problem) -> Array:
@@ -231,15 +255,14 @@ def _chosen(
         value = trials.score(_name(tried), predicted)
         if not trials.better(score, value):
             best, score, logits = tried, value, predicted
-    return best, Validation(trials.scores, score, folds, logits)
+    return best, Validation(problem.labels, trials.scores, score, folds, logits)
 
 
 def _best_readout(trials: Trials, choice: Choice, balances: bool) -> tuple[Choice, float, Array]:
     given = choice.readout
-    options = [replace(given, C=C, row_scale=scale) for C, scale in _READOUTS]
-    options = [given, *(option for option in options if option != given)]
+    options = [given | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
     if balances:
-        options.append(replace(options[-1], class_weight="balanced"))
+        options.append(options[-1] | {"class_weight": "balanced"})
     found = trials.readouts(choice, options)
     best = 0
     values = []
@@ -253,18 +276,11 @@ def _best_readout(trials: Trials, choice: Choice, balances: bool) -> tuple[Choic
 def _name(choice: Choice) -> str:
     weight = choice.supervision_weight
     words = "balanced" if weight is None else f"{weight:g}"
+    given = choice.readout
+    readout = f"C={given['C']:g}, row_scale={given['row_scale']:g}"
+    if given["class_weight"] is not None:
+        readout += f", class_weight={given['class_weight']}"
     return (
-        f"n_components={choice.n_components}, supervision_weight={words}, "
-        f"{choice.readout.name}, self_training={choice.rounds}"
+        f"n_components={choice.n_components}, supervision_weight={words}, {readout}, "
+        f"self_training={choice.rounds}"
     )
-
-
-def calibrated(readout: Readout, labels: TrainingLabels, validation: Validation) -> Readout:
-    """Return the readout with logits that are as sure as the validation was right."""
-    if validation.logits is None or validation.folds is None:
-        return readout
-    rows = validation.folds >= 0
-    targets = labels.targets(rows)
-    slope, offset = calibration(validation.logits[rows], targets, labels.several)
-    k = len(readout.intercepts)
-    return replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))

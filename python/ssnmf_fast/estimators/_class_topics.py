@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,39 +17,23 @@ from .._models.factorize import Factorization, factorize
 from ._context import visible
 from ._training_labels import TrainingLabels, as_outer
 
-SUPPORTS = (
-    math.inf
-)  # a supervision weight without bound: labels decide which components may be used
+SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """Parameters of a factorization as the user gave them."""
-
-    loss: str
-    supervision_loss: str
-    solver: str
-    max_iter: int
-    tol: float
-    n_threads: int | None
-    callback: Any = None
-    verbose: int = 0
-
-    @classmethod
-    def of(cls, model: Any) -> FitOptions:
-        """Return the parameters of an estimator."""
-        return cls(**{field.name: getattr(model, field.name) for field in fields(cls)})
-
-    def short(self, max_iter: int) -> FitOptions:
-        """Return the same for a trial: fewer iterations, no callback, no output."""
-        return replace(self, max_iter=min(self.max_iter, max_iter), callback=None, verbose=0)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of :func:`factorize`."""
-        return dict(vars(self))
+# Parameters of an estimator that every factorization gets as they are.
+FIT_OPTIONS = (
+    "loss",
+    "supervision_loss",
+    "solver",
+    "max_iter",
+    "tol",
+    "n_threads",
+    "callback",
+    "verbose",
+)
 
 
 def components_of_classes(n_components: int, counts: Array) -> Array:
@@ -60,47 +44,35 @@ def components_of_classes(n_components: int, counts: Array) -> Array:
     return np.repeat(np.arange(k), each)
 
 
-class LabeledSamples:
-    """Rows of X with labels, as far as topics of classes ask for them.
-
-    Those of some samples, of which `labels` are; :class:`SamplesInMemory` has all of them in
-    memory, and a cluster has its own.
-    """
+class LabeledSamples(Protocol):
+    """Rows of X with labels, in memory or on a cluster, as far as topics of classes need them."""
 
     labels: TrainingLabels
 
     @property
     def dtype(self) -> Any:
         """The dtype of X."""
-        raise NotImplementedError
 
     def overall_mean(self) -> Array:
         """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-        raise NotImplementedError
 
     def sums(self, weights: Array) -> Array:
         """Return weights^T X, (columns of weights, m)."""
-        raise NotImplementedError
 
     def support(self, owner: Array) -> Any:
         """Return where S may be positive, see :func:`support_of`."""
-        raise NotImplementedError
 
     def even_start(self, A: Array, support: Any) -> Any:
         """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
-        raise NotImplementedError
 
     def labeled_sums(self, S: Any) -> Array:
         """Return the sums of S over the labeled samples."""
-        raise NotImplementedError
 
     def targets(self) -> tuple[Any, Any]:
         """Return Y and its weights."""
-        raise NotImplementedError
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize X."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -110,7 +82,7 @@ class SamplesInMemory(LabeledSamples):
     X: Any
     X_weights: Any
     labels: TrainingLabels
-    options: FitOptions
+    options: dict[str, Any]
 
     @property
     def dtype(self) -> Any:
@@ -143,8 +115,8 @@ class SamplesInMemory(LabeledSamples):
         return Y, as_outer(weights[:, 0]) if equal else weights
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
-        options = self.options.arguments()
-        return factorize(CleanMatrix(self.X), Y, X_weights=self.X_weights, **arguments, **options)
+        X = CleanMatrix(self.X)
+        return factorize(X, Y, X_weights=self.X_weights, **arguments, **self.options)
 
 
 def fit_class_topics(

@@ -11,12 +11,11 @@ from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
 from .._labels import Indicators, labels_of
 from ._batches import ClassBatches
-from ._choose import Validation, calibrated, choose
-from ._class_topics import FitOptions
-from ._classifier_training import Settings, choose_thresholds, start_of
+from ._choose import Validation, choose
+from ._class_topics import FIT_OPTIONS
+from ._classifier_training import Problem, Settings, start_of, train
 from ._context import Context, context_of, directions_of, filled
 from ._conventions import documented, require, set_parameters
-from ._label_guided import Problem, train
 from ._readout import READOUT_ATTRIBUTES
 from ._training_labels import check_classes, labels_for_training
 
@@ -185,15 +184,15 @@ class SSNMFClassifier(ClassBatches):
             directions = directions_of(X, X_weights, start[1], self.n_threads)
             if directions is not None:
                 context = context_of(filled(X, None, None), directions)
-        problem = Problem(X, X_weights, labels, context, FitOptions.of(self), *start)
-        choice, validation = choices[0], Validation()
+        problem = Problem(X, X_weights, labels, context, self._arguments(FIT_OPTIONS), *start)
+        choice, validation = choices[0], Validation(labels)
         if settings.validates:
             choice, validation = choose(problem, choices, multilabel and settings.may_balance)
         trained = train(problem, labels, choice, problem.options)
-        readout = calibrated(trained.readout, labels, validation)
+        readout = validation.calibrate(trained.readout)
         self._keep(
             trained.fit,
-            **validation.attributes(labels, readout),
+            **validation.attributes(readout),
             supervision_weight_=trained.weight,
             self_training_=choice.rounds,
             multilabel_=multilabel,
@@ -203,12 +202,11 @@ class SSNMFClassifier(ClassBatches):
         )
         self._drop_readout()
         if settings.readout == "logistic":
-            thresholds = choose_thresholds(labels, validation, readout)
-            self.readout_ = replace(readout, directions=directions, thresholds=thresholds)
+            self.readout_ = replace(readout, directions=directions)
         elif settings.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
         self.class_shares_ = labels.class_shares(trained.shares)
-        validation.warn_if_poor(labels)
+        validation.warn_if_poor()
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

@@ -1,4 +1,4 @@
-"""Parameters of :class:`SSNMFClassifier`: their checks, what to try, starts and thresholds."""
+"""Training of :class:`SSNMFClassifier`, also on few labels: parameters, topics, self-training."""
 
 from __future__ import annotations
 
@@ -6,20 +6,36 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
+from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_option, check_random_state, check_real
+from .._data.csr_file import CsrFile
+from .._models.factorize import Factorization
+from .._models.represent import represent
 from .._solver.starts import INITS
-from ._choose import Validation
-from ._class_topics import SUPPORTS
-from ._label_guided import Choice
-from ._readout import Readout, ReadoutOptions, probabilities
-from ._training_labels import TrainingLabels
+from .._topics import topic_shares
+from ._class_topics import SUPPORTS, SamplesInMemory, fit_class_topics
+from ._context import Context
+from ._readout import Readout, fit_readout, probabilities
+from ._training_labels import TrainingLabels, with_neighbors, with_predictions
+
+Options = dict[str, Any]  # the parameters of FIT_OPTIONS
 
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
-_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all labels
+_TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
+_REPRESENT_TOL = 1e-3  # of the representations during training
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings that validation may choose; `readout` are those of :func:`fit_readout`."""
+
+    supervision_weight: float | None  # None: balanced
+    n_components: int
+    rounds: int  # of self-training
+    readout: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,7 @@ class Settings:
         """Return what to try; the first is the rule for too few labels."""
         k = labels.members.shape[1]
         ranks = [self.n_components or per_class * k for per_class in _PER_CLASS]
-        readout = ReadoutOptions(class_weight=self.class_weight)
+        readout = {"C": 10.0, "row_scale": 1.0, "class_weight": self.class_weight}
         found = []
         for rank in dict.fromkeys(ranks):
             if self.supervision_weight is None:
@@ -155,23 +171,93 @@ def start_of(model: Any, labels: TrainingLabels, n_components: int) -> tuple[Any
     return init, seed, int(state) if isinstance(state, (int, np.integer)) else None
 
 
-def choose_thresholds(labels: TrainingLabels, validation: Validation, readout: Readout) -> Array:
-    """Return the probability above which each label is predicted, (k,).
+@dataclass(frozen=True)
+class Problem:
+    """Checked data with their labels, and what stays the same for all trials."""
 
-    The best for F of each label by validation, drawn to the best for all labels together where the
-    label has few validated samples.
-    """
-    k = labels.members.shape[1]
-    if not labels.several or validation.logits is None or validation.folds is None:
-        return np.full(k, 0.5)
-    rows = validation.folds >= 0
-    logits = validation.logits[rows] * readout.slopes + readout.offsets
-    chance, truth = probabilities(logits, True), labels.members[rows] > 0
-    grid = np.linspace(0.05, 0.9, 35)
-    micro = [f1_score(truth, chance > t, average="micro", zero_division=0) for t in grid]
-    common = float(grid[int(np.argmax(micro))])
-    guesses = chance > grid[:, None, None]
-    hits, counts = (truth & guesses).sum(axis=1), truth.sum(axis=0)
-    best = grid[(2 * hits / np.maximum(counts + guesses.sum(axis=1), 1)).argmax(axis=0)]
-    found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
-    return np.asarray(np.where(counts > 0, found, common))
+    X: Any
+    X_weights: Any
+    labels: TrainingLabels
+    context: Context
+    options: Options
+    init: Any
+    seed: int
+    start_seed: int | None = None  # of random starts, where it is not `seed`
+
+    def shares(self, A: Array, rows: Array) -> Array:
+        """Return the label-blind topic shares of some samples, (rows, r)."""
+        X, X_weights = self.X, self.X_weights
+        if X_weights is None and not rows.all() and not isinstance(X, CsrFile):
+            return topic_shares(self._represent(X[rows], None, A), A)
+        return topic_shares(self._represent(X, X_weights, A)[rows], A)
+
+    def shares_of_all(self, fit: Factorization, known: Array) -> Array:
+        """Return the same of all samples; a fit has represented those without labels already."""
+        shares = topic_shares(fit.S, fit.A)
+        shares[known] = self.shares(fit.A, known)
+        return shares
+
+    def part(self, rows: Array) -> Problem:
+        """Return the problem of some samples."""
+        labels = TrainingLabels(
+            self.labels.members[rows], self.labels.entry_weights[rows], self.labels.several
+        )
+        return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
+
+    def _represent(self, X: Any, X_weights: Any, A: Array) -> Array:
+        return represent(
+            CleanMatrix(X),
+            A,
+            loss=self.options["loss"],
+            X_weights=X_weights,
+            tol=_REPRESENT_TOL,
+            n_threads=self.options["n_threads"],
+        )
+
+    def topics(self, labels: TrainingLabels, choice: Choice, options: Options) -> Factorization:
+        """Fit the factorization to some labels."""
+        samples = SamplesInMemory(self.X, self.X_weights, labels, options)
+        n_components, weight = choice.n_components, choice.supervision_weight
+        seeds = self.seed, self.start_seed
+        return fit_class_topics(samples, n_components, weight, self.init, *seeds)
+
+
+def for_trials(options: Options) -> Options:
+    """Return the options of a trial: fewer iterations, no callback, no output."""
+    max_iter = min(options["max_iter"], _TRIAL_ITERATIONS)
+    return options | {"max_iter": max_iter, "callback": None, "verbose": 0}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A factorization, a readout, and the label-blind shares of the labeled samples, (l, r)."""
+
+    fit: Factorization
+    readout: Readout
+    shares: Array
+
+    @property
+    def weight(self) -> float:
+        """The supervision weight, as a number."""
+        given = self.fit.supervision_weight
+        return SUPPORTS if given is None else given
+
+
+def train(problem: Problem, labels: TrainingLabels, choice: Choice, options: Options) -> Trained:
+    """Fit topics and readout to some labels, with rounds of self-training."""
+    given = labels
+    for turn in range(choice.rounds):
+        fit = problem.topics(given, choice, for_trials(options))
+        known = given.known
+        shares = problem.shares_of_all(fit, known)
+        context = problem.context[known]
+        readout = fit_readout(context, shares[known], given, known, **choice.readout)
+        chance = probabilities(readout.logits(problem.context, shares), False)
+        if turn == 0:  # where the readout has few labels to go by, neighbors see clusters
+            chance = with_neighbors(chance, problem.context.scores, labels, problem.seed)
+        given = with_predictions(labels, chance)
+    fit = problem.topics(given, choice, options)
+    known = given.known
+    shares = problem.shares(fit.A, known)
+    readout = fit_readout(problem.context[known], shares, given, known, **choice.readout)
+    return Trained(fit, readout, shares[labels.known[known]])

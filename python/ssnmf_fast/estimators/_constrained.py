@@ -1,4 +1,4 @@
-"""Estimator :class:`ConstrainedNMF`: labeled samples of a class share one representation."""
+"""Labels as constraints of the representation: ConstrainedNMF and TopicSupervisedNMF."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
+from .._data.checks import check_integer, check_real
 from .._data.csr_file import CsrFile
-from .._labels import ClassLabels
+from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
-from .._solver.weights import collapse
+from .._solver.weights import as_weights, collapse
+from .._topics import Topics
 from ._conventions import documented, require, set_parameters
 from ._predicting import GuidedBase
 
@@ -138,3 +141,176 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
     sums = np.zeros((n_groups, S.shape[1]), dtype=np.result_type(S.dtype, np.float32))
     np.add.at(sums, groups, S)
     return (sums / np.bincount(groups)[:, None], *init[1:])
+
+
+@documented
+class TopicSupervisedNMF(GuidedBase):
+    """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
+
+    Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
+    topic: everywhere for unlabeled documents, for labeled ones only at the topics that they name.
+
+    Parameters
+    ----------
+    n_free_topics : int
+        Number of topics beside the named ones, at least 0: r is the number of both.
+    loss : {"frobenius", "kullback-leibler"}
+        Loss of X: squared error (the paper's), or the I-divergence.
+    labeled_weight : "inverse-rate" or float
+        Weight of the loss of a labeled document, where an unlabeled one has 1.  "inverse-rate",
+        the paper's, is the number of documents divided by that of labeled ones.
+    free_in_labeled : bool
+        Whether labeled documents may have free topics too.
+    init : {"random-acol", "random", "nndsvda"} or tuple of arrays
+        Start; "random-acol", the paper's, takes the mean of a few random documents for each topic.
+        A tuple holds S (n, r) and A (r, m).
+    topic_names : sequence, optional
+        All named topics in the order that they are to have; by default those of `y`, sorted.
+    unlabeled : "auto", None or a label
+        What marks an unlabeled document besides None and NaN, where `y` holds one topic each; as
+        in :class:`SSNMFClassifier`.
+
+    Attributes
+    ----------
+    topic_names_ : ndarray, shape (k,)
+        The named topics: the first k of the r components.
+    representation_ : ndarray, shape (n, r)
+        Factor S of the fit: zero where a document may not have a topic.
+    classes_ : ndarray, shape (k,)
+        The same as `topic_names_`.
+    multilabel_ : bool
+        Whether documents may have several topics: `y` held lists or a matrix.
+    n_labeled_ : int
+        Number of labeled documents.
+
+    See Also
+    --------
+    SSNMFClassifier : Topics that predict labels, instead of being named by them.
+
+    Notes
+    -----
+    `y` in :meth:`fit` is one of
+
+    - a list with a list of topics for each document, empty or None for an unlabeled one;
+    - one topic for each document, or -1, None or NaN;
+    - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
+      for an unlabeled document; then the topics are called by its columns or 0 ... k - 1.
+
+    :meth:`transform` represents new documents over all topics.  :meth:`predict` gives a topic for
+    each document or, where `y` held lists or a matrix, a matrix of 0 and 1 with a column for each
+    of `topic_names_`; its readout is fitted to representations that do not use the labels.
+
+    References
+    ----------
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [1, 0, 1, 2], [4, 1, 0, 0]])
+    >>> y = [["sport"], [], ["politics"], ["politics", "sport"], None]
+    >>> model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
+    >>> print(model.topic_names_[model.shares(X).argmax(axis=1)])
+    ['sport' 'sport' 'politics' 'politics' 'sport']
+    """
+
+    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labeled_": COUNT}
+    _model_parameters = tuple(
+        name for name in GuidedBase._model_parameters if name != "n_components"
+    )
+
+    def __init__(
+        self,
+        *,
+        n_free_topics: int = 0,
+        loss: str = "frobenius",
+        labeled_weight: float | str = "inverse-rate",
+        free_in_labeled: bool = False,
+        solver: str = "auto",
+        init: Any = "random-acol",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        callback: Callable[[Any], Any] | None = None,
+        verbose: int = 0,
+        topic_names: Any = None,
+        unlabeled: Any = "auto",
+        readout: str | None = "logistic",
+    ) -> None:
+        set_parameters(self, locals())
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
+        self._check_readout()
+        lists = LabelLists(y, self.topic_names, self.unlabeled)
+        rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
+        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
+        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
+        result = self._factorize(
+            X,
+            n_components=rank,
+            X_weights=weights,
+            S_support=self._support(X, lists, rank),
+            **self._arguments(self._model_parameters + self._loop_parameters),
+        )
+        self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
+        X, lists = self._for_readout(X, lists)
+        self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+
+    def _with_rows(self, X_weights: Any, rows: Array) -> Any:
+        """Return the weights with each row multiplied by a number."""
+        return as_weights(X_weights, "X_weights").with_rows(rows, "X_weights")
+
+    def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
+        """Return where S may be positive."""
+        del X
+        return lists.support(rank, bool(self.free_in_labeled))
+
+    def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
+        """Return the samples that the readout is to see, with their labels."""
+        return X, lists
+
+    def _known_targets(self, y: Any) -> tuple[Array, Array]:
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
+        if self.multilabel_:
+            return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
+        single = lists.members[lists.labeled].argmax(axis=1)
+        return np.asarray(self.classes_[np.asarray(single).ravel()]), lists.labeled
+
+    def _labeled_weight(self, labeled: Array) -> float:
+        weight = self.labeled_weight
+        if not isinstance(weight, str):
+            return check_real(weight, "labeled_weight")
+        if weight != "inverse-rate":
+            raise ValueError(
+                f"labeled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
+            )
+        return float(len(labeled) / labeled.sum())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the topics; those of free ones are "free0", "free1", ...
+
+        Parameters
+        ----------
+        input_features : ignored
+            Present for the conventions of scikit-learn.
+
+        Returns
+        -------
+        ndarray of str, shape (r,)
+        """
+        check_is_fitted(self)
+        return np.array(self._names(), dtype=object)
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every topic, and the names of topics.
+
+        Parameters as in :meth:`NMF.topics`.
+        """
+        return super().topics(feature_names, n_terms).named(self._names())
+
+    def _names(self) -> list[str]:
+        named = [str(name) for name in self.topic_names_.tolist()]
+        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]

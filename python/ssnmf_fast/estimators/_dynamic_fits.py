@@ -11,13 +11,12 @@ from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_option, check_random_state
 from .._data.times import Slices
-from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
 from ._base import FactorizationBase
+from ._nmf import NMF
 
 METHODS = ("tensor", "nmf")
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
@@ -86,31 +85,21 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
     taken = np.minimum(slices.sizes, per_slice)
     prevalence = time * (result.weights * sums * documents.sum(axis=0))
     prevalence = (prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)
-    return Fit(components, prevalence, model.loss, *_run(result))
+    return Fit(
+        components, prevalence, model.loss, result.objective, result.n_iter, result.converged
+    )
 
 
 def fit_matrix(model: Any, X: Any, rank: int) -> Fit:
     """Fit the matrix of all documents, by NMF or by the estimator that is given."""
-    if not isinstance(model.method, str):
-        return _fit_estimator(clone(model.method).set_params(n_components=rank), X)
-    result = factorize(
-        CleanMatrix(X),
-        n_components=rank,
-        loss=model.loss,
-        **model._arguments((*_LOOP, "init", "random_state")),
-    )
-    return Fit(_unit_sums(result.A)[0], None, model.loss, *_run(result))
-
-
-def _run(result: Any) -> tuple[list[tuple[int, float]], int, bool]:
-    return result.objective, result.n_iter, result.converged
-
-
-def _fit_estimator(model: Any, X: Any) -> Fit:
-    model.fit(X)
-    loss = getattr(model, "loss", _POISSON)
-    components = _unit_sums(model.components_)[0]
-    return Fit(components, None, loss, model.objective_, model.n_iter_, None)
+    if isinstance(model.method, str):
+        fitted = NMF(loss=model.loss, **model._arguments((*_LOOP, "init", "random_state")))
+    else:
+        fitted = clone(model.method)
+    fitted.set_params(n_components=rank).fit(X)
+    loss = getattr(fitted, "loss", _POISSON)
+    components = _unit_sums(fitted.components_)[0]
+    return Fit(components, None, loss, fitted.objective_, fitted.n_iter_, None)
 
 
 def _unit_sums(components: Array) -> tuple[Array, Array]:

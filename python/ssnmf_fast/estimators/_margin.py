@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.svm import LinearSVC
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
-from .._labels import labels_of
+from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import factorize_preserving
 from ._conventions import documented, require, set_parameters
-from ._dual_coefficients import dual_coefficients, root_mean_square_length
 from ._predicting import GuidedBase
 
+Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
 
 
@@ -170,7 +172,7 @@ class MarginNMF(GuidedBase):
         C = check_real(self.C, "C")
         if C == 0:
             raise ValueError("C must be above 0; got 0.")
-        length = root_mean_square_length(X, np.flatnonzero(targets.labeled))
+        length = _root_mean_square(X, np.flatnonzero(targets.labeled))
         return dual_coefficients(X, targets, C, length)
 
     def _features(self, X: Any, X_weights: Any) -> Array:
@@ -210,3 +212,79 @@ def _nonnegative(alpha: Any, dtype: Any) -> sp.csr_array:
     """Return coefficients that the caller gave, as a CSR array of its own."""
     checked = check_matrix(alpha, "alpha", dtype=dtype, allow_nan=False)
     return sp.csr_array(checked, copy=True)
+
+
+def _root_mean_square(X: Any, rows: Array) -> float:
+    """Return what to divide some rows by for a mean squared length of 1, or 1 for rows of zeros."""
+    samples = X[rows]
+    values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
+    exponent = int(np.frexp(values.max(initial=0.0))[1])
+    values = np.ldexp(values, -exponent)  # so that no square leaves the range
+    total = float(np.sum(values**2))
+    return float(np.ldexp(np.sqrt(total / len(rows)), exponent)) if total > 0 else 1.0
+
+
+def dual_coefficients(
+    X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
+) -> sp.csr_array:
+    """Return alpha, (n, 2 p): the positive sides of p machines, then their negative sides (eq. 17).
+
+    The machines see the samples divided by `length`.
+    """
+    tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
+    if not tasks:
+        raise ValueError(
+            "y has no label that some labeled samples have and others have not; label some "
+            "samples of both kinds."
+        )
+    rows, columns, values = [], [], []
+    for machine, (positive, negative) in enumerate(tasks):
+        for side, chosen, alpha in _sides(X, positive, negative, C, length):
+            rows.append(chosen)
+            columns.append(np.full(len(chosen), machine + side * len(tasks)))
+            values.append(alpha)
+    place = (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
+
+
+def _pairs(targets: ClassLabels) -> Iterator[Task]:
+    labeled = np.flatnonzero(targets.labeled)
+    members = [labeled[targets.codes == k] for k in range(len(targets.classes))]
+    for first, second in combinations(range(len(members)), 2):
+        yield members[second], members[first]
+
+
+def _labels(targets: Indicators) -> Iterator[Task]:
+    complete = np.flatnonzero(targets.complete)
+    for has in (targets.known != 0).T:
+        if has.any() and not has.all():
+            yield complete[has], complete[~has]
+
+
+def _divided(samples: Any, length: float) -> Any:
+    """Return samples over a length; SciPy multiplies by the inverse, which may overflow."""
+    if sp.issparse(samples):  # with the 32-bit indices that LIBLINEAR takes
+        values = samples.data.astype(np.float64) / length
+        places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
+        return sp.csr_array((values, *places), shape=samples.shape)
+    return np.ascontiguousarray(samples.astype(np.float64) / length)
+
+
+def _sides(
+    X: Any, positive: Array, negative: Array, C: float, length: float
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine.
+
+    The coefficients follow from the primal solution: w = sum_i alpha_i y_i x_i with
+    alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.  LIBLINEAR's solver of the dual
+    draws from one random generator for all threads.
+    """
+    rows = np.concatenate([positive, negative])
+    sign = np.repeat([1, -1], [len(positive), len(negative)])
+    samples = _divided(X[rows], length)
+    machine = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
+    scores = machine.fit(samples, sign).decision_function(samples)
+    alpha = 2 * C * np.maximum(0, 1 - sign * scores)
+    for side, on_side in enumerate((sign > 0, sign < 0)):
+        chosen = on_side & (alpha > 0)
+        yield side, rows[chosen], alpha[chosen]

@@ -21,7 +21,7 @@ from ._base import FactorizationBase
 from ._class_topics import row_sums
 from ._context import Context, context_of, directions_of, filled, row_blocks
 from ._conventions import documented, score_labeled
-from ._readout import READOUT_ATTRIBUTES, Readout, ReadoutOptions, fit_readout, probabilities
+from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout, probabilities
 from ._training_labels import TrainingLabels, labels_for_training
 
 _READOUTS = ("logistic",)
@@ -95,14 +95,13 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         """Fit a readout over the learned dictionary; S represents the samples without labels."""
         rows = labels.known
         enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
-        options = ReadoutOptions(row_scale=4.0 if enough else 1.0)
         directions = directions_of(X, X_weights, 0, self.n_threads)  # sketched with one seed
         shares = topic_shares(S, self.components_)
         context = Context()
         if directions is not None:
             context = context_of(filled(X, S, self.components_)[rows], directions)
-        targets, weights = labels.targets(rows), labels.readout_weights(rows)
-        readout = fit_readout(context, shares[rows], targets, weights, options, labels.several)
+        row_scale = 4.0 if enough else 1.0
+        readout = fit_readout(context, shares[rows], labels, rows, row_scale=row_scale)
         self.readout_ = replace(readout, directions=directions)
         self.class_shares_ = labels.class_shares(shares[rows])
 

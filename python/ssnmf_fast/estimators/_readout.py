@@ -1,8 +1,7 @@
 """The readout: logistic regression from what a model sees of samples whose labels it does not know.
 
-A factorization explains labels through components that only labeled samples use: the factor S of
-the fit knows the labels, and new samples have none.  The readout is therefore fitted on features of
-the labeled samples that are computed without their labels, as those of new samples will be.
+The factor S of a fit knows the labels, and new samples have none: the readout is fitted on features
+of the labeled samples that are computed without their labels, as those of new samples will be.
 """
 
 from __future__ import annotations
@@ -18,29 +17,12 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._data.threads import one_blas_thread
 from ._context import Context
+from ._training_labels import TrainingLabels
 
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
 _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-
-
-@dataclass(frozen=True)
-class ReadoutOptions:
-    """Settings of the logistic regression.
-
-    `C` is the inverse of the penalty, `row_scale` the length of the samples beside their topics.
-    """
-
-    C: float = 10.0
-    row_scale: float = 1.0
-    class_weight: Any = None
-    tol: float = 1e-3
-
-    @property
-    def name(self) -> str:
-        weight = "" if self.class_weight is None else f", class_weight={self.class_weight}"
-        return f"C={self.C:g}, row_scale={self.row_scale:g}{weight}"
 
 
 @dataclass(frozen=True)
@@ -123,26 +105,33 @@ def probabilities(logits: Array, several: bool) -> Array:
 def fit_readout(
     context: Context,
     shares: Array,
-    targets: Array,
-    weights: Array,
-    options: ReadoutOptions,
-    several: bool,
+    labels: TrainingLabels,
+    rows: Array,
+    C: float = 10.0,
+    row_scale: float = 1.0,
+    class_weight: Any = None,
+    tol: float = 1e-3,
 ) -> Readout:
-    """Fit logistic regression to n labeled samples.
+    """Fit logistic regression with penalty 1 / C to the labels of some rows.
 
-    `targets` are codes of the classes, (n,), some of which may not occur; with `several` labels,
-    indicators, (n, k).  `weights`, (n,) or (n, k), are at least 0, and 0 where unknown.
+    `context` and `shares` are of these rows, and `row_scale` is their length beside their shares.
     """
-    features = context.features(shares, options.row_scale)
-    fit = _fit_labels if several else _fit_classes
-    coefficients, intercepts = fit(features, targets, weights, options)
-    k = len(intercepts)
+    features = context.features(shares, row_scale)
+    settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
+    fit = _fit_labels if labels.several else _fit_classes
+    targets, weights = labels.targets(rows), labels.readout_weights(rows)
+    coefficients, intercepts = fit(features, targets, weights, settings)
+    k = labels.members.shape[1]
+    missing = k - len(intercepts)  # classes beyond the last one among the rows
+    unlikely = np.full(missing, intercepts.min(initial=0.0) - 10.0)
+    coefficients = np.pad(coefficients, ((0, missing), (0, 0)))
+    intercepts = np.concatenate([intercepts, unlikely])
     uncalibrated, halves = (np.ones(k), np.zeros(k)), np.full(k, 0.5)
-    return Readout(coefficients, intercepts, options.row_scale, *uncalibrated, halves)
+    return Readout(coefficients, intercepts, row_scale, *uncalibrated, halves)
 
 
 def _fit_classes(
-    features: Any, codes: Array, weights: Array, options: ReadoutOptions
+    features: Any, codes: Array, weights: Array, settings: dict[str, Any]
 ) -> tuple[Array, Array]:
     present = np.unique(codes)
     k = int(codes.max()) + 1
@@ -150,10 +139,7 @@ def _fit_classes(
     if len(present) == 1:
         intercepts[present] = 0.0
         return coefficients, intercepts
-    machine = LogisticRegression(
-        C=options.C, tol=options.tol, max_iter=_MAX_ITER, class_weight=options.class_weight
-    )
-    machine.fit(features, codes, sample_weight=weights)
+    machine = LogisticRegression(**settings).fit(features, codes, sample_weight=weights)
     if len(present) == 2:
         coefficients[present] = np.vstack([-machine.coef_, machine.coef_]) / 2
         intercepts[present] = np.array([-1, 1]) * machine.intercept_ / 2
@@ -163,7 +149,7 @@ def _fit_classes(
 
 
 def _fit_labels(
-    features: Any, indicators: Array, weights: Array, options: ReadoutOptions
+    features: Any, indicators: Array, weights: Array, settings: dict[str, Any]
 ) -> tuple[Array, Array]:
     k = indicators.shape[1]
     weights = np.broadcast_to(weights if weights.ndim == 2 else weights[:, None], (len(weights), k))
@@ -176,13 +162,7 @@ def _fit_labels(
             intercepts[label] = np.log(share / (1 - share))
             continue
         machine = LogisticRegression(
-            C=options.C,
-            tol=options.tol,
-            max_iter=_MAX_ITER,
-            solver="liblinear",
-            intercept_scaling=10.0,
-            random_state=0,
-            class_weight=options.class_weight,
+            solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
         )
         machine.fit(features[used], truth, sample_weight=weights[used, label])
         coefficients[label], intercepts[label] = machine.coef_[0], machine.intercept_[0]
