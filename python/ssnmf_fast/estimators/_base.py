@@ -75,7 +75,6 @@ class FactorizationBase(
     )
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: nonnegative X, sparse allowed, NaN = missing."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.positive_only = True

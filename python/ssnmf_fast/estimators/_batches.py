@@ -123,11 +123,7 @@ class SupervisedBase(BatchLearner):
             )
 
     def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
-        """Set the B that minimizes sum L .* d(Y, S B): a convex problem.
-
-        S represents all samples without their labels; Y and L are the labels that are known, and
-        their weights.
-        """
+        """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
         rows = labels.known
         weights = labels.entry_weights[rows]
         B = represent(
@@ -148,10 +144,7 @@ class SupervisedBase(BatchLearner):
 
 @documented
 class ClassBatches(ReadoutPredictions, SupervisedBase):
-    """A classifier that may learn from batches.
-
-    It predicts by its logistic readout, or else by scores S B.
-    """
+    """A classifier by its logistic readout, or by scores S B, that may learn from batches."""
 
     label_components_: Array
     threshold: float | str

@@ -96,7 +96,6 @@ class BayesianBase(FactorizationBase):
     )
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: no missing entries."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags

@@ -163,11 +163,7 @@ def fit_class_topics(
 
 
 def _class_means(samples: LabeledSamples, owner: Array, rng: np.random.Generator) -> Array:
-    """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all.
-
-    `owner` (r,) are the classes of the components.  Several components of a class get random parts
-    of its samples.
-    """
+    """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all."""
     overall = samples.overall_mean()
     members = samples.labels.members * samples.labels.known[:, None]
     weights = members[:, owner].astype(np.float64)
@@ -208,8 +204,7 @@ def row_sums(X: Any) -> Array:
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:
-    """Return where S may be positive, (n, r): labeled samples keep to the components of their
-    classes; those without any class, and unlabeled ones, may have all."""
+    """Return where S may be positive, (n, r): labeled samples keep to those of their classes."""
     support = np.ones((len(members), len(owner)), dtype=bool)
     rows = np.flatnonzero(known & (members > 0).any(axis=1))
     support[rows] = (members[rows] > 0)[:, owner]

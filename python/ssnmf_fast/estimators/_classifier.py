@@ -162,7 +162,6 @@ class SSNMFClassifier(ClassBatches):
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: multiple labels are supported."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags

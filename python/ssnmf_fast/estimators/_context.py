@@ -29,11 +29,7 @@ def visible(X: Any, X_weights: Any) -> Any:
 
 @one_blas_thread()
 def filled(X: Any, S: Array | None, A: Array | None, absent: Any = None) -> Any:
-    """Return X with S A in the place of missing entries, or 0 without factors.
-
-    NaN is missing, and what is `absent`: a boolean array or a boolean CSR matrix, (n, m).  The
-    result is sparse where both X and that are.
-    """
+    """Return X with S A, or 0 without factors, where X is NaN or entries are `absent`."""
     if sp.issparse(X) and sp.issparse(absent):
         rest = sp.csr_array(X - X.multiply(absent))
         places = absent.nonzero()
@@ -50,11 +46,7 @@ def filled(X: Any, S: Array | None, A: Array | None, absent: Any = None) -> Any:
 
 
 def row_blocks(X: Any, X_weights: Any) -> Iterator[tuple[slice, Any, Any]]:
-    """Yield rows, these of X, and where they are missing for want of weight, or None.
-
-    Missing entries may make the rows of a sparse X dense, and rows on disk come to memory: there is
-    a bounded number of them at a time.
-    """
+    """Yield bounded numbers of rows: which, these of X, and where they are missing, or None."""
     if isinstance(X, CsrFile):
         for rows, block in X.blocks():
             yield rows, block, None
@@ -94,12 +86,7 @@ def _divide_rows(matrix: Any, lengths: Array) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """What the readout sees of samples besides their topics: unit rows and leading directions.
-
-    `rows` (n, m) are the samples with length 1, `scores` (n, d) their coordinates in the leading
-    right singular vectors of the training samples, with length 1 again.  Both are None for a
-    readout that sees the topics only.
-    """
+    """Rows (n, m) of length 1, and their scores (n, d) in the leading directions, or None."""
 
     rows: Any = None
     scores: Array | None = None
@@ -122,10 +109,7 @@ class Context:
 
 
 def directions_of(X: Any, X_weights: Any, random_state: Any, n_threads: int | None) -> Any:
-    """Return the leading directions of X, or None if the readout uses the topics only.
-
-    It does so for data that are not in memory, and for data with weights.
-    """
+    """Return the leading directions of X, or None for X on disk or with weights."""
     in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
     if not in_memory or X_weights is not None:
         return None
@@ -153,10 +137,7 @@ def leading_directions(X: Any, random_state: Any, n_threads: int | None) -> Arra
 
 @one_blas_thread()
 def context_of(X: Any, directions: Array | None) -> Context:
-    """Return the context of samples without missing entries.
-
-    Where data have no direction at all, as zeros have, the readout sees the topics only.
-    """
+    """Return the context of complete samples; without directions it is empty."""
     if directions is None or not len(directions):
         return Context()
     rows = unit_rows(X)

@@ -142,7 +142,6 @@ class NonnegativeCP(
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: nonnegative tensors, also sparse ones, NaN = missing."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.positive_only = True

@@ -136,7 +136,6 @@ class DynamicTopics(FactorizationBase):
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: nonnegative X, sparse allowed, times required."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         tags.target_tags.required = True

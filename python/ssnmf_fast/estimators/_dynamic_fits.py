@@ -190,11 +190,7 @@ def peaks_of(prevalence: Array, starts: Array, window: int, period: int | None) 
 
 
 def periodicity(values: Array, period: int | None) -> float:
-    """Return the autocorrelation at one period of what is left without the trend, from 0 to 1.
-
-    The trend is the moving mean over a period.  What is left is related to the variance of all: a
-    topic that only comes and goes slowly has next to none.
-    """
+    """Return the autocovariance at one period, without the trend, over the variance."""
     n = len(values)
     if period is None or n < 2 * period:
         return float("nan")

@@ -134,7 +134,6 @@ class LowRankImputer(
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: NaN = missing, dtypes kept."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

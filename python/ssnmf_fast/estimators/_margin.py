@@ -119,7 +119,6 @@ class MarginNMF(GuidedBase):
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: no missing entries, multiple labels."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         tags.target_tags.multi_output = True

@@ -59,7 +59,6 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
     unlabeled: Any
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: data that nonnegative models do not suit may give poor scores."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags

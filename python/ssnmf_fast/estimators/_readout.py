@@ -171,11 +171,7 @@ def _fit_labels(
 
 @one_blas_thread()
 def calibration(logits: Array, targets: Array, several: bool) -> tuple[float, float]:
-    """Return slope and offset that make validated logits probable (Platt 1999; temperature).
-
-    For classes one slope for all, at most 1.5 and at least 0.2; with several labels slope and
-    offset in common, since a rare label has too few examples for a fit of its own.
-    """
+    """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
     if not several:
         return _temperature(logits, targets), 0.0
     flat, truth = logits.ravel()[:, None], targets.ravel() > 0

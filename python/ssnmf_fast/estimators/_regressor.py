@@ -103,7 +103,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
-        """Return the tags: several targets are supported, and none may be negative."""
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         tags.target_tags.multi_output = True

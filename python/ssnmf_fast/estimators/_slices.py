@@ -191,11 +191,7 @@ class SliceLearner(AllOrNothing):
 def slices_first(
     X: Tensor, mode: int, shape: tuple[int, ...] | None, one_slice: bool | None
 ) -> tuple[Tensor, int]:
-    """Return new slices as the first mode of a tensor, and the mode of slices counted from 0.
-
-    `shape` has the lengths of earlier calls.  `one_slice` tells whether X lacks the mode; None
-    leaves that to the number of modes, where there were earlier calls.
-    """
+    """Return new slices as the first mode of a tensor, and the mode of slices counted from 0."""
     n_modes = len(X.shape)
     if one_slice is not None and not isinstance(one_slice, (bool, np.bool_)):
         raise TypeError(f"one_slice must be True, False or None; got {one_slice!r}.")

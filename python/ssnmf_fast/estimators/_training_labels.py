@@ -1,6 +1,4 @@
-"""Labels with their weights, in the form in which classifiers are trained, and those that
-predictions add.
-"""
+"""Labels with their weights, as classifiers are trained on them, and those of predictions."""
 
 from __future__ import annotations
 
@@ -57,10 +55,7 @@ class TrainingLabels:
         return replace(self, entry_weights=self.entry_weights * rows[:, None])
 
     def class_shares(self, shares: Array) -> Array:
-        """Return the mean share of every component in the known samples of each class, (r, k).
-
-        `shares` (known samples, r) are those of the known samples.
-        """
+        """Return the mean shares (r, k) of the classes, of the shares of the known samples."""
         rows = self.known
         return class_means(shares, self.members[rows] * (self.entry_weights[rows] > 0))
 
@@ -93,10 +88,7 @@ def as_outer(rows: Array) -> Outer | None:
 def labels_for_training(
     targets: Targets, sample_weight: Any = None, chosen: Any = None
 ) -> TrainingLabels:
-    """Return labels with the weight of each entry; a label of weight 0 is unknown.
-
-    With `chosen`, numbers of samples, the result has these only: all others take no memory.
-    """
+    """Return weighted labels, of `chosen` samples if given; those of weight 0 are unknown."""
     Y: Any = targets.matrix(np.float64)
     rows = label_weights(sample_weight, targets.labeled)
     if chosen is not None:
@@ -130,11 +122,7 @@ _MOST_SPREAD = 3000  # samples in the graph of neighbors
 
 @one_blas_thread()
 def with_neighbors(chance: Array, scores: Array | None, labels: TrainingLabels, seed: int) -> Array:
-    """Return the mean of probabilities, (n, k), and of those of the nearest neighbors.
-
-    Labels spread over the graph of nearest neighbors in the leading directions (Zhou et al. 2004);
-    of many samples only some take part, and the others keep their probabilities.
-    """
+    """Return the mean of probabilities and of those that labels spread to (Zhou et al. 2004)."""
     known = labels.known
     if scores is None or len(known) < 2:
         return chance
