@@ -11,6 +11,7 @@ import argparse
 import multiprocessing
 import resource
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,17 @@ def opened(options: argparse.Namespace) -> sf.CsrFile:
     return sf.open_csr(options.disk, n_features=options.columns, memory=memory)
 
 
-def fit(X: Any, max_iter: int, options: argparse.Namespace) -> None:
+def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:
+    """Fit plain NMF from a random start, without a stopping rule."""
     sf.factorize(
         X,
-        n_components=options.rank,
-        loss=options.loss,
+        n_components=rank,
+        loss=loss,
         init="random",
         random_state=0,
         max_iter=max_iter,
         tol=0,
-        n_threads=options.threads,
+        n_threads=threads,
     )
 
 
@@ -96,7 +98,8 @@ def main() -> None:
     X = opened(options) if options.disk else input_matrix(options)
     input_size = X.nnz * (X.dtype.itemsize + 4) / 1e9
     say(f"{X.shape}, {X.nnz} nonzeros, {input_size:.2f} GB; peak so far {peak_memory():.2f} GB")
-    times = {k: seconds(lambda k=k: fit(X, k, options)) for k in (0, options.iterations)}
+    run = partial(plain_fit, X, options.rank, options.loss, options.threads)
+    times = {k: seconds(lambda k=k: run(k)) for k in (0, options.iterations)}
     per_iteration = (times[options.iterations] - times[0]) / options.iterations
     row = [
         f"{options.rows} x {options.columns}",

@@ -26,8 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import load_average, markdown, new_parser, say
-from scale import skewed
-from threads import plain_fit
+from scale import plain_fit, skewed
 
 from ssnmf_fast._backend.dispatch import kernels
 

@@ -16,27 +16,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common import Fits, iteration_seconds, load_average, markdown, new_parser, say
-from scale import skewed
-
-import ssnmf_fast as sf
+from scale import plain_fit, skewed
 
 # Rows, columns, entries of a row.
 SIZES = ((10_000, 5_000, 50), (50_000, 10_000, 50), (100_000, 20_000, 100))
 LOSSES = ("frobenius", "kullback-leibler")
-
-
-def plain_fit(X: Any, rank: int, loss: str, threads: int, max_iter: int) -> None:
-    """Fit plain NMF from a random start, without a stopping rule."""
-    sf.factorize(
-        X,
-        n_components=rank,
-        loss=loss,
-        init="random",
-        random_state=0,
-        max_iter=max_iter,
-        tol=0,
-        n_threads=threads,
-    )
 
 
 def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:

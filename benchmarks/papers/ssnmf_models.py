@@ -21,6 +21,7 @@ import ssnmf_fast as sf
 SUBGROUPS = tuple(group for groups in CLASSES.values() for group in groups)
 CLASS_OF_SUBGROUP = np.array([k for k, groups in enumerate(CLASSES.values()) for _ in groups])
 TRAIN, VALIDATION = 0.6, 0.2
+LETTERS = str.maketrans("0123456789", "abcdefghij")  # the paper's tokens hold no digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,6 @@ class Documents:
 
     @property
     def classes(self) -> Array:
-        """Return the class of every text."""
         return CLASS_OF_SUBGROUP[self.subgroups]
 
 
@@ -47,17 +47,14 @@ class Part:
 
     @property
     def classes(self) -> Array:
-        """Return the classes of the fitted documents."""
         return CLASS_OF_SUBGROUP[self.subgroups]
 
     @property
     def classes_held(self) -> Array:
-        """Return the classes of the held-out documents."""
         return CLASS_OF_SUBGROUP[self.subgroups_held]
 
     @property
     def Y(self) -> Array:
-        """Return the one-hot classes of the fitted documents."""
         return np.eye(len(CLASSES))[self.classes]
 
 
@@ -86,13 +83,8 @@ def random_documents(per_subgroup: int = 40, words: int = 40, seed: int = 0) -> 
     for group in subgroups:
         own = rng.integers(30, size=words // 3) + 30 * (group + 1)
         common = rng.integers(30, size=words - len(own))
-        texts.append(" ".join("w" + _letters(word) for word in [*own, *common]))
+        texts.append(" ".join("w" + str(word).translate(LETTERS) for word in [*own, *common]))
     return Documents(np.array(texts, dtype=object), subgroups)
-
-
-def _letters(number: int) -> str:
-    """Spell a number by letters: the paper's tokens hold no digits."""
-    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
 def split(documents: Documents, seed: int) -> Split:

@@ -77,18 +77,13 @@ def _word(number: int) -> str:
 def _stories(texts: list[str], topics: Array, names: list[str]) -> Stories:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-    vectorizer = CountVectorizer(
-        token_pattern="[a-zA-Z]{3,}", max_features=TERMS, stop_words=_stop_words()
-    )
+    words = stop_words()
+    if not isinstance(words, str):  # those that are long enough to be terms
+        words = [word for word in words if len(word) >= 3]
+    vectorizer = CountVectorizer(token_pattern="[a-zA-Z]{3,}", max_features=TERMS, stop_words=words)
     counts = vectorizer.fit_transform(texts)
     counts.sort_indices()
     return Stories(TfidfTransformer().fit_transform(counts), counts, topics, names)
-
-
-def _stop_words() -> list[str] | str:
-    """Return the stop words that are long enough to be terms."""
-    words = stop_words()
-    return words if isinstance(words, str) else [word for word in words if len(word) >= 3]
 
 
 def labeled_rows(stories: Stories, rate: float, draw: int) -> Array:
