@@ -18,7 +18,7 @@ from .._labels import labels_of
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from ..estimators import _class_topics, _training_labels
-from ..estimators._class_topics import FIT_OPTIONS, LabeledSamples
+from ..estimators._class_topics import LabeledSamples, fit_options
 from ..estimators._classifier_training import Settings, start_of
 from ..estimators._context import visible
 from ..estimators._conventions import documented, require
@@ -108,7 +108,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         labels = _training_labels.labels_for_training(targets, sample_weight, chosen)
         _training_labels.check_classes(labels)
         choice = settings.named(targets.classes, labels.several).choices(labels)[0]
-        blocks = LabeledBlocks(X, X_weights, chosen, labels, self._arguments(FIT_OPTIONS))
+        blocks = LabeledBlocks(X, X_weights, chosen, labels, fit_options(self))
         rank, weight = choice.n_components, choice.supervision_weight
         fit = _class_topics.fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
         of_fit = fit.supervision_weight

@@ -11,8 +11,7 @@ from ._dynamic import DynamicTopics
 from ._dynamic_fits import Peak
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
-from ._nmf import NMF
-from ._regressor import SSNMFRegressor
+from ._nmf import NMF, SSNMFRegressor
 
 __all__ = [
     "NMF",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -23,6 +24,14 @@ from ._conventions import AllOrNothing, documented, warn_unless_converged
 Self = TypeVar("Self", bound="FactorizationBase")
 
 _DTYPES = [np.float64, np.float32]
+
+
+def count_copies(components: Array, cosine: float) -> int:
+    """Return the number of rows that are like an earlier one, up to their scale."""
+    rows = components.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows /= np.where(lengths > 0, lengths, 1)
+    return int(np.tril(rows @ rows.T > cosine, -1).any(axis=1).sum())
 
 
 def product(S: Array, factor: Array, name: str) -> Array:
@@ -58,21 +67,6 @@ class FactorizationBase(
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
     }
-    _model_parameters: ClassVar[tuple[str, ...]] = (
-        "n_components",
-        "loss",
-        "init",
-        "random_state",
-        "n_threads",
-    )
-    # Parameters of the fit loop; learning from batches does not use them.
-    _loop_parameters: ClassVar[tuple[str, ...]] = (
-        "solver",
-        "max_iter",
-        "tol",
-        "callback",
-        "verbose",
-    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,8 +156,10 @@ class FactorizationBase(
             setattr(self, name, value)
         warn_unless_converged(self, result)
 
-    def _arguments(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names}
+    def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
+        """Return the parameters that a function has too."""
+        names = signature(function).parameters
+        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""

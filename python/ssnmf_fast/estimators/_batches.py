@@ -18,6 +18,7 @@ from ._base import FactorizationBase, Self, product
 from ._classifier_training import refuse_unused
 from ._conventions import documented, require
 from ._predicting import ReadoutPredictions
+from ._readout import row_shares
 from ._training_labels import TrainingLabels, as_outer, label_weights
 
 _LEAST_SHARE = 1e-9  # of a class in a probability
@@ -37,8 +38,8 @@ class BatchLearner(FactorizationBase):
         if targets is not None:
             Y = targets.matrix(X.dtype)
             Y_weights = as_outer(label_weights(sample_weight, targets.labeled))
-        first = not hasattr(self, "_online")
         online = getattr(self, "_online", None)
+        first = online is None
         if first and hasattr(self, "components_"):
             online = Online.resume(self.components_, getattr(self, "label_components_", None))
         online = learn_batch(
@@ -47,8 +48,7 @@ class BatchLearner(FactorizationBase):
             Y,
             X_weights=X_weights,
             Y_weights=Y_weights,
-            forget_factor=self.forget_factor,
-            **self._arguments(self._model_parameters) | replaced,
+            **self._arguments(learn_batch) | replaced,
         )
         self._online = online
         self.components_ = online.array("A")
@@ -71,7 +71,6 @@ class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
     _saved: ClassVar = {**BatchLearner._saved, "label_components_": Saved("rk")}
-    _model_parameters = (*BatchLearner._model_parameters, "supervision_loss", "supervision_weight")
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
     _auto_readout: ClassVar = "refit"
 
@@ -177,7 +176,7 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
             return np.asarray(scores - self._limits().astype(scores.dtype))
         if scores.shape[1] > 2:
             return scores
-        shares = _shares(scores)
+        shares = row_shares(scores)
         return np.asarray(shares[:, 1] - shares[:, 0])
 
     def _chances(self, X: Any, X_weights: Any) -> Array:
@@ -187,7 +186,7 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
         if self.multilabel_:
             margin = np.finfo(scores.dtype).eps
             return np.clip(scores, margin, 1 - margin)
-        shares = _shares(scores)
+        shares = row_shares(scores)
         least = scores.dtype.type(_LEAST_SHARE)
         return np.asarray((shares + least) / (1 + least * shares.shape[1]))
 
@@ -298,9 +297,3 @@ def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:
     if isinstance(model.init, str) and model.init in ("auto", "labels"):
         chosen["init"] = "random"
     return chosen
-
-
-def _shares(scores: Array) -> Array:
-    """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
-    scores = scores / scores.max(axis=1, keepdims=True)
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))

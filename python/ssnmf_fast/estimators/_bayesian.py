@@ -86,7 +86,6 @@ class BayesianNMF(BayesianBase):
     """
 
     _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
-    _model_parameters = (*BayesianBase._model_parameters, "S_shape", "S_mean")
 
     def __init__(
         self,

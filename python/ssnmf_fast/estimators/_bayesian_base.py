@@ -16,7 +16,7 @@ from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels
 from .._models.variational import VariationalFit, fit_variational, infer
-from ._base import FactorizationBase, Self
+from ._base import FactorizationBase, Self, count_copies
 from ._conventions import documented, warn_unless_converged
 
 _TRANSFORM_ITERATIONS = 100
@@ -80,20 +80,6 @@ class BayesianBase(FactorizationBase):
         "A_shape_": POSITIVE,
         "A_mean_": POSITIVE,
     }
-    _model_parameters: ClassVar[tuple[str, ...]] = (
-        "n_components",
-        "A_shape",
-        "A_mean",
-        "count_scale",
-        "burn_in",
-        "init",
-        "max_iter",
-        "tol",
-        "random_state",
-        "n_threads",
-        "callback",
-        "verbose",
-    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -135,7 +121,9 @@ class BayesianBase(FactorizationBase):
     def _learn_posterior(self, X: Any, labels: ClassLabels | None = None) -> None:
         """Fit to checked data, and set the attributes."""
         groups = None if labels is None else _groups(labels)
-        arguments = self._arguments(self._model_parameters)
+        arguments = self.get_params(deep=False)
+        for name in ("unlabeled", "readout"):
+            arguments.pop(name, None)
         if labels is not None and isinstance(self.rate_shape, str) and self.rate_shape == "auto":
             arguments["rate_shape"] = len(labels.known) / len(labels.classes)
         result = self._fit_variational(X, groups, **arguments)
@@ -167,7 +155,7 @@ class BayesianBase(FactorizationBase):
     def _warn_of_idle_components(self) -> None:
         active = self.active_components_
         r, idle = len(active), int(np.count_nonzero(~active))
-        copies = _copies(self.components_[active])
+        copies = count_copies(self.components_[active], _ALIKE)
         if 2 * (idle + copies) < r or r == 1 or is_quiet(IDLE):
             return
         found = [(idle, "explain nothing"), (copies, "repeat others")]
@@ -249,14 +237,6 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
     shapes = expectations.astype(np.float64) * rates
     low, high = gammaincinv(shapes, tail) / rates, gammainccinv(shapes, tail) / rates
     return low.astype(expectations.dtype), high.astype(expectations.dtype)
-
-
-def _copies(components: Array) -> int:
-    """Return the number of rows that are like an earlier one, up to their scale."""
-    rows = components.astype(np.float64)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    alike = np.tril(rows @ rows.T > _ALIKE, -1)
-    return int(np.count_nonzero(alike.any(axis=1)))
 
 
 def _groups(labels: ClassLabels) -> Array:

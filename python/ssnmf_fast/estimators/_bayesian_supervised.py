@@ -97,7 +97,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         "rate_shape_": POSITIVE,
         "rate_mean_": POSITIVE,
     }
-    _model_parameters = (*BayesianBase._model_parameters, "rate_shape", "rate_mean")
 
     def __init__(
         self,

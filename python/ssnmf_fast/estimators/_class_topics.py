@@ -23,17 +23,10 @@ _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 
-# Parameters of an estimator that every factorization gets as they are.
-FIT_OPTIONS = (
-    "loss",
-    "supervision_loss",
-    "solver",
-    "max_iter",
-    "tol",
-    "n_threads",
-    "callback",
-    "verbose",
-)
+def fit_options(model: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that each of its factorizations gets as they are."""
+    chosen = ("n_components", "init", "random_state", "supervision_weight")
+    return {name: p for name, p in model._arguments().items() if name not in chosen}
 
 
 def components_of_classes(n_components: int, counts: Array) -> Array:

@@ -12,7 +12,7 @@ from .._data.checks import require_memory
 from .._labels import Indicators, labels_of
 from ._batches import ClassBatches
 from ._choose import Validation, choose
-from ._class_topics import FIT_OPTIONS
+from ._class_topics import fit_options
 from ._classifier_training import Problem, Settings, start_of, train
 from ._context import Context, context_of, directions_of, filled
 from ._conventions import documented, require, set_parameters
@@ -183,7 +183,7 @@ class SSNMFClassifier(ClassBatches):
             directions = directions_of(X, X_weights, start[1], self.n_threads)
             if directions is not None:
                 context = context_of(filled(X, None, None), directions)
-        problem = Problem(X, X_weights, labels, context, self._arguments(FIT_OPTIONS), *start)
+        problem = Problem(X, X_weights, labels, context, fit_options(self), *start)
         choice, validation = choices[0], Validation(labels)
         if settings.validates:
             choice, validation = choose(problem, choices, multilabel and settings.may_balance)

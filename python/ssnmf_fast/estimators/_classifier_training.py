@@ -20,7 +20,7 @@ from ._context import Context
 from ._readout import Readout, fit_readout, probabilities
 from ._training_labels import TrainingLabels, with_neighbors, with_predictions
 
-Options = dict[str, Any]  # the parameters of FIT_OPTIONS
+Options = dict[str, Any]  # as of fit_options
 
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2

@@ -106,7 +106,7 @@ class ConstrainedNMF(GuidedBase):
         labels.check_fit()
         groups, n_groups = _groups(labels)
         means, weights, constant = collapse(X, X_weights, groups, n_groups, loss)
-        arguments = self._arguments(self._model_parameters + self._loop_parameters)
+        arguments = self._arguments()
         arguments["init"] = _averaged(self.init, groups, n_groups)
         result = factorize(means, X_weights=weights, **arguments)
         k = len(labels.classes)
@@ -121,12 +121,10 @@ class ConstrainedNMF(GuidedBase):
 
 def _groups(labels: ClassLabels) -> tuple[Array, int]:
     """Return the row of P for every sample: its class, or a row of its own after the classes."""
-    groups = np.empty(len(labels.labeled), dtype=np.int64)
+    k, free = len(labels.classes), ~labels.labeled
+    groups = k - 1 + np.cumsum(free)
     groups[labels.labeled] = labels.codes
-    free = np.flatnonzero(~labels.labeled)
-    k = len(labels.classes)
-    groups[free] = k + np.arange(len(free))
-    return groups, k + len(free)
+    return groups, k + int(free.sum())
 
 
 def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
@@ -216,9 +214,6 @@ class TopicSupervisedNMF(GuidedBase):
     """
 
     _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labeled_": COUNT}
-    _model_parameters = tuple(
-        name for name in GuidedBase._model_parameters if name != "n_components"
-    )
 
     def __init__(
         self,
@@ -248,13 +243,8 @@ class TopicSupervisedNMF(GuidedBase):
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
         weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
-        result = self._factorize(
-            X,
-            n_components=rank,
-            X_weights=weights,
-            S_support=self._support(X, lists, rank),
-            **self._arguments(self._model_parameters + self._loop_parameters),
-        )
+        given = {"n_components": rank, "S_support": self._support(X, lists, rank)}
+        result = self._factorize(X, X_weights=weights, **given, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, lists = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
@@ -292,11 +282,6 @@ class TopicSupervisedNMF(GuidedBase):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the topics; those of free ones are "free0", "free1", ...
 
-        Parameters
-        ----------
-        input_features : ignored
-            Present for the conventions of scikit-learn.
-
         Returns
         -------
         ndarray of str, shape (r,)
@@ -305,10 +290,7 @@ class TopicSupervisedNMF(GuidedBase):
         return np.array(self._names(), dtype=object)
 
     def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics.
-
-        Parameters as in :meth:`NMF.topics`.
-        """
+        """Return the features with the largest weights of every topic, and the names of topics."""
         return super().topics(feature_names, n_terms).named(self._names())
 
     def _names(self) -> list[str]:

@@ -154,7 +154,7 @@ X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
     Nonnegative weights of the loss of every entry of X.
-y : ignored
+y, input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
     Weights of the samples.

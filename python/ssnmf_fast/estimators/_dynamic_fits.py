@@ -15,7 +15,7 @@ from .._data.checks import check_integer, check_option, check_random_state
 from .._data.times import Slices
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
-from ._base import FactorizationBase
+from ._base import FactorizationBase, count_copies
 from ._nmf import NMF
 
 METHODS = ("tensor", "nmf")
@@ -25,7 +25,6 @@ _FROM_SLICES = ("auto", "slices")
 _POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
 _ALIKE = 0.8  # cosine of two topics that are alike
 _SINGLE, _FEW_SLICES = 0.9, 4
-_LOOP = ("solver", "max_iter", "tol", "callback", "verbose", "n_threads")
 
 
 def checked_method(model: Any) -> Any:
@@ -72,14 +71,8 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
     init = model.init
     if isinstance(init, str) and init in _FROM_SLICES:
         init = start_from_slices(tensor, rank, rng, model.n_threads)
-    result = factorize_tensor(
-        tensor,
-        n_components=rank,
-        loss=model.loss,
-        init=init,
-        random_state=rng,
-        **model._arguments(_LOOP),
-    )
+    drawn = {"n_components": rank, "init": init, "random_state": rng}
+    result = factorize_tensor(tensor, **model._arguments(factorize_tensor) | drawn)
     terms, documents, time = result.factors
     components, sums = _unit_sums(terms.T)
     taken = np.minimum(slices.sizes, per_slice)
@@ -92,10 +85,7 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
 
 def fit_matrix(model: Any, X: Any, rank: int) -> Fit:
     """Fit the matrix of all documents, by NMF or by the estimator that is given."""
-    if isinstance(model.method, str):
-        fitted = NMF(loss=model.loss, **model._arguments((*_LOOP, "init", "random_state")))
-    else:
-        fitted = clone(model.method)
+    fitted = NMF(**model._arguments()) if isinstance(model.method, str) else clone(model.method)
     fitted.set_params(n_components=rank).fit(X)
     loss = getattr(fitted, "loss", _POISSON)
     components = _unit_sums(fitted.components_)[0]
@@ -116,10 +106,7 @@ def warn_if_degenerate(model: Any, tensor: bool) -> None:
     many topics as slices gave one topic for each slice, all of them like the mean of all documents.
     """
     rank, used = len(model.components_), int((model.slice_sizes_ > 0).sum())
-    rows = model.components_.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    rows /= np.where(lengths > 0, lengths, 1)
-    alike = int((np.tril(rows @ rows.T, -1).max(axis=1) > _ALIKE).sum())
+    alike = count_copies(model.components_, _ALIKE)
     largest, totals = model.prevalence_.max(axis=0), model.prevalence_.sum(axis=0, dtype=np.float64)
     single = int((largest > _SINGLE * totals).sum()) if used >= _FEW_SLICES else 0
     counts = [(alike, "resemble others"), (single, "lie in one slice of time alone")]

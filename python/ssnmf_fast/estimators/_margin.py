@@ -154,14 +154,7 @@ class MarginNMF(GuidedBase):
             targets = labels_of(y, self.unlabeled)
             targets.check_fit()
         alpha = self._alpha(X, targets) if alpha is None else _nonnegative(alpha, X.dtype)
-        arguments = self._arguments(self._model_parameters + self._loop_parameters)
-        result, weight = factorize_preserving(
-            CleanMatrix(X),
-            alpha,
-            X_weights,
-            supervision_weight=self.supervision_weight,
-            **arguments,
-        )
+        result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
         self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
         self._drop_readout()
         if targets is not None:

@@ -101,6 +101,12 @@ def probabilities(logits: Array, several: bool) -> Array:
     return np.asarray(softmax(below, axis=1))
 
 
+def row_shares(scores: Array) -> Array:
+    """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
+    scores = scores / scores.max(axis=1, keepdims=True)
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+
 @one_blas_thread()
 def fit_readout(
     context: Context,
