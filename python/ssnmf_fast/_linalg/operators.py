@@ -1,49 +1,97 @@
-"""Linear operators, used only through products with tall-skinny matrices: for randomized SVDs.
+"""Products of thin matrices, and linear operators that are used through such products alone.
 
-Thin matrices are stored as the kernels want them, with padded columns; see
-:mod:`ssnmf_fast._backend.dispatch`.
+The kernels give the same bits for any number of threads; BLAS would share small products out among
+threads of its own, and wait for those longer than they take.  Thin matrices are stored with padded
+columns, see :mod:`ssnmf_fast._backend.dispatch`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from .._backend.dispatch import aligned_zeros, is_padded, kernels, padded
 from .._common.arrays import Array
+from .._data.border import check_matrix
+from .._data.checks import check_shape
 from .._data.csr import column_ranges
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
-from .tall import add_times, cross
+from .._data.threads import resolve_threads
 
 
-class Operator(Protocol):
+def cross(F: Array, G: Array, n_threads: int) -> Array:
+    """F^T G of two matrices with as many rows, (R x C)."""
+    out = np.empty((F.shape[1], G.shape[1]), dtype=F.dtype)
+    kernels.cross(F, G, out, n_threads)
+    return out
+
+
+def times(F: Array, K: Array, n_threads: int) -> Array:
+    """F K with a small K, (n x C)."""
+    out = aligned_zeros((len(F), K.shape[1]), F.dtype)
+    add_times(out, F, K, n_threads)
+    return out
+
+
+def add_times(out: Array, F: Array, K: Array, n_threads: int, scale: float = 1.0) -> None:
+    """Add scale F K to `out`."""
+    K = np.ascontiguousarray(K, dtype=F.dtype)
+    kernels.multiply(F, K, None, out, scale, True, n_threads)
+
+
+def inner(A: Array, B: Array) -> float:
+    """Sum of A .* B."""
+    return float(np.einsum("i,i->", A.ravel(), B.ravel()))
+
+
+def square(A: Array) -> float:
+    """Sum of squares."""
+    return inner(A, A)
+
+
+def svd(A: Array) -> tuple[Array, Array, Array]:
+    """Thin SVD of a dense matrix; ValueError if it holds NaN or infinity.
+
+    LAPACK's divide and conquer fails now and then on a harmless matrix; its plain QR iteration
+    does not.
+    """
+    try:
+        left, singular, right = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        if not np.isfinite(A).all():
+            raise ValueError(
+                f"The iteration left the range of {A.dtype}. Give a smaller sparsity or another "
+                "init, or divide the data by a constant."
+            ) from None
+        left, singular, right = scipy.linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
+    return left, singular, right
+
+
+class Operator(ABC):
     """A matrix (n x m)."""
 
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def dtype(self) -> np.dtype[Any]: ...
-    @property
-    def threads(self) -> int: ...
+    def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any], threads: int) -> None:
+        self.shape, self.dtype, self.threads = shape, dtype, threads
+
+    @abstractmethod
     def times(self, V: Array) -> Array:
         """X V, (n x C)."""
-        ...
 
+    @abstractmethod
     def transposed_times(self, U: Array) -> Array:
         """X^T U, (m x C)."""
-        ...
 
 
-class MatrixOperator:
+class MatrixOperator(Operator):
     """A dense array (NaN counts as 0) or a CSR matrix; the transpose of the latter is a copy."""
 
     def __init__(self, X: Any, threads: int) -> None:
-        self.shape: tuple[int, int] = X.shape
-        self.dtype: np.dtype[Any] = X.dtype
-        self.threads = threads
+        super().__init__(X.shape, X.dtype, threads)
         entries: Entries = SparseEntries(X, threads) if sp.issparse(X) else DenseEntries(X, threads)
         self._rows, self._columns = entries, entries.transposed()
 
@@ -87,70 +135,53 @@ class Pattern:
         return cls(shape, pointers, columns, column_ranges(counts, n_threads))
 
 
-@dataclass(frozen=True)
-class SparseOperator:
+class SparseOperator(Operator):
     """Values on a pattern.  There is no transposed copy: rows are scattered."""
 
-    pattern: Pattern
-    values: Array
-    threads: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.pattern.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype
+    def __init__(self, pattern: Pattern, values: Array, threads: int) -> None:
+        super().__init__(pattern.shape, values.dtype, threads)
+        self._csr, self._ranges = (pattern.indptr, pattern.indices, values), pattern.ranges
 
     def times(self, V: Array) -> Array:
         out = aligned_zeros((self.shape[0], V.shape[1]), self.dtype)
-        csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.sparse_pass(0, *csr, None, V, out, 1.0, False, self.threads)
+        kernels.sparse_pass(0, *self._csr, None, V, out, 1.0, False, self.threads)
         return out
 
     def transposed_times(self, U: Array) -> Array:
         out = aligned_zeros((self.shape[1], U.shape[1]), self.dtype)
-        csr = (self.pattern.indptr, self.pattern.indices, self.values)
-        kernels.scatter_pass(0, *csr, None, U, self.pattern.ranges, out, 1.0, self.threads)
+        kernels.scatter_pass(0, *self._csr, None, U, self._ranges, out, 1.0, self.threads)
         return out
 
 
-@dataclass(frozen=True)
-class _SparsePlusThin:
-    """A sparse matrix plus something made of two thin factors, stored by rows."""
+class SparsePlusLowRank(Operator):
+    """``sparse + scale * left @ right.T``, or ``sparse + phi(left @ right.T)`` formed by tiles.
 
-    sparse: SparseOperator
-    left: Array
-    right: Array
+    `shrink` is the elementwise map phi: arguments of the kernel.
+    """
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.sparse.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.sparse.dtype
-
-    @property
-    def threads(self) -> int:
-        return self.sparse.threads
-
-
-@dataclass(frozen=True)
-class SparsePlusLowRank(_SparsePlusThin):
-    """``sparse + scale * left @ right.T``."""
-
-    scale: float = 1.0
+    def __init__(
+        self,
+        sparse: SparseOperator,
+        left: Array,
+        right: Array,
+        scale: float = 1.0,
+        shrink: tuple[float, float, float, bool, float] | None = None,
+    ) -> None:
+        super().__init__(sparse.shape, sparse.dtype, sparse.threads)
+        self._sparse, self._left, self._right = sparse, left, right
+        self._scale, self._shrink = scale, shrink
 
     def times(self, V: Array) -> Array:
-        out = self.sparse.times(V)
-        add_times(out, self.left, cross(self.right, V, self.threads), self.threads, self.scale)
-        return out
+        return self._added(self._sparse.times(V), self._left, self._right, V)
 
     def transposed_times(self, U: Array) -> Array:
-        out = self.sparse.transposed_times(U)
-        add_times(out, self.right, cross(self.left, U, self.threads), self.threads, self.scale)
+        return self._added(self._sparse.transposed_times(U), self._right, self._left, U)
+
+    def _added(self, out: Array, left: Array, right: Array, V: Array) -> Array:
+        if self._shrink is None:
+            add_times(out, left, cross(right, V, self.threads), self.threads, self._scale)
+        else:
+            kernels.mapped_product(left, right, V, *self._shrink, out, self.threads)
         return out
 
 
@@ -177,19 +208,15 @@ class LowRankPlusSparse(SparsePlusLowRank):
     """
 
     def __init__(self, sparse: Any, left: Any, right: Any, n_threads: int | None = None) -> None:
-        from .._data.border import check_matrix
-        from .._data.checks import check_shape
-        from .._data.threads import resolve_threads
-
         threads = resolve_threads(n_threads)
         if not sp.issparse(sparse):
             raise TypeError(f"sparse must be a scipy.sparse matrix; got {type(sparse).__name__}.")
         matrix = check_matrix(sparse, "sparse", allow_negative=True, n_threads=threads)
         if not matrix.has_sorted_indices:
             matrix = matrix.sorted_indices()
-        left = check_matrix(left, "left", dtype=matrix.dtype, allow_nan=False, allow_negative=True)
-        right = check_matrix(
-            right, "right", dtype=matrix.dtype, allow_nan=False, allow_negative=True
+        left, right = (
+            check_matrix(given, name, dtype=matrix.dtype, allow_nan=False, allow_negative=True)
+            for given, name in ((left, "left"), (right, "right"))
         )
         n, m = matrix.shape
         check_shape(left, (n, left.shape[1]), "left", "as many rows as sparse")
@@ -209,9 +236,6 @@ class LowRankPlusSparse(SparsePlusLowRank):
 
     def _checked(self, V: Any, name: str, n_rows: int, of: str) -> Array:
         """Return a thin matrix as the kernels want it."""
-        from .._data.border import check_matrix
-        from .._data.checks import check_shape
-
         if sp.issparse(V):
             raise TypeError(f"{name} must be a dense array; got a sparse matrix.")
         dense: Array = check_matrix(
@@ -219,20 +243,3 @@ class LowRankPlusSparse(SparsePlusLowRank):
         )
         check_shape(dense, (n_rows, dense.shape[1]), name, of)
         return dense if is_padded(dense) else padded(dense, self.dtype)
-
-
-@dataclass(frozen=True)
-class MappedLowRank(_SparsePlusThin):
-    """``sparse + phi(left @ right.T)`` with an elementwise map phi, formed tile by tile."""
-
-    shrink: tuple[float, float, float, bool, float]  # arguments of the kernel
-
-    def times(self, V: Array) -> Array:
-        out = self.sparse.times(V)
-        kernels.mapped_product(self.left, self.right, V, *self.shrink, out, self.threads)
-        return out
-
-    def transposed_times(self, U: Array) -> Array:
-        out = self.sparse.transposed_times(U)
-        kernels.mapped_product(self.right, self.left, U, *self.shrink, out, self.threads)
-        return out

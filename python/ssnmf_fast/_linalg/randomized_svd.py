@@ -11,8 +11,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_random_state
 from .._data.threads import resolve_threads
-from .operators import MatrixOperator, Operator, SparsePlusLowRank
-from .tall import svd, times
+from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
 
 
 def sketch(n_rows: int, columns: int, dtype: Any, rng: np.random.Generator) -> Array:
@@ -133,17 +132,10 @@ def randomized_svd(
 
 
 def truncated_svd(
-    X: Operator,
-    rank: int,
-    n_oversamples: int,
-    n_power: int,
-    rng: np.random.Generator,
+    X: Operator, rank: int, n_oversamples: int, n_power: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Return what :func:`randomized_svd` does, of an operator."""
     n, m = X.shape
     columns = min(rank + n_oversamples, n, m)
     U, singular, V = leading_triplets(X, sketch(m, columns, X.dtype, rng), columns, n_power)
     return U[:, :rank].copy(), singular[:rank], V[:, :rank].T.copy()
-
-
-__all__ = ["randomized_svd"]

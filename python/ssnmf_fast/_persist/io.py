@@ -30,48 +30,35 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 
-_FACTORIZATION = {
-    "S": Saved("nr"),
-    "A": Saved("rm"),
-    "B": Saved("rk"),
-    "objective": PLAIN,
-    "n_iter": COUNT,
-    "converged": COUNT,
-    "supervision_weight": PLAIN,
-}
-_COMPLETION = {
-    "left": Saved("nc", "finite"),
-    "right": Saved("cm", "finite"),
-    "offset": NUMBER,
-    "singular_values": Saved("r"),
-    "rank": COUNT,
-    "scale": NUMBER,
-    "gamma": NUMBER,
-    "history": PLAIN,
-    "n_iter": COUNT,
-    "converged": COUNT,
-    "lower": NUMBER,
-    "upper": NUMBER,
-    "row_ids": Saved("n", "text", optional=True),
-    "column_ids": Saved("m", "text", optional=True),
-}
-_TENSOR_FACTORIZATION = {
-    "factors": SavedArrays(columns="r"),
-    "weights": Saved("r", "finite"),
-    "label_components": SavedArrays(rows="r", mapping=True),
-    "objective": PLAIN,
-    "n_iter": COUNT,
-    "converged": COUNT,
-}
+_FIT: Table = {"objective": PLAIN, "n_iter": COUNT, "converged": COUNT}
 _RESULTS: dict[Any, Table] = {
-    Factorization: _FACTORIZATION,
-    TensorFactorization: _TENSOR_FACTORIZATION,
-    Completion: _COMPLETION,
+    Factorization: {
+        "S": Saved("nr"),
+        "A": Saved("rm"),
+        "B": Saved("rk"),
+        "supervision_weight": PLAIN,
+        **_FIT,
+    },
+    TensorFactorization: {
+        "factors": SavedArrays(columns="r"),
+        "weights": Saved("r", "finite"),
+        "label_components": SavedArrays(rows="r", mapping=True),
+        **_FIT,
+    },
+    Completion: {
+        "left": Saved("nc", "finite"),
+        "right": Saved("cm", "finite"),
+        "singular_values": Saved("r"),
+        "history": PLAIN,
+        **dict.fromkeys(("rank", "n_iter", "converged"), COUNT),
+        **dict.fromkeys(("offset", "scale", "gamma", "lower", "upper"), NUMBER),
+        "row_ids": Saved("n", "text", optional=True),
+        "column_ids": Saved("m", "text", optional=True),
+    },
 }
 _FITTED = ("components_", "factors_")
 _OF_THE_COMMAND = "model.npz"
 _ZIP = b"PK"  # how .npz files begin
-_UNSAVED = ("callback",)
 _MISFITS = (TypeError, ValueError, RecursionError)
 _OF_CONTENTS = (None, errno.EINVAL)  # such as an offset before the start of the file
 
@@ -112,7 +99,7 @@ def save(model: Any, path: Names) -> None:
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(f"model is {model!r:.100}, a path; write save(model, path).")
     kind, name = type(model), type(model).__name__
-    if kind not in _RESULTS and kind is not _estimators().get(name):
+    if _class_of(name) is not kind:
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
     values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
     if kind not in _RESULTS and not any(name in values for name in _FITTED):
@@ -126,8 +113,10 @@ def save(model: Any, path: Names) -> None:
         "parameters": _parameters(model),
         "attributes": plain,
     }
-    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    _write(Path(path), {**{f"array/{key}": a for key, a in arrays.items()}, "header": text})
+    stored: dict[str, Any] = {f"array/{key}": array for key, array in arrays.items()}
+    stored["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with Replacement() as files, files.path(Path(path)).open("wb") as file:
+        np.savez_compressed(file, **stored)  # all are numeric: nothing is pickled
 
 
 def load(path: Names) -> Any:
@@ -178,8 +167,7 @@ def load(path: Names) -> Any:
             f"{path} has format version {version}; this version of ssnmf_fast reads up to "
             f"{FORMAT_VERSION}. Update ssnmf_fast."
         )
-    kind = next((one for one in _RESULTS if one.__name__ == name), None)
-    kind = kind or (_estimators().get(name) if isinstance(name, str) else None)
+    kind = _class_of(name)
     if kind is None:
         raise _damaged(path, f"it holds a {name!r}, not one of {_names()}")
     try:
@@ -195,6 +183,12 @@ def _estimators() -> dict[str, Any]:
 
     every = {name: getattr(estimators, name) for name in estimators.__all__}
     return {name: one for name, one in every.items() if hasattr(one, "_saved")}
+
+
+def _class_of(name: Any) -> Any:
+    """Return the class of a name, of those that can be saved, or None."""
+    result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
+    return result or (_estimators().get(name) if isinstance(name, str) else None)
 
 
 def _names() -> str:
@@ -215,18 +209,9 @@ def _damaged(path: Path, why: str) -> ValueError:
 def _parameters(model: Any) -> dict[str, Any]:
     if type(model) in _RESULTS:
         return {}
-    result = {}
-    for key, value in model.get_params(deep=False).items():
-        value = value.item() if isinstance(value, np.generic) else value
-        if key not in _UNSAVED and isinstance(value, SCALARS):
-            result[key] = value
-    return result
-
-
-def _write(path: Path, arrays: dict[str, Any]) -> None:
-    """Write the whole model or nothing; all arrays are numeric, so nothing is pickled."""
-    with Replacement() as files, files.path(path).open("wb") as file:
-        np.savez_compressed(file, **arrays)
+    given = model.get_params(deep=False).items()
+    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given}
+    return {key: value for key, value in plain.items() if isinstance(value, SCALARS)}
 
 
 def _read(path: Path) -> dict[str, Array]:

@@ -24,13 +24,13 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     """
     arrays, plain = {}, {}
     for key, value in values.items():
+        parts = dict(enumerate(value)) if isinstance(value, list) else value
         if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
             arrays[key] = value
         elif sp.issparse(value):
             arrays |= {f"{key}/{part}": getattr(value, part) for part in _PARTS}
             plain[key] = {"kind": "csr", "values": list(value.shape)}
-        elif _several(value):
-            parts = dict(enumerate(value)) if isinstance(value, list) else value
+        elif isinstance(parts, dict) and parts and all(map(_is_real, parts.values())):
             arrays |= {f"{key}/{part}": array for part, array in parts.items()}
             kind = "list of arrays" if isinstance(value, list) else "arrays"
             plain[key] = {"kind": kind, "values": list(parts)}
@@ -39,14 +39,8 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     return arrays, plain
 
 
-def _several(value: Any) -> bool:
-    """Whether a value is a list or a mapping of numeric arrays."""
-    parts = value.values() if isinstance(value, dict) else value
-    return (
-        isinstance(value, (list, dict))
-        and len(value) > 0
-        and all(isinstance(part, np.ndarray) and part.dtype.kind == "f" for part in parts)
-    )
+def _is_real(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def _packed(value: Any, key: str) -> Any:

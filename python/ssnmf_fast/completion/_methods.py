@@ -10,7 +10,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._data.checks import check_option
-from .._linalg.tall import square
+from .._linalg.operators import square
 from ._irls import (
     Iteration,
     Schedule,

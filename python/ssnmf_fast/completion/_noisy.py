@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.csr import drop_entries, entry_rows
-from .._linalg.tall import square
+from .._linalg.operators import square
 from ._irls import Iteration, Schedule, distance_squared
 from ._problem import Fit, Observations, Problem
 from ._result import CompletionState

@@ -17,14 +17,13 @@ from .._data.border import LARGEST
 from .._data.checks import check_option, check_real
 from .._data.csr import entry_rows
 from .._linalg.operators import (
-    MappedLowRank,
     Operator,
     Pattern,
     SparseOperator,
     SparsePlusLowRank,
+    square,
 )
 from .._linalg.randomized_svd import truncated_svd
-from .._linalg.tall import square
 from ._result import Completion, CompletionState
 
 # Arguments of the kernels: c, eps and q of the step towards sparsity, that it is proximal, and the
@@ -127,9 +126,7 @@ class Observations:
     def iterate(self, F: Array, G: Array, scale: float, shrink: Shrink) -> Operator:
         """P_O(M) + P_c(phi(scale F G^T)) as an operator; the scale is 1 unless phi is identity."""
         sparse = SparseOperator(self.pattern, self.residuals(F, G, scale, shrink), self.n_threads)
-        if shrink == IDENTITY:
-            return SparsePlusLowRank(sparse, F, G, scale)
-        return MappedLowRank(sparse, F, G, shrink)
+        return SparsePlusLowRank(sparse, F, G, scale, None if shrink == IDENTITY else shrink)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.csr import kernel_parts, transpose
-from .._linalg.operators import Pattern, SparseOperator
-from .._linalg.tall import add_times, cross, inner, times
+from .._linalg.operators import Pattern, SparseOperator, add_times, cross, inner, times
 
 _MAX_STEPS = 300  # of conjugate gradients
 
