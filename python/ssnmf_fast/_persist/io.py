@@ -22,7 +22,7 @@ from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, arr
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
 from .._version import __version__
-from ..completion._result import Completion, state_of
+from ..completion._result import Completion, CompletionState
 from .packing import SCALARS, packed, unpacked
 
 Names = str | os.PathLike[str]
@@ -235,7 +235,11 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
         raise ValueError(f"unknown entries {sorted(unknown)}")
     check_parts(values, table)
     if kind is Completion:
-        return Completion(history=[state_of(one) for one in values.pop("history")], **values)
+        history = [
+            CompletionState(int(iteration), float(change), float(residual), float(gamma), int(rank))
+            for iteration, change, residual, gamma, rank in values.pop("history")
+        ]
+        return Completion(history=history, **values)
     for name in {"objective", "objective_"} & set(table):
         values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
     if kind in _RESULTS:

@@ -144,8 +144,6 @@ def complete(
     ----------
     .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
        factorizations", PhD thesis, Colorado State University, 2021, chapter 2.
-    .. [2] C. Kuemmerle, C. Mayrink Verdun, "A scalable second order method for ill-conditioned
-       matrix completion from few samples", ICML 2021.
 
     Examples
     --------

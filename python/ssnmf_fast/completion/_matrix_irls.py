@@ -39,7 +39,8 @@ _SPARSITY_CAP, _ROUNDING, _NEGATIVITY = 1e-3, 1e-3, 0.3
 class MatrixIRLS(Method):
     """Log-determinant weights on both sides, and two weights on missing entries.
 
-    The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, ICML
+    The weighted least squares are solved on the tangent space (Kuemmerle and Mayrink Verdun, "A
+    scalable second order method for ill-conditioned matrix completion from few samples", ICML
     2021).  The two additional weights draw missing entries to zero and keep them from being
     negative.  This is "auto" for exact data.
 
@@ -158,7 +159,8 @@ class _Iteration:
         decayed = 0.0 if first else self._eps_decay * self.eps
         self.eps = min(self.eps, max(following, self._least_eps * largest, decayed))
         space = TangentSpace(U, V, n_threads)
-        target = space.project_sparse(observations.pattern, observations.values)
+        data = SparseOperator(observations.pattern, observations.values, n_threads)
+        target = space.project(data)
         weighted = [self._everywhere]
         mean = share = observations.count / (observations.shape[0] * observations.shape[1])
         pulled, pull = (None, None) if self._is_zero else self._missing_weights(largest)
@@ -166,10 +168,9 @@ class _Iteration:
             weighted.append(pulled)
             mean += pulled.mean * (1 - share)
             if pull is not None:
-                target = target.plus(1.0, space.project_sparse(pulled.pattern, pull))
-        begin = space.project(
-            X.times(padded(V, V.dtype))[:, :rank], X.transposed_times(padded(U, U.dtype))[:, :rank]
-        )
+                pulling = SparseOperator(pulled.pattern, pull, n_threads)
+                target = target.plus(1.0, space.project(pulling))
+        begin = space.project(X)
         tol = max(self._cg_tol, min(self._cg_share * before, 1e-2))
         bend = curvature(singular, self.eps, observations.dtype)
         return self._advance(space, solve(space, bend, weighted, mean, target, begin, tol))

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import drop_entries, entry_rows
+from .._data.csr import drop_entries, entry_rows, with_values
 from .._linalg.operators import square
 from ._irls import Iteration, Schedule, distance_squared
 from ._problem import Fit, Observations, Problem
@@ -77,11 +77,9 @@ class _NoisyFit:
     ) -> None:
         self._problem, self._schedule = problem, schedule
         self._biases = Biases(entries) if problem.biases else None
-        centered = entries
         if self._biases is not None:
-            values = self._biases.refit(0.0).astype(entries.dtype)
-            centered = sp.csr_array((values, entries.indices, entries.indptr), shape=entries.shape)
-        observations = Observations.of(centered, problem.fill_value, problem.n_threads)
+            entries = with_values(entries, self._biases.refit(0.0).astype(entries.dtype))
+        observations = Observations.of(entries, problem.fill_value, problem.n_threads)
         self.state = Iteration(observations, rank, start, rng)
         if start is not None:
             self._refit_biases()

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import as_array, inspect_csr, read_csr, read_sparse
-from .._data.border import check_matrix
+from .._data.arrays import as_array, inspect_csr, read_sparse
+from .._data.border import check_matrix, read_pattern
 from .._data.checks import check_integer
 from .._data.csr import DUPLICATES, list_entries, sample
 
@@ -64,18 +64,17 @@ def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
         if index.size and index.max() >= np.iinfo(np.int32).max:
             raise ValueError(f"{name} of M must be below 2147483647; got {index.max()}.")
     least = tuple(int(index.max()) + 1 if index.size else 0 for index in (rows, columns))
-    shape = least if shape is None else _checked_shape(shape)
+    if shape is None:
+        shape = least
+    elif isinstance(shape, (tuple, list)) and len(shape) == 2:
+        shape = tuple(check_integer(size, f"shape[{k}]", 1) for k, size in enumerate(shape))
+    else:
+        raise ValueError(f"shape must be (rows, columns); got {shape!r}.")
     if least[0] > shape[0] or least[1] > shape[1]:
         raise ValueError(f"M has entries beyond shape {shape}; expected at least {least}.")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"values of M must be real numbers; got dtype {values.dtype}.")
     return _without_repeats(sp.coo_array((values, (rows, columns)), shape=shape))
-
-
-def _checked_shape(shape: Any) -> tuple[int, int]:
-    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
-        raise ValueError(f"shape must be (rows, columns); got {shape!r}.")
-    return check_integer(shape[0], "shape[0]", 1), check_integer(shape[1], "shape[1]", 1)
 
 
 def _without_repeats(matrix: sp.coo_array) -> sp.csr_array:
@@ -126,19 +125,14 @@ def _from_dense(M: Any, observed: Any) -> sp.csr_array:
 
 def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
     """The mask as a CSR array of bool."""
-    if sp.issparse(observed):
-        mask = read_csr(observed, "observed").astype(bool)
-        mask.sum_duplicates()
-        mask.eliminate_zeros()
-    else:
-        dense = as_array(observed, "observed")
-        if dense.dtype.kind not in "biuf" or np.any((dense != 0) & (dense != 1)):
-            raise TypeError("observed must be a mask: True (1) where an entry is observed.")
-        if dense.ndim != 2:
-            raise ValueError(f"observed has shape {dense.shape}; expected {shape}, that of M.")
-        mask = sp.csr_array(dense.astype(bool))
+    mask = read_pattern(observed, "observed")
+    if not sp.issparse(observed) and np.any((mask.data != 0) & (mask.data != 1)):
+        raise TypeError("observed must be a mask: True (1) where an entry is observed.")
     if mask.shape != shape:
         raise ValueError(f"observed has shape {mask.shape}; expected {shape}, that of M.")
+    mask = mask.astype(bool)
+    mask.sum_duplicates()
+    mask.eliminate_zeros()
     return mask
 
 

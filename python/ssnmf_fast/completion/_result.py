@@ -50,12 +50,6 @@ class CompletionState:
         return self.change
 
 
-def state_of(parts: Any) -> CompletionState:
-    """The state whose attributes are listed in `parts`, as read from a file."""
-    iteration, change, residual, gamma, rank = parts
-    return CompletionState(int(iteration), float(change), float(residual), float(gamma), int(rank))
-
-
 @dataclass(frozen=True, eq=False)
 class Completion:
     """Result of :func:`complete`: the matrix ``offset + left @ right``.

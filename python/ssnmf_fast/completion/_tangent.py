@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.csr import kernel_parts, transpose
-from .._linalg.operators import Pattern, SparseOperator, add_times, cross, inner, times
+from .._linalg.operators import Operator, Pattern, add_times, cross, inner, times
 
 _MAX_STEPS = 300  # of conjugate gradients
 
@@ -72,7 +72,7 @@ class TangentSpace:
         self._right[:, r : 2 * r] = self.V
         return self._left, self._right
 
-    def project(self, times_V: Array, transposed_times_U: Array) -> Tangent:
+    def _part(self, times_V: Array, transposed_times_U: Array) -> Tangent:
         """The tangent part of a matrix known by its products with V and, transposed, with U."""
         threads = self._n_threads
         left, right = np.ascontiguousarray(times_V), np.ascontiguousarray(transposed_times_U)
@@ -81,14 +81,10 @@ class TangentSpace:
         add_times(right, self.V, core.T, threads, -1.0)
         return Tangent(core, right, left)
 
-    def project_sparse(self, pattern: Pattern, values: Array) -> Tangent:
-        """The tangent part of values on a pattern."""
-        r = self.rank
-        matrix = SparseOperator(pattern, values, self._n_threads)
-        return self.project(
-            matrix.times(padded(self.V, self.V.dtype))[:, :r],
-            matrix.transposed_times(padded(self.U, self.U.dtype))[:, :r],
-        )
+    def project(self, X: Operator) -> Tangent:
+        """The tangent part of an operator."""
+        U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
+        return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
     def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
         """The tangent part of W .* x, summed over several sets of entries."""
@@ -100,7 +96,7 @@ class TangentSpace:
         for part in entries:
             kernels.sparse_pass(1, *part.rows, left, right, rows, 1.0, True, self._n_threads)
             kernels.sparse_pass(1, *part.columns, right, left, columns, 1.0, True, self._n_threads)
-        return self.project(rows[:, r : 2 * r], columns[:, :r])
+        return self._part(rows[:, r : 2 * r], columns[:, :r])
 
 
 def curvature(singular: Array, eps: float, dtype: Any) -> Tangent:
