@@ -29,7 +29,7 @@ from ssnmf_fast.cli import (
     _source,
     _text,
 )
-from ssnmf_fast.completion import _irls, _problem, _read
+from ssnmf_fast.completion import _irls, _problem
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
@@ -48,7 +48,6 @@ __all__ = [
     "_problem",
     "_quality",
     "_ratings",
-    "_read",
     "_sample_labels",
     "_source",
     "_text",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from internals import _problem, _read
+import scipy.sparse as sp
+from internals import _problem
 
 
 def sparse_factor(n, rank, density, rng):
@@ -23,7 +24,9 @@ def structured(n, m, rank, zero_rate, nonzero_rate, seed=0, density=0.6):
 
 def observations(holes):
     """Return the observed entries as the iterations of the methods take them."""
-    return _problem.Observations.of(_read.read_observed(holes, None, None, 1), 0.0, 1)
+    places = np.nonzero(~np.isnan(holes))
+    entries = sp.csr_array((holes[places], places), shape=holes.shape)
+    return _problem.Observations.of(entries, 0.0, 1)
 
 
 def error(M, completion):

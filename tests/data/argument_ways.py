@@ -24,7 +24,7 @@ NAMES = """
     n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names nonnegative
     normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
     sample scoring self_training shape share solver sort sparsity sparsity_decay
-    sparsity_step standardize stream_mode style supervision_loss supervision_weight terms threshold
+    standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose window x xlabel ylabel
     input_features keep_observed
 """
