@@ -109,7 +109,7 @@ def test_estimators_take_a_file(matrix, tmp_path):
 
 def test_what_needs_memory_says_so(matrix, tmp_path):
     file = sf.open_csr(saved(matrix, tmp_path, "npz"))
-    with pytest.raises(ValueError, match="X_weights are given with a matrix on disk"):
+    with pytest.raises(ValueError, match="X_weights must be None for a matrix on disk"):
         sf.factorize(file, n_components=2, X_weights=sf.weights.outer(np.ones(N), None))
     for init in ("nndsvda", "least-squares"):
         with pytest.raises(ValueError, match=f"init='{init}' needs X in memory"):

@@ -18,7 +18,7 @@ from .._data.checks import (
     warn_of_rank,
 )
 from .._data.threads import resolve_threads
-from .._solver.build import check_weight, factorization, named, relations, stored, terms
+from .._solver.build import check_weight, factorization, pad_factors, relations, terms, view_factors
 from .._solver.loop import FitLoop, steps_of
 from .._solver.problem import problem_of
 from .._solver.relations import value
@@ -146,12 +146,12 @@ def factorize(
     units, init = units.taking(init, X.dtype)
     support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
 
-    factors = stored(*start(init, X, data, labels, rank, rng, support, X_weights))
+    factors = pad_factors(*start(init, X, data, labels, rank, rng, support, X_weights))
     related = relations(data, labels, weight, factors, units)
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     if support is not None:
         kept["S"] = padded(support, X.dtype)
-    problem, current = problem_of(factors, related, kept), named(factors, rank, units)
+    problem, current = problem_of(factors, related, kept), view_factors(factors, rank, units)
     steps = steps_of(problem, loop.solver)
     run = loop.run(steps, current, units=units, unreached=problem.unreached())
     if labels is None:
@@ -217,7 +217,7 @@ def objective(
         B = check_factor(B, "B", shape, X.dtype, "components x labels", limited=False)
     units = units if labels is None else units.weighing(weight)
     units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
-    factors = stored(S, A, rest[0] if rest else None)
+    factors = pad_factors(S, A, rest[0] if rest else None)
     total = value(relations(data, labels, weight, factors, units), factors)
     found = units.value(total)
     require_finite({"the objective": found})

@@ -9,7 +9,14 @@ import scipy.sparse as sp
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_option, check_random_state, warn_of_rank
 from .._data.threads import resolve_threads
-from .._solver.build import balance_weight, check_weight, factorization, named, stored, terms
+from .._solver.build import (
+    balance_weight,
+    check_weight,
+    factorization,
+    pad_factors,
+    terms,
+    view_factors,
+)
 from .._solver.loop import FitLoop, steps_of
 from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
@@ -55,16 +62,16 @@ def factorize_preserving(
     if isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
     units, init = units.taking(init, X.dtype)
-    factors = stored(*start(init, X, data, None, rank, rng, X_weights=X_weights))
+    factors = pad_factors(*start(init, X, data, None, rank, rng, X_weights=X_weights))
     related = [
         Relation(("S", "A"), data),
         Relation(("S", "A"), preserved, map=LinearMap(mixing, threads)),
     ]
     related = balance_weight(related, weight, factors)
-    problem, shown = Problem(factors, related), named(factors, rank, units)
+    problem, current = Problem(factors, related), view_factors(factors, rank, units)
     steps = steps_of(problem, loop.solver)
-    run = loop.run(steps, shown, units=units, unreached=problem.unreached())
-    return factorization(run, shown), related[1].coefficient
+    run = loop.run(steps, current, units=units, unreached=problem.unreached())
+    return factorization(run, current), related[1].coefficient
 
 
 def _mixing(alpha: Any, X: Any) -> sp.csr_array:

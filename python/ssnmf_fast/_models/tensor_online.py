@@ -1,8 +1,4 @@
-"""Learning the factors of a tensor from slices that arrive along one mode.
-
-The sufficient statistics of slices for the other modes are kept: for each mode a matrix of the size
-of its factor and, for squares, one of the size of a Gram matrix.  No slice is kept.
-"""
+"""Learning the factors of a tensor from slices that arrive along one mode: no slice is kept."""
 
 from __future__ import annotations
 

@@ -2,10 +2,8 @@
 
 Counts x_ij are sums over the components of Poisson variables of means s_ik a_kj; S and A have gamma
 priors.  The posterior is approximated by independent gamma distributions, each set in turn to where
-the lower bound of the log-evidence is largest, given the others.
-
-Counts are a multiple of the data, ``count_scale * X``.  Within the fit A is that of the counts;
-outside of it A, its rates and A_mean are in the units of X.  S is the same for any units.
+the lower bound of the log-evidence is largest.  Counts are ``count_scale * X``: outside of the fit
+A, its rates and A_mean are in the units of X.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from .._data.border import check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import check_data
 from .beta_divergences import loss_named
-from .loop import Run, Shown
+from .loop import Current, Run
 from .relations import Relation, unreached, value
 from .result import Factorization
 from .terms import Term
@@ -78,7 +78,7 @@ def check_weight(weight: Any) -> float | None:
     return check_real(weight, "supervision_weight")
 
 
-def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
+def pad_factors(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
     """Return the factors as the kernels hold them: by rows (A and B transposed), padded."""
     factors = {"S": padded(S, S.dtype), "A": padded(A.T, S.dtype)}
     if B is not None:
@@ -86,19 +86,20 @@ def stored(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
     return factors
 
 
-def named(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Shown:
+def view_factors(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Current:
     """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
 
-    def shown() -> Mapping[str, Array | None]:
+    def current() -> Mapping[str, Array | None]:
         views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
         return {"B": None} | {name: F if name == "S" else F.T for name, F in views.items()}
 
-    return shown
+    return current
 
 
-def factorization(run: Run, shown: Shown, weight: float | None = None) -> Factorization:
+def factorization(run: Run, current: Current, weight: float | None = None) -> Factorization:
     """Return the result of a fit of S, A and, where there is one, B."""
-    factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in shown().items()}
+    views = current().items()
+    factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
     return Factorization(
         **factors,  # type: ignore[arg-type]
         objective=run.objective,

@@ -15,7 +15,7 @@ from .relations import SOLVERS, Solver
 from .result import FitState
 from .units import ORDINARY, Units
 
-Shown = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
+Current = Callable[[], Mapping[str, Array | None]]  # the factors as a user knows them
 Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
@@ -33,8 +33,8 @@ class Run:
     n_iter: int = 0
     converged: bool = False
 
-    def observed(
-        self, iteration: int, value: float, shown: Shown, observers: Sequence[Observer]
+    def observe(
+        self, iteration: int, value: float, current: Current, observers: Sequence[Observer]
     ) -> bool:
         """Keep a value of the objective; return whether an observer ends the fit.
 
@@ -44,7 +44,7 @@ class Run:
         self.objective.append((iteration, value))
         if not observers:
             return False
-        state = FitState(iteration, value, {name: _view(F) for name, F in shown().items()})
+        state = FitState(iteration, value, {name: _view(F) for name, F in current().items()})
         answers = [observer(state) for observer in observers]  # of all, before any stops
         return any(answers)
 
@@ -106,7 +106,7 @@ class Extrapolation:
     def iterate(self, iteration: int) -> None:
         """Update every factor once; afterwards the objective is no larger than before."""
         self._begun = iteration > 0
-        problem, before, last = self.problem, self._before, self.problem.hub
+        problem, before, last = self.problem, self._before, self.problem.rows
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
         self._extrapolate(last, step)
@@ -192,7 +192,7 @@ class FitLoop:
     def run(
         self,
         steps: Steps,
-        shown: Shown,
+        current: Current,
         burn_in: int | None = None,
         units: Units = ORDINARY,
         unreached: float = 0.0,
@@ -209,7 +209,7 @@ class FitLoop:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
-            most = 0 if run.observed(0, units.value(first), shown, observers) else self.max_iter
+            most = 0 if run.observe(0, units.value(first), current, observers) else self.max_iter
             for iteration in range(1, most + 1):
                 steps.iterate(iteration)
                 run.n_iter = iteration
@@ -217,14 +217,14 @@ class FitLoop:
                     continue
                 passed = iteration - run.objective[-1][0]
                 now = steps.objective()
-                if run.observed(iteration, units.value(now), shown, observers):
+                if run.observe(iteration, units.value(now), current, observers):
                     break
                 small = (before - now) < self.tol * passed * reached
                 if self.tol > 0 and iteration >= first_rule and small:
                     run.converged = True
                     break
                 before = now
-        require_finite(shown())
+        require_finite(current())
         return run
 
 

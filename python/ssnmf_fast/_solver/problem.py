@@ -54,7 +54,7 @@ class Ahead:
 class Problem(Rules):
     """Factors by name, stored by rows and padded, and the relations between them.
 
-    The first factor is that of the rows, the `hub`; the problem may be one of a few rows only.
+    The first factor, `rows`, is that of the rows; the problem may be one of a few rows only.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Problem(Rules):
         self.support = support or {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
-        # The objective follows from P of the hub if all terms meet it by products.
+        # The objective follows from P of the rows if all terms meet it by products.
         self._keeps_P = all(
-            r.names[0] == self.hub and r.term.loss.quadratic and r.map is None for r in relations
+            r.names[0] == self.rows and r.term.loss.quadratic and r.map is None for r in relations
         )
         # One (P, N) for each loss serves every factor: fresh memory costs more than some updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
@@ -96,21 +96,21 @@ class Problem(Rules):
         return max(constant - 2 * self.product() + below, 0.0), constant
 
     def _cancels(self, total: float, constant: float) -> bool:
-        return total <= _CANCELS[self.factors[self.hub].dtype] * constant
+        return total <= _CANCELS[self.factors[self.rows].dtype] * constant
 
     def squares(self) -> tuple[float, float]:
         """Return the weighted squares of the model and of the data, summed over the terms."""
-        F = self.factors[self.hub]
+        F = self.factors[self.rows]
         constant = below = 0.0
-        for side in self.sides(self.hub):
+        for side in self.sides(self.rows):
             below += side.coefficient * side.term.form.squares(F, side.G(self._images))
             constant += side.coefficient * side.term.constant
         return below, constant
 
     def product(self) -> float:
-        """Return <P, F> of the last update, that of the hub; 0 where P is not kept."""
+        """Return <P, F> of the last update, that of the rows; 0 where P is not kept."""
         if isinstance(self._kept, np.ndarray):
-            self._kept = float(kernels.inner(self.factors[self.hub], self._kept, self.threads))
+            self._kept = float(kernels.inner(self.factors[self.rows], self._kept, self.threads))
         return self._kept or 0.0
 
     def unreached(self) -> float:
@@ -156,17 +156,17 @@ class Problem(Rules):
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
         """Update the factor of the rows by the rule, on which other factors depend `ahead`."""
         del ahead  # only those who add up statistics in advance need it
-        self.apply(self.hub, self.statistics(self.hub, self.descends(self.hub, rule)), rule)
+        self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
         """Update a factor by the statistics of the data for it, which are overwritten."""
         F = self.factors[name]
-        self._kept = statistics.P if self._keeps_P and name == self.hub else None
+        self._kept = statistics.P if self._keeps_P and name == self.rows else None
         self._value = None
         if not statistics.sums:
             (side,) = self.sides(name)
             G, support = side.G(self._images), self.support.get(name)
-            value = side.term.loss.descend(side.term, F, G, support, _SWEEPS, name == self.hub)
+            value = side.term.loss.descend(side.term, F, G, support, _SWEEPS, name == self.rows)
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
             P, parts = statistics.P, statistics.parts
@@ -186,7 +186,7 @@ class Problem(Rules):
         """
         self.product()  # before its P is overwritten
         if ahead is not None:
-            self.factors[self.hub] = ahead.of(self.factors[self.hub], self.threads)
+            self.factors[self.rows] = ahead.of(self.factors[self.rows], self.threads)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
@@ -246,7 +246,7 @@ class BlockProblem(Problem):
         return self._ready.pop(name, None) or super().statistics(name, curvature)
 
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
-        if rule == "hals" and not self.descends(self.hub, rule):
+        if rule == "hals" and not self.descends(self.rows, rule):
             rule = "mm"  # as for the other factor, though a block by itself could do otherwise
         ready: dict[str, Statistics] = {}
         self._ready = ready
@@ -261,7 +261,7 @@ class BlockProblem(Problem):
                 ready[far].add(found[far])
             else:
                 ready |= found
-        self._images.forget(self.hub)
+        self._images.forget(self.rows)
         self._kept = product if self._keeps_P else None
 
     def _blocks(self) -> Iterator[tuple[slice, Problem]]:
@@ -270,8 +270,10 @@ class BlockProblem(Problem):
         for rows, entries in first.term.entries.blocks():
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]
-            factors = {**self.factors, self.hub: self.factors[self.hub][rows]}
-            support = {name: T[rows] if name == self.hub else T for name, T in self.support.items()}
+            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
+            support = {
+                name: T[rows] if name == self.rows else T for name, T in self.support.items()
+            }
             yield rows, Problem(factors, relations, support, self._workspaces)
 
 

@@ -28,10 +28,9 @@ _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 class LinearMap:
     """``M F`` for a nonnegative sparse M (p x n): a term approximates its data by (M F) G^T.
 
-    For data Z ~ (M F) G^T the pair of F is M^T times the pair of M F.  The separable majorizers of
-    both losses survive a nonnegative linear map (Cho and Saul 2011, appendix A, for the
-    divergence; for squares because M^T M and G^T G have no negative entry), so that the
-    multiplicative updates of F never raise the objective.
+    The pair of F is M^T times the pair of M F.  The separable majorizers of both losses survive a
+    nonnegative map (Cho and Saul 2011, appendix A; for squares because M^T M and G^T G have no
+    negative entry): multiplicative updates of F never raise the objective.
     """
 
     def __init__(self, matrix: sp.csr_array, threads: int) -> None:
@@ -174,8 +173,8 @@ def unreached(relations: Sequence[Relation], factors: Mapping[str, Array]) -> fl
 class Statistics:
     """Sufficient statistics of rows of the data for a factor: they add up.
 
-    (P, N) by loss, or P and the parts of the curvature.  N is one row where all of its rows are the
-    same.  Nothing for coordinate descent entry by entry, which reads the data itself.
+    (P, N) by loss, with N as one row where all are the same; or P and the parts of the curvature;
+    or nothing for coordinate descent entry by entry, which reads the data itself.
     """
 
     sums: dict[Loss, tuple[Array, Array]]
@@ -214,7 +213,7 @@ class Rules:
     ) -> None:
         self.factors = factors
         self.relations = relations
-        self.hub, *self.others = factors
+        self.rows, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
         # With weights of every row only for one data matrix: products with them take long.
         self._all_quadratic = all(

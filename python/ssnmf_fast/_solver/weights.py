@@ -198,14 +198,13 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
     title = f"{name}_weights"
     if not isinstance(Z, CsrFile):
         term = as_weights(given, title).term(Z, loss, title, threads)
-        loss.check(term, name)
-        return term
-    if given is not None:
+    elif given is None:
+        term = terms.on_disk(Z, loss, threads)
+    else:
         raise ValueError(
-            f"{title} are given with a matrix on disk, which takes none; load it into memory, or "
-            "save the weighted problem in parts."
+            f"{title} must be None for a matrix on disk; load it into memory, or save the weighted "
+            "problem in parts."
         )
-    term = terms.on_disk(Z, loss, threads)
     loss.check(term, name)
     return term
 

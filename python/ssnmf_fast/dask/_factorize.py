@@ -14,7 +14,7 @@ from .._common.arrays import Array
 from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
-from .._solver.build import check_weight, factorization, named, stored
+from .._solver.build import check_weight, factorization, pad_factors, view_factors
 from .._solver.loop import FitLoop, steps_of
 from .._solver.result import Factorization, FitState
 from .._solver.starts import zeros_that_stay
@@ -147,14 +147,14 @@ def factorize(
             scale = 1.0
         if B is None and data.n_labels is not None:
             B = start_B(fit, means, rng)
-        factors = stored(np.zeros((0, rank), data.dtype), A, B)
+        factors = pad_factors(np.zeros((0, rank), data.dtype), A, B)
         zeros = {} if given is None else zeros_that_stay(factors, rank)
         problem = ClusterProblem(fit, factors, zeros)
         problem.scale_rows(scale)
         if weight is None and data.n_labels is not None:
             weight = fit.balance(problem)
             problem = ClusterProblem(fit, factors, zeros)
-        current = without_S(named(factors, rank))
+        current = without_S(view_factors(factors, rank))
         run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)

@@ -14,8 +14,8 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.checks import check_random_state
 from .._solver import starts
-from .._solver.build import stored
-from .._solver.loop import Shown
+from .._solver.build import pad_factors
+from .._solver.loop import Current
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from . import _block, _build
@@ -89,7 +89,7 @@ class ClusterProblem(Problem):
         return False
 
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
-        if rule == "hals" and not self.descends(self.hub, rule):
+        if rule == "hals" and not self.descends(self.rows, rule):
             rule = "mm"
         others = {name: self.descends(name, rule) for name in self.others}
         where = None if ahead is None else (ahead.step, ahead.positive)
@@ -113,22 +113,22 @@ class ClusterProblem(Problem):
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
         super().extrapolate(name, before, step, positive)
-        if name == self.hub:
+        if name == self.rows:
             self._changes.append(partial(Rows.extrapolate, step=step, positive=positive))
 
     def restore(self, factors: Mapping[str, Array]) -> None:
         super().restore(factors)
-        if self.hub in factors:
+        if self.rows in factors:
             self._changes.append(Rows.restore)
 
     def _largest_of(self, name: str) -> Array:
-        if name != self.hub:
+        if name != self.rows:
             return super()._largest_of(name)
         return self.order().largest if self._largest is None else self._largest
 
     def _shift(self, exponents: Mapping[str, Array], earlier: Mapping[str, Array]) -> None:
         super()._shift(exponents, earlier)
-        self._changes.append(partial(Rows.shift, exponents=exponents[self.hub]))
+        self._changes.append(partial(Rows.shift, exponents=exponents[self.rows]))
         self._largest = None
 
 
@@ -172,7 +172,7 @@ class ClusterFit(Blocks):
         return weight
 
 
-def without_S(current: Shown) -> Shown:
+def without_S(current: Current) -> Current:
     """Return a view of the other factors alone: S stays with the workers."""
     return lambda: {**current(), "S": None}
 
@@ -246,7 +246,7 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Ar
     rank = plan.rank
     with ClusterFit(fit.data, plan) as roots:
         A, _ = _uniform(roots, rng)
-        factors = stored(np.zeros((0, rank), fit.data.dtype), A, None)
+        factors = pad_factors(np.zeros((0, rank), fit.data.dtype), A, None)
         problem = ClusterProblem(roots, factors, {})
         starts.fit_roots(problem)
         A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
