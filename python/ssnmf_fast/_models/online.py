@@ -50,8 +50,10 @@ class BatchStatistics:
         """Return what is left of these statistics, and the new ones."""
 
         def total(before: Any, now: Any) -> Any:
-            left = None if before is None else before.dtype.type(keep) * before
-            return now if left is None else left if now is None else left + now
+            if before is None:
+                return now
+            left = before.dtype.type(keep) * before
+            return left if now is None else left + now
 
         pairs = ((self.b, new.b), (self.a, new.a), (self.K, new.K))
         return BatchStatistics(*(total(before, now) for before, now in pairs))

@@ -179,6 +179,3 @@ def _padded(one: BatchStatistics) -> BatchStatistics:
     more = 0, b.shape[1] - one.b.shape[1]
     a = None if one.a is None else np.pad(one.a, ((0, 0), more))
     return BatchStatistics(b, a, None if one.K is None else np.pad(one.K, more))
-
-
-__all__ = ["Stream"]

@@ -186,6 +186,3 @@ def infer(
     S = np.ascontiguousarray(new.E[:, :rank])
     require_finite({"the representation": S})
     return S
-
-
-__all__ = ["Parameters", "VariationalFit", "fit_variational", "infer"]
