@@ -165,11 +165,14 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     context = _context.context_of(X, _context.leading_directions(X, 0, 1))
     problem = _classifier_training.Problem(X, None, labels, context, options, "labels", 0)
     folds = _choose.folds_of(labels, 0)
-    choice = _classifier_training.Choice(np.inf, 10, rounds, {})
+    choice = _classifier_training.Choice(
+        np.inf, 10, rounds, {"C": 10.0, "row_scale": 1.0, "class_weight": None}
+    )
 
     def predicted(given):
         trials = _choose.Trials(replace(problem, labels=given), folds)
-        return trials.whole(choice), trials.readouts(replace(choice, rounds=0), [choice.readout])[0]
+        readouts = trials.readouts(replace(choice, rounds=0), [choice.readout])
+        return [outcome.logits for outcome in (trials.whole(choice), *readouts)]
 
     wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)
     changed = replace(labels, members=wrong)

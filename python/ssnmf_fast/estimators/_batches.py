@@ -91,8 +91,6 @@ class SupervisedBase(BatchLearner):
 
         Warns
         -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         UserWarning
             If the whole interval of the expected accuracy lies below the accuracy of always
             predicting the largest class.

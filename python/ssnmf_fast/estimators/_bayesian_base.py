@@ -106,8 +106,6 @@ class BayesianBase(FactorizationBase):
 
         Warns
         -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         UserWarning
             If half of the components or more explain nothing, or are copies of others.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
@@ -137,19 +137,26 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
     return folds
 
 
+class Outcome(NamedTuple):
+    """A choice, its score, and what was predicted for the labels that were hidden, (n, k)."""
+
+    choice: Choice
+    score: float
+    logits: Array
+
+
 class Trials:
     """Trials of choices on the folds of the labeled samples."""
 
     def __init__(self, problem: Problem, folds: Array) -> None:
         self._problem = problem
-        self._folds = folds
         self._options = for_trials(problem.options)
         self._hidden = [folds == f for f in range(int(folds.max()) + 1)]
-        self.validated = folds >= 0
+        self._validated = folds >= 0
         self.scores: dict[str, float] = {}
 
-    def readouts(self, choice: Choice, options: list[dict[str, Any]]) -> list[Array]:
-        """Return the predictions of several readouts over the same topics, (n, k) each."""
+    def readouts(self, choice: Choice, options: list[dict[str, Any]]) -> list[Outcome]:
+        """Try several readouts over the same topics."""
         problem, labels = self._problem, self._problem.labels
         found = [np.zeros(labels.members.shape) for _ in options]
         known = labels.known
@@ -163,31 +170,32 @@ class Trials:
                 option = option | {"tol": _TRIAL_TOLERANCE}
                 readout = fit_readout(problem.context[rows], shares[rows], seen, rows, **option)
                 logits[hidden] = readout.logits(problem.context[hidden], shares[hidden])
-        return found
+        tried = [replace(choice, readout=option) for option in options]
+        return [self._judge(*each) for each in zip(tried, found, strict=True)]
 
-    def whole(self, choice: Choice) -> Array:
-        """Return the predictions of a whole training with its rounds, (n, k)."""
+    def whole(self, choice: Choice) -> Outcome:
+        """Try a whole training with its rounds."""
         problem, labels = self._problem, self._problem.labels
         logits = np.zeros(labels.members.shape)
         for hidden in self._hidden:
             trained = train(problem, labels.only(~hidden), choice, self._options)
             shares = problem.shares(trained.fit.A, hidden)
             logits[hidden] = trained.readout.logits(problem.context[hidden], shares)
-        return logits
+        return self._judge(choice, logits)
 
-    def score(self, name: str, logits: Array) -> float:
-        """Return and note the score of predictions: accuracy, or for several labels mean F."""
-        labels, rows = self._problem.labels, self.validated
+    def _judge(self, choice: Choice, logits: Array) -> Outcome:
+        """Note the score of predictions: accuracy, or for several labels mean F."""
+        labels, rows = self._problem.labels, self._validated
         if labels.several:
-            value = f_score(labels, logits, rows)
+            score = f_score(labels, logits, rows)
         else:
-            value = float(np.mean(logits[rows].argmax(axis=1) == labels.codes[rows]))
-        self.scores[name] = value
-        return value
+            score = float(np.mean(logits[rows].argmax(axis=1) == labels.codes[rows]))
+        self.scores[_name(choice)] = score
+        return Outcome(choice, score, logits)
 
     def better(self, value: float, than: float) -> bool:
         """Whether a score is better by more than a part of its standard error."""
-        count = self.validated.sum()
+        count = self._validated.sum()
         error = np.sqrt(max(than * (1 - than), 1e-4) / count)
         margin = _LIKELY if count >= _MANY_VALIDATED else _CLEARLY
         return bool(value > than + margin * error)
@@ -217,8 +225,8 @@ def choose(
         return choices[0], Validation(problem.labels)
     rows = _tried_rows(problem)
     if rows.all():
-        return _chosen(problem, choices, folds, balances)
-    choice, found = _chosen(problem.part(rows), choices, folds[rows], balances)
+        return _choose_on(problem, choices, folds, balances)
+    choice, found = _choose_on(problem.part(rows), choices, folds[rows], balances)
     logits = np.zeros(problem.labels.members.shape)
     logits[rows] = found.logits
     return choice, replace(found, labels=problem.labels, folds=folds, logits=logits)
@@ -236,41 +244,25 @@ def _tried_rows(problem: Problem) -> Array:
     return np.asarray(rows)
 
 
-def _chosen(
+def _choose_on(
     problem: Problem, choices: list[Choice], folds: Array, balances: bool
 ) -> tuple[Choice, Validation]:
-    default = choices[0]
-    trials = Trials(problem, folds)
-    no_rounds = replace(default, rounds=0)
-    best, score, logits = _best_readout(trials, no_rounds, balances)
-    for other in choices[1:]:
-        tried = replace(other, rounds=0, readout=best.readout)
-        (predicted,) = trials.readouts(tried, [tried.readout])
-        value = trials.score(_name(tried), predicted)
-        if trials.better(value, score):
-            best, score, logits = tried, value, predicted
-    if default.rounds and not problem.labels.known.all():
-        tried = replace(best, rounds=default.rounds)
-        predicted = trials.whole(tried)
-        value = trials.score(_name(tried), predicted)
-        if not trials.better(score, value):
-            best, score, logits = tried, value, predicted
-    return best, Validation(problem.labels, trials.scores, score, folds, logits)
-
-
-def _best_readout(trials: Trials, choice: Choice, balances: bool) -> tuple[Choice, float, Array]:
-    given = choice.readout
-    options = [given | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
+    default = replace(choices[0], rounds=0)
+    options = [default.readout | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
     if balances:
         options.append(options[-1] | {"class_weight": "balanced"})
-    found = trials.readouts(choice, options)
-    best = 0
-    values = []
-    for place, (option, logits) in enumerate(zip(options, found, strict=True)):
-        values.append(trials.score(_name(replace(choice, readout=option)), logits))
-        if trials.better(values[place], values[best]):
-            best = place
-    return replace(choice, readout=options[best]), values[best], found[best]
+    trials = Trials(problem, folds)
+    best, *others = trials.readouts(default, options)
+    for other in others:
+        best = other if trials.better(other.score, best.score) else best
+    readout = best.choice.readout
+    for choice in choices[1:]:
+        (other,) = trials.readouts(replace(choice, rounds=0), [readout])
+        best = other if trials.better(other.score, best.score) else best
+    if choices[0].rounds and not problem.labels.known.all():
+        other = trials.whole(replace(best.choice, rounds=choices[0].rounds))
+        best = best if trials.better(best.score, other.score) else other
+    return best.choice, Validation(problem.labels, trials.scores, best.score, folds, best.logits)
 
 
 def _name(choice: Choice) -> str:

@@ -27,10 +27,8 @@ _LEARNING = ("fit", "fit_transform", "partial_fit")
 class AllOrNothing:
     """Base of estimators that stay as they were when learning is refused, fails or is interrupted.
 
-    This holds for every subclass, also for methods that it inherits or adds.  Before a method
-    learns, the attributes are noted; on any exception they are put back.  This is enough, as
-    attributes are only ever replaced: what they hold is never changed in place.  A generator that
-    the user gave as `random_state` does move on.  Attributes with NaN or infinity are refused.
+    On any exception the attributes are put back.  This is enough, as they are only ever replaced,
+    not changed in place.  Attributes with NaN or infinity are refused.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -151,7 +149,7 @@ readout : {"logistic", None}
     labels), its leading singular directions and its features.  None: no predictions, and a
     faster fit.
 X : array_like or scipy.sparse, shape (n, m)
-    Nonnegative samples; NaN in a dense X means missing.
+    Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
     Nonnegative weights of the loss of every entry of X.
 y, input_features : ignored
@@ -222,14 +220,14 @@ def documented(cls: Class) -> Class:
         docs = [base.__doc__ for base in bases]
         known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
         names = [name for name in chain(*known) if _has(cls, name)]
-        cls.__doc__ = _completed(cls.__doc__, docs, signature(cls).parameters, names)
+        cls.__doc__ = _complete(cls.__doc__, docs, signature(cls).parameters, names)
     for name, method in vars(cls).items():
         # scikit-learn's available_if keeps the function in `fn`.
         function = getattr(method, "fn", method)
         if name.startswith("_") or not isinstance(function, FunctionType) or not function.__doc__:
             continue
         docs = [vars(base)[name].__doc__ for base in bases if name in vars(base)]
-        text = _completed(function.__doc__, docs, signature(function).parameters, ())
+        text = _complete(function.__doc__, docs, signature(function).parameters, ())
         function.__doc__ = method.__doc__ = text
     return cls
 
@@ -238,7 +236,7 @@ def _has(cls: type, attribute: str) -> bool:
     return attribute in getattr(cls, "_saved", ()) or hasattr(cls, attribute)
 
 
-def _completed(
+def _complete(
     doc: str, inherited: list[str | None], parameters: Iterable[str], attributes: Iterable[str]
 ) -> str:
     """Return a docstring with what others have of its parameters, attributes and results."""
@@ -253,10 +251,10 @@ def _completed(
         if entries:
             sections[section] = "\n".join(entries)
     for section in _INHERITED:
-        found_texts = [_sections(source).get(section) for source in sources[:-1]]
-        text = next((text for text in found_texts if text), None)
-        if text:
-            sections[section] = text
+        results = [_sections(source)[section] for source in sources if section in _sections(source)]
+        if results:  # all errors and warnings, but only the last result
+            kept = results[:1] if section == "Returns" else reversed(results)
+            sections[section] = "\n".join(dict.fromkeys(kept))
     body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
     return "\n\n".join([sections[""], *body]) + "\n"
 

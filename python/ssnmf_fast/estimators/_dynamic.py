@@ -162,8 +162,6 @@ class DynamicTopics(FactorizationBase):
 
         Warns
         -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         UserWarning
             If more than half of the topics resemble others, or lie in a single slice; or, for
             ``method="tensor"``, if there are nearly as many topics as slices with documents.
@@ -187,18 +185,7 @@ class DynamicTopics(FactorizationBase):
         return self.fit(X, times).representation_
 
     def transform(self, X: Any) -> Array:  # type: ignore[override]
-        """Return the coefficients of documents over the topics.
-
-        Parameters
-        ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative documents x terms.
-
-        Returns
-        -------
-        S : ndarray, shape (n, r)
-            Nonnegative, of the dtype of X (float32 or float64).
-        """
+        """Return the coefficients of documents over the topics."""
         return super().transform(X)
 
     def _learn(self, X: Any, times: Any) -> None:

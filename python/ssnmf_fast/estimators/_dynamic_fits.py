@@ -23,7 +23,7 @@ _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _FROM_SLICES = ("auto", "slices")
 _POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
-_ALIKE = 0.8  # cosine of two topics that are alike
+_ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
 
 
@@ -100,11 +100,7 @@ def _unit_sums(components: Array) -> tuple[Array, Array]:
 
 
 def warn_if_degenerate(model: Any, tensor: bool) -> None:
-    """Warn if topics tell little.
-
-    In stories of a news agency topics of useful fits have cosines below 0.7; a tensor with about as
-    many topics as slices gave one topic for each slice, all of them like the mean of all documents.
-    """
+    """Warn if topics tell little: a tensor with about as many as slices gives one for each."""
     rank, used = len(model.components_), int((model.slice_sizes_ > 0).sum())
     alike = count_copies(model.components_, _ALIKE)
     largest, totals = model.prevalence_.max(axis=0), model.prevalence_.sum(axis=0, dtype=np.float64)

@@ -134,8 +134,6 @@ class MarginNMF(GuidedBase):
 
         Parameters
         ----------
-        X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples, without NaN.
         y : array_like, shape (n,) or (n, k)
             Labels, as the class describes them.  With `alpha` they are optional and only predict.
         alpha : array_like or scipy.sparse, shape (n, q), optional
@@ -219,10 +217,7 @@ def _root_mean_square(X: Any, rows: Array) -> float:
 def dual_coefficients(
     X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
-    """Return alpha, (n, 2 p): the positive sides of p machines, then their negative sides (eq. 17).
-
-    The machines see the samples divided by `length`.
-    """
+    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
         raise ValueError(

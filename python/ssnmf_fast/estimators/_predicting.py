@@ -22,18 +22,12 @@ from ._class_topics import row_sums
 from ._context import Context, context_of, directions_of, filled, row_blocks
 from ._conventions import documented, score_labeled
 from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout, probabilities
-from ._training_labels import TrainingLabels, labels_for_training
+from ._training_labels import labels_for_training
 
 _READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
-
-
-def with_readout(method: Method) -> Method:
-    """Make a method available, also to `hasattr`, unless the model has no readout."""
-    found: Method = available_if(_has_readout)(method)
-    return found
 
 
 def _has_readout(model: Any) -> bool:
@@ -43,6 +37,10 @@ def _has_readout(model: Any) -> bool:
             "and fit it with labels."
         )
     return True
+
+
+# Makes a method available, also to `hasattr`, unless the model has no readout.
+with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
 @documented
@@ -77,21 +75,7 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         self.class_prior_ = targets.prior()
         if self.readout is None:
             return
-        S = self._represent(X, X_weights)
-        self._read_out(X, S, X_weights, labels_for_training(targets))
-
-    def _drop_readout(self) -> None:
-        for name in ("readout_", "class_shares_"):
-            self.__dict__.pop(name, None)
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file with a readout whose classes are missing."""
-        for name in ("classes_", "class_prior_", "multilabel_"):
-            if hasattr(self, "readout_") and not hasattr(self, name):
-                raise ValueError(f"{name} is missing")
-
-    def _read_out(self, X: Any, S: Array, X_weights: Any, labels: TrainingLabels) -> None:
-        """Fit a readout over the learned dictionary; S represents the samples without labels."""
+        S, labels = self._represent(X, X_weights), labels_for_training(targets)
         rows = labels.known
         enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
         directions = directions_of(X, X_weights, 0, self.n_threads)  # sketched with one seed
@@ -103,6 +87,16 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         readout = fit_readout(context, shares[rows], labels, rows, row_scale=row_scale)
         self.readout_ = replace(readout, directions=directions)
         self.class_shares_ = labels.class_shares(shares[rows])
+
+    def _drop_readout(self) -> None:
+        for name in ("readout_", "class_shares_"):
+            self.__dict__.pop(name, None)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError for a model of a file with a readout whose classes are missing."""
+        for name in ("classes_", "class_prior_", "multilabel_"):
+            if hasattr(self, "readout_") and not hasattr(self, name):
+                raise ValueError(f"{name} is missing")
 
     def _logits(self, X: Any, X_weights: Any) -> Array:
         check_is_fitted(self)

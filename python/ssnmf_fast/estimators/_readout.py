@@ -118,10 +118,7 @@ def fit_readout(
     class_weight: Any = None,
     tol: float = 1e-3,
 ) -> Readout:
-    """Fit logistic regression with penalty 1 / C to the labels of some rows.
-
-    `context` and `shares` are of these rows, and `row_scale` is their length beside their shares.
-    """
+    """Fit logistic regression to the labels of some rows, whose context and shares are given."""
     features = context.features(shares, row_scale)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
     fit = _fit_labels if labels.several else _fit_classes

@@ -20,19 +20,15 @@ from .._topics import class_means
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    """Labels of n samples.
+    """Labels of n samples."""
 
-    `members` (n, k) holds 1 for the classes of a sample and 0 elsewhere, `entry_weights` (n, k) how
-    much each of these entries counts, 0 where it is unknown; `known` (n,) marks the samples of
-    which any counts.
-    """
-
-    members: Array
-    entry_weights: Array
+    members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
+    entry_weights: Array  # (n, k): how much each of these counts, 0 where it is unknown
     several: bool
 
     @property
     def known(self) -> Array:
+        """Whether any label of a sample counts, (n,)."""
         return np.asarray(self.entry_weights.any(axis=1))
 
     @property
