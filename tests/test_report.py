@@ -16,7 +16,7 @@ from topic_tables import Topics, amounts, class_means, make_topics, topic_shares
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Example, Report, _cards, _tables, confusion, write_report
+from ssnmf_fast.report import Example, Report, _report, _tables, confusion, write_report
 
 EVIL = "<script>alert('x')</script>"
 
@@ -204,7 +204,7 @@ class TestCards:
     def test_ids_name_the_examples(self) -> None:
         topics = make_topics(np.eye(1, 5))
         some = [[Example(3, 0.9, id="art-3"), Example(4, 0.9)]]
-        (card,) = _cards.topic_cards(report(topics=topics, examples=some))
+        (card,) = _report.topic_cards(report(topics=topics, examples=some))
         assert [one["sample"] for one in card["examples"]] == ["art-3", "sample 4"]
 
     def test_sizes_tags_and_examples(self) -> None:
@@ -213,7 +213,7 @@ class TestCards:
         )
         topics = topics.with_sizes(np.array([0.9, 0.0996, 0.0004]))
         some = [[Example(3, 0.987, "u", "words")], [], []]
-        cards = _cards.topic_cards(report(topics=topics, examples=some))
+        cards = _report.topic_cards(report(topics=topics, examples=some))
         assert [card["tags"] for card in cards] == [["u 90%"], [], []]
         assert [card["size"] for card in cards] == ["90 %", "10 %", "0 %"]
         assert cards[0]["examples"][0]["share"] == "99 %"
@@ -224,7 +224,7 @@ class TestCards:
         image = np.arange(6.0).reshape(2, 3)
         topics = make_topics(np.eye(1, 6))
         examples = [[Example(0, 0.5, image=image)]]
-        (card,) = _cards.topic_cards(report(topics=topics, parts=image[None], examples=examples))
+        (card,) = _report.topic_cards(report(topics=topics, parts=image[None], examples=examples))
         assert card["bars"] == []
         assert card["image"].startswith("data:image/png;base64,")
         assert card["examples"][0]["image"] == card["image"]
