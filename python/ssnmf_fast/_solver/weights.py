@@ -142,6 +142,7 @@ class Entrywise(Weights):
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         array = as_array(self.array, "X_weights")
+        check_shape(array, shape, "X_weights", "the shape of X")
         return lambda rows: array[rows] == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
