@@ -7,15 +7,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ssnmf_fast._backend import dispatch as _dispatch
-from ssnmf_fast._backend import reference as _reference
+from ssnmf_fast._backend import dispatch, reference
 
 __all__ = ["AVAILABLE", "IS_REFERENCE", "environment", "kernels_in_use", "kernels_of", "reference"]
 
-AVAILABLE = _dispatch.available_levels()
-IS_REFERENCE = _dispatch.level == "reference"
-kernels_in_use: Any = _dispatch.kernels
-reference: Any = _reference
+AVAILABLE = dispatch.available_levels()
+IS_REFERENCE = dispatch.level == "reference"
+kernels_in_use: Any = dispatch.kernels
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from internals import _outputs, _predictions
+from levels import environment
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -214,7 +215,8 @@ def test_a_pipe_is_written_to(matrix: Path, model: Path, tmp_path: Path) -> None
 
 _STUCK = """
 import sys, time
-from ssnmf_fast.cli import _complete, main
+from internals import _complete
+from ssnmf_fast.cli import main
 
 def slowly(completion, ratings):
     yield "u", "i", 1.0
@@ -235,7 +237,10 @@ def test_sigterm_while_writing_leaves_the_old_files(ratings: Path, tmp_path: Pat
     before = contents(tmp_path)
     given = [str(ratings), "--out", str(out), "--threads", "1", "--max-iter", "3", "--rank", "1"]
     with subprocess.Popen(
-        [sys.executable, "-c", _STUCK, *given], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _STUCK, *given],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
