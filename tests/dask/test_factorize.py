@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import subprocess
 import sys
 import time
@@ -313,6 +314,30 @@ def test_interrupts_leave_the_cluster_usable(tmp_path):
     run = [sys.executable, str(script)]
     done = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split() == ["interrupted", "usable", "3"], done.stderr
+
+
+class InterruptedDestructor:
+    """As a future whose deletion is interrupted: Python drops what a destructor raises."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_in_a_destructor_is_not_lost(client):
+    iterations = []
+
+    def interrupt(state):
+        iterations.append(state.iteration)
+        if state.iteration == 10:
+            InterruptedDestructor()
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        sfd.factorize(pieces(counts()), **arguments(max_iter=50, tol=0, callback=interrupt))
+    assert iterations[-1] == 10
+    assert signal.getsignal(signal.SIGINT) is before
+    assert sfd.factorize(pieces(counts()), **arguments(max_iter=3)).n_iter == 3
 
 
 def test_a_scheduler_that_is_lost(tmp_path):

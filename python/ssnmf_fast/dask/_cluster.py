@@ -21,6 +21,7 @@ from distributed import Client, get_client
 
 from .._common.arrays import Array
 from . import _rows, _waiting
+from ._interrupts import note_interrupts
 from ._rows import BlockStatistics, Order, forget, read, run_task
 from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, result_of
 
@@ -117,6 +118,7 @@ class Blocks:
         self._held: list[Any] = []  # futures of the last task
         self._count = 0
         self.number = 0  # of the last order that changed the rows
+        self._interrupts = note_interrupts()
         self.locate()
 
     def locate(self) -> None:
@@ -213,10 +215,14 @@ class Blocks:
         return insist(self.client, attempt, self.locate)
 
     def __enter__(self: Self) -> Self:
+        self._interrupts.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self.client.status == "running":
-            with suppress(RuntimeError):
-                options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
-                ask(self.client, self.client.run, forget, self._fit, **options)
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._interrupts.__exit__(*error)
+        finally:
+            if self.client.status == "running":
+                with suppress(RuntimeError):
+                    options: dict[str, Any] = {"on_error": "ignore", "seconds": _waiting.IDLE}
+                    ask(self.client, self.client.run, forget, self._fit, **options)

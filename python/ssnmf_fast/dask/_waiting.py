@@ -21,6 +21,8 @@ from distributed import Client, Future
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
 
+from ._interrupts import raise_noted
+
 logger = logging.getLogger("ssnmf_fast.dask")
 
 PATIENCE = 1.0  # seconds between two looks at the cluster
@@ -160,6 +162,7 @@ def _poll(
     handle = asyncio.run_coroutine_threadsafe(call(), client.loop.asyncio_loop)
     try:
         while True:
+            raise_noted()
             try:
                 found, error = handle.result(PATIENCE)
                 break
