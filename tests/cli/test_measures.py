@@ -43,9 +43,8 @@ class TestLabels:
 def fitted_like(S: Any, labels: Any, held_out: Any, **attributes: Any) -> _fitted.Fitted:
     """Return what the measures read of a fit whose transform is S."""
     model = SimpleNamespace(transform=lambda X: X, representation_=S, **attributes)
-    return _fitted.Fitted(
-        model, S, _sample_labels.read_labels(labels, None), held_out, None, 0.0, []
-    )
+    known = _sample_labels.read_labels(labels, None)
+    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out)
 
 
 class TestMeasures:
@@ -65,9 +64,7 @@ class TestMeasures:
         X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
         A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0]])
         model = SimpleNamespace(components_=A)
-        fitted = _fitted.Fitted(
-            model, X, None, np.zeros(4, dtype=bool), None, 0.0, [], is_text=True
-        )
+        fitted = _fitted.Fitted(model=model, X=X, texts=[""] * 4)
         (coherence,) = _quality.coherence_measures(fitted)
         assert coherence.value == sf.metrics.topic_coherence(X, A[:1]).score
         model.components_ = A[1:]
@@ -86,7 +83,7 @@ def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.F
         ),
     )
     known = _sample_labels.read_labels(labels, None)
-    return _fitted.Fitted(model, S, known, held_out, None, 0.0, [], **more)
+    return _fitted.Fitted(model=model, X=S, labels=known, held_out=held_out, **more)
 
 
 class TestSharesOfData:
@@ -95,53 +92,55 @@ class TestSharesOfData:
     def test_held_out_samples_and_not_the_matrix_of_the_model(self) -> None:
         held_out = np.arange(80) >= 40
         S = np.vstack([np.tile(np.eye(2), (20, 1)), np.tile(self.S, (20, 1))])
-        described = _findings.data_topics(described_like(S, ["a", "b"] * 40, held_out), 2)
-        shares = [[share for _, share in topic.shares] for topic in described.topics]
+        topics, note, counts = _findings.describe_topics(
+            described_like(S, ["a", "b"] * 40, held_out), 2
+        )
+        shares = [[share for _, share in topic.shares] for topic in topics]
         np.testing.assert_allclose(shares, [[0.75, 0.25], [0.25, 0.75]])
-        assert described.counts == (20, 20)
-        assert "the 40 samples whose labels were hidden from the fit" in described.note
-        assert sum(topic.size or 0 for topic in described.topics) == pytest.approx(1)
+        assert counts == [20, 20]
+        assert "the 40 samples whose labels were hidden from the fit" in note
+        assert sum(topic.size or 0 for topic in topics) == pytest.approx(1)
 
     def test_all_labeled_samples_where_few_are_held_out(self) -> None:
         held_out = np.arange(40) >= 30
         S = np.vstack([np.tile(np.eye(2), (15, 1)), np.tile(self.S, (5, 1))])
-        described = _findings.data_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
-        assert described.counts == (20, 20)
-        assert "all 40 samples with labels, hidden ones and others" in described.note
+        _, note, counts = _findings.describe_topics(described_like(S, ["a", "b"] * 20, held_out), 2)
+        assert counts == [20, 20]
+        assert "all 40 samples with labels, hidden ones and others" in note
 
     def test_large_classes_do_not_dominate(self) -> None:
         labels = ["a"] * 90 + ["b"] * 10
-        described = _findings.data_topics(
+        topics, _, counts = _findings.describe_topics(
             described_like(np.ones((100, 2)), labels, np.ones(100, dtype=bool)), 2
         )
-        for topic in described.topics:
+        for topic in topics:
             np.testing.assert_allclose([share for _, share in topic.shares], 0.5)
             assert topic.leading == ()
-        assert described.counts == (90, 10)
+        assert counts == [90, 10]
 
     def test_classes_in_natural_order(self) -> None:
         labels = ["10", "9", "2"] * 10
-        described = _findings.data_topics(
+        topics, _, _counts = _findings.describe_topics(
             described_like(np.ones((30, 2)), labels, np.zeros(30, bool)), 2
         )
-        assert [label for label, _ in described.topics[0].shares] == ["2", "9", "10"]
+        assert [label for label, _ in topics[0].shares] == ["2", "9", "10"]
 
     def test_several_labels(self) -> None:
         labels = [["a"], ["a", "b"], []]
         S = np.array([[1.0, 0], [0, 1 / 2], [5, 5]])
-        described = _findings.data_topics(described_like(S, labels, np.zeros(3, bool)), 2)
-        shares = [[share for _, share in topic.shares] for topic in described.topics]
+        topics, note, _ = _findings.describe_topics(described_like(S, labels, np.zeros(3, bool)), 2)
+        shares = [[share for _, share in topic.shares] for topic in topics]
         np.testing.assert_allclose(shares, [[1, 0], [0.25, 0.75]])
-        assert described.note.endswith("A sample of several labels counts for each in equal parts.")
+        assert note.endswith("A sample of several labels counts for each in equal parts.")
 
     def test_fit_that_saw_no_label(self) -> None:
         fitted = described_like(
             np.ones((4, 2)), ["a", "b", "a", ""], np.zeros(4, bool), guided=False
         )
         fitted.model.representation_ = np.vstack([self.S, self.S])
-        described = _findings.data_topics(fitted, 2)
-        assert "the 3 samples that have labels" in described.note
-        shares = [share for _, share in described.topics[0].shares]
+        topics, note, _ = _findings.describe_topics(fitted, 2)
+        assert "the 3 samples that have labels" in note
+        shares = [share for _, share in topics[0].shares]
         np.testing.assert_allclose(shares, [0.75, 0.25])
 
 
@@ -149,7 +148,7 @@ class TestExamples:
     def test_most_alike_first_of_those_of_the_topic(self) -> None:
         S = np.array([[1.0, 0], [2, 0], [3, 1], [0, 1], [0, 0]])
         fitted = described_like(S, ["a", "", "b", "b", "a"], np.zeros(5, bool))
-        first, second = _findings.examples(fitted)
+        first, second = _findings.find_examples(fitted)
         assert [one.sample for one in first] == [0, 1, 2]
         assert [one.label for one in first] == ["a", "", "b"]
         assert [round(one.share, 2) for one in first] == [1, 1, 0.6]
@@ -163,14 +162,14 @@ class TestExamples:
         fitted = described_like(S, ["a", "b", "b"], np.zeros(3, bool), ids=("id", "pqr"))
         fitted.model.components_, fitted.model.transform = topic, lambda X: S
         for data in (X, sp.csr_array(X)):
-            first, _ = _findings.examples(replace(fitted, X=data))
+            first, _ = _findings.find_examples(replace(fitted, X=data))
             assert [one.id for one in first] == ["q", "p"]
 
     def test_texts_that_begin_alike_are_shown_once(self) -> None:
         words = ["word " * 60 + end for end in ("x", "y")]
         S = np.array([[9.0, 0], [8, 0], [7, 0]])
         fitted = described_like(S, ["a", "b", "a"], np.zeros(3, bool), texts=[*words, "other"])
-        first, second = _findings.examples(fitted)
+        first, second = _findings.find_examples(fitted)
         assert [one.sample for one in first] == [0, 2]
         assert len(first[0].text) <= 200
         assert first[0].text.endswith("word…")
@@ -178,7 +177,7 @@ class TestExamples:
 
     def test_images(self) -> None:
         fitted = described_like(np.eye(2), ["a", "b"], np.zeros(2, bool), image_shape=(1, 2))
-        first, second = _findings.examples(fitted)
+        first, second = _findings.find_examples(fitted)
         np.testing.assert_array_equal(first[0].image, [[1, 0]])
         np.testing.assert_array_equal(second[0].image, [[0, 1]])
 

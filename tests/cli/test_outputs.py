@@ -134,7 +134,7 @@ def full_disk(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("place", ["write_metrics", "write_fit_report", "rename", "last rename"])
+@pytest.mark.parametrize("place", ["describe", "render", "rename", "last rename"])
 def test_a_full_disk_leaves_the_old_files_or_none(
     before: bool, place: str, matrix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

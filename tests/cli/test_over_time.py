@@ -116,7 +116,6 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: expected"),
         (["--documents-per-slice", "2", "--method", "nmf"], "date", "belongs to --method tensor"),
         (["--svm-c", "1"], "date", "--model dynamic has no use for --svm-c"),
-        (["--learning-curve"], "date", "--model dynamic uses none"),
         (["--model", "nmf"], "date", "--model nmf has no use for --time; it is for dynamic"),
         (["--model", "nmf", "--freq", "day"], None, "has no use for --freq; it is for dynamic"),
     ],

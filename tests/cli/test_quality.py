@@ -1,4 +1,4 @@
-"""What ``ssnmf-fast fit`` says of how good the predictions are, with settings that it chooses."""
+"""What ``ssnmf-fast fit`` tells of how good the predictions are, with settings that it chooses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _judged, _learning_curve, _quality, _sample_labels
+from internals import _quality
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -19,8 +19,9 @@ from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
+from ssnmf_fast.report import Judged, Measure
 
-MODEL, SVC, LARGEST = _judged.MODEL, _judged.SVC, _judged.LARGEST
+MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
 
 
 def metrics_of(folder: Path) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class TestDefault:
         assert model.supervision_weight == float("inf")
 
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_judged, "_MOST_ENTRIES", 10)
+        monkeypatch.setattr(_quality, "_MOST_ENTRIES", 10)
         assert main(files(tmp_path, 10)) == 0
         found = metrics_of(tmp_path / "out")
         assert set(found["measures"]) == {"accuracy", "majority_accuracy"}
@@ -164,60 +165,58 @@ class TestWarnings:
         own = np.array(["a"] * 30 + ["b"] * 70)  # 70 right
         svc = np.where(np.arange(100) < 29, "b", truth)  # 71 right
         guesses = {MODEL: own, SVC: svc, LARGEST: np.full(100, "a")}
-        (line,) = _quality.shortfalls(_judged.Judged(truth, guesses, ["a", "b"], False))
+        (line,) = Judged(truth, guesses, ["a", "b"], False).shortfalls()
         assert line == (
             "the accuracy of the model, 70.0%, is below the 71.0% of LinearSVC, trained on the "
             "same labels: on 100 samples so small a difference may be chance"
         )
-        (line,) = _quality.shortfalls(
-            _judged.Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False)
-        )
+        (line,) = Judged(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
-        (line,) = _quality.shortfalls(_judged.Judged(truth, worst, ["a", "b"], True))
+        (line,) = Judged(truth, worst, ["a", "b"], True).shortfalls()
         assert "always predicting the largest class: look whether the data tell" in line
+
+
+def scores(truth: Any, guess: Any) -> dict[str, Measure]:
+    """Return the measures of predictions by their keys."""
+    truth, guess = np.asarray(truth), np.asarray(guess)
+    found = Judged(truth, {MODEL: guess}, ["a", "b"], False).measures()
+    return {one.key: one for one in found}
 
 
 class TestScores:
     def test_accuracy(self) -> None:
-        score = _quality.accuracy(np.array([1, 1, 0, 0]), np.array([1, 1, 1, 0]))
+        score = scores([1, 1, 0, 0], [1, 1, 1, 0])["accuracy"]
         ends = binomtest(3, 4).proportion_ci(0.95, method="wilson")
-        assert (score.value, score.low, score.high) == (0.75, ends.low, ends.high)
-        assert score.format(".0%") == "75% (95% interval 30% to 95%)"
+        assert (score.value, score.interval) == (0.75, (ends.low, ends.high))
+        assert score.text == "75.0% (95% interval 30.1% to 95.4%)"
 
     @pytest.mark.parametrize("average", ["micro", "macro"])
     def test_f_scores(self, average: str) -> None:
         rng = np.random.default_rng(0)
         truth = (rng.random((80, 4)) < 0.3).astype(int)
         guess = np.where(rng.random(truth.shape) < 0.2, 1 - truth, truth)
-        score = _quality.f_score(truth, guess, average)
-        assert score.value == pytest.approx(f1_score(truth, guess, average=average))
-        assert score.low < score.value < score.high
-        assert score.high - score.low < 0.3
-        perfect, never = (
-            _quality.f_score(truth, truth, average),
-            _quality.f_score(truth, 1 - truth, average),
-        )
         ends = binomtest(80, 80).proportion_ci(0.95, method="wilson")
-        assert (perfect.value, perfect.high) == (1, 1)
-        assert perfect.low == pytest.approx(ends.low, abs=1e-4)
-        assert (never.value, never.low) == (0, 0)
-        assert never.high == pytest.approx(1 - ends.low, abs=1e-4)
+        key = f"{average}_f"
+        score, perfect, never = (scores(truth, g)[key] for g in (guess, truth, 1 - truth))
+        low, high = score.interval or (0, 0)
+        assert score.value == pytest.approx(f1_score(truth, guess, average=average))
+        assert low < score.value < high < low + 0.3
+        assert perfect.value == 1
+        assert perfect.interval == pytest.approx((ends.low, 1), abs=1e-4)
+        assert never.value == 0
+        assert never.interval == pytest.approx((0, 1 - ends.low), abs=1e-4)
 
     def test_measures_of_several_labels(self) -> None:
         truth = np.array([[1, 0], [1, 1], [0, 1]])
-        judged = _judged.Judged(
-            truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True
-        )
-        found = {one.key: one for one in _quality.quality_measures(judged)}
+        judged = Judged(truth, {MODEL: truth, "logistic regression": truth}, ["a", "b"], True)
+        found = {one.key: one for one in judged.measures()}
         assert list(found) == [
             *("micro_f", "macro_f", "logistic_regression_micro_f", "logistic_regression_macro_f"),
         ]
         assert found["micro_f"].value == found["macro_f"].value == 1
         worse = np.array([[1, 0], [1, 0], [0, 1]])
-        lines = _quality.shortfalls(
-            _judged.Judged(truth, {**judged.guesses, MODEL: worse}, ["a", "b"], True)
-        )
+        lines = replace(judged, guesses={**judged.guesses, MODEL: worse}).shortfalls()
         assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
         assert found["micro_f"].name == "micro F by validation on 3 labeled samples"
         assert replace(judged, labeled=9).where == "by validation on 3 of 9 labeled samples"
@@ -231,7 +230,7 @@ class TestSimpleGuesses:
         known = np.arange(60) < 50
         folds = np.where(known, np.arange(60) % 3, -1)
         folds[:6] = -1  # never hidden
-        found = _judged.simple_guesses(X, labels, known, folds)
+        found = _quality.simple_guesses(X, labels, known, folds)
         assert set(found) == {SVC, LARGEST}
         assert set(found[LARGEST]) == {"bb"}
         wanted = np.full(60, "--")
@@ -243,52 +242,12 @@ class TestSimpleGuesses:
 
     def test_one_class_and_several_labels(self) -> None:
         X, hidden = np.eye(4), np.array([-1, -1, 0, 0])
-        one = _judged.simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
+        one = _quality.simple_guesses(X, np.array(["a", "a", "a", "b"]), hidden < 0, hidden)
         assert one[SVC].tolist() == one[LARGEST].tolist() == ["a", "a"]
         Y = np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
-        (name,) = several = _judged.simple_guesses(X, Y, hidden < 0, hidden)
+        (name,) = several = _quality.simple_guesses(X, Y, hidden < 0, hidden)
         assert name == "logistic regression"
         assert several[name].shape == (2, 2)
-
-
-class TestLearningCurve:
-    @pytest.mark.slow
-    def test_nested_sizes(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([*files(tmp_path, 25), "--learning-curve"]) == 0
-        curve = metrics_of(tmp_path / "out")["learning_curve"]
-        assert curve["tested"] == 32  # of 100, 30 % of every class
-        assert curve["labels"][0] == 8
-        assert curve["labels"][-1] == 68
-        assert curve["labels"] == sorted(set(curve["labels"]))
-        for scores in curve["scores"].values():
-            assert len(scores) == len(curve["labels"])
-            for value, low, high in scores:
-                assert 0 <= low <= value <= high <= 1
-        assert curve["scores"]["ssnmf"][-1][0] > 0.8
-        printed = capsys.readouterr().out
-        assert "Learning curve: accuracy on 32 samples" in printed
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-        assert "<h2>Learning curve</h2>" in page
-
-    def test_needs_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([*files(tmp_path, 4), "--learning-curve"]) == 2
-        assert "--learning-curve needs more labels: of 16 only 4" in capsys.readouterr().err
-        nmf = ["--model", "nmf", "--rank", "2", "--learning-curve"]
-        assert main([*files(tmp_path, 4), *nmf]) == 2
-        assert "--learning-curve counts labels" in capsys.readouterr().err
-
-    def test_every_beginning_shows_all_labels(self) -> None:
-        rng = np.random.default_rng(1)
-        lists = [list(rng.choice(list("aaabbc"), 1)) for _ in range(60)] + [["d", "a"], []]
-        labels = _sample_labels.read_labels(lists, None)
-        order = _learning_curve._order(labels, 0)
-        assert sorted(order) == list(range(61))
-        first = _learning_curve._covering(labels, order)
-        assert first <= 4
-        shown = labels.indicators()[order]
-        assert shown[:first].any(axis=0).all()
-        half, whole = shown[:30].mean(axis=0), shown.mean(axis=0)
-        np.testing.assert_allclose(half, whole, atol=0.06)
 
 
 def test_progress_is_that_of_the_last_fit() -> None:

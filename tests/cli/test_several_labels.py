@@ -144,17 +144,3 @@ class TestSeveralLabels:
         message = error_line(capsys)
         assert "sample 20 has several labels (money, pets)" in message
         assert "ssnmf, ts-nmf, nmf-alpha take several" in message
-
-    def test_learning_curve(self, several: tuple[Path, Path], tmp_path: Path) -> None:
-        more = ["--labels", "kind", "--test-size", "0.4", "--learning-curve"]
-        assert fit(several[1], "ts-nmf", tmp_path / "out", *more) == 0
-        content = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
-        curve = content["learning_curve"]
-        assert (
-            (curve["metric"], curve["tested"])
-            == ("micro F", content["held_out"])
-            == ("micro F", 12)
-        )
-        assert set(curve["scores"]) == {"ts-nmf", "logistic regression"}
-        last = curve["scores"]["ts-nmf"][-1][0]  # all labels that the fit itself had
-        assert last == pytest.approx(content["measures"]["micro_f"])

@@ -22,17 +22,18 @@ class Replacement:
 
     def __init__(self) -> None:
         self._hidden: dict[Path, Path] = {}  # folder -> temporary folder in it
-        self._new: dict[Path, Path] = {}  # file -> what is written in its place
-        self._removed: list[Path] = []
+        self._new: dict[Path, Path | None] = {}  # file -> what replaces it; None if nothing does
 
     def __enter__(self) -> Replacement:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self.discard()
+        try:
+            if kind is None:
+                self._move()
+        finally:
+            for hidden in self._hidden.values():
+                shutil.rmtree(hidden, ignore_errors=True)
 
     def path(self, name: Path) -> Path:
         """Return where to write what becomes a file, with the same name.
@@ -45,10 +46,16 @@ class Replacement:
         try:
             if target.exists() and not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self._new[target] = self._beside(target) / target.name
+            new = self._beside(target) / target.name
         except OSError as error:  # with the name that the user knows
             raise OSError(error.errno, error.strerror, str(name)) from error
-        return self._new[target]
+        self._new[target] = new
+        return new
+
+    def remove(self, name: Path) -> None:
+        """Remove an old file in the end."""
+        if os.path.lexists(name):
+            self._new[name] = None
 
     def _beside(self, target: Path) -> Path:
         """Return a folder on the file system of a file; only its owner may look into it."""
@@ -57,60 +64,29 @@ class Replacement:
             self._hidden[target.parent] = Path(hidden)
         return self._hidden[target.parent]
 
-    def drop(self, name: Path) -> None:
-        """Forget what was written for a file."""
-        temporary = self._new.pop(Path(os.path.realpath(name)), None)
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-    def remove(self, name: Path) -> None:
-        """Remove an old file in the end."""
-        if os.path.lexists(name):
-            self._removed.append(name)
-
-    def finish(self) -> None:
-        """Put the new files in place, all or none of them."""
-        try:
-            for target, new in self._new.items():
-                if target.exists():
-                    shutil.copymode(target, new)
-            if len(self._new) + len(self._removed) > 1:
-                self._move()
-            else:  # in one step
-                for target, new in self._new.items():
-                    os.replace(new, target)
-                for target in self._removed:
-                    target.unlink(missing_ok=True)
-        finally:
-            self.discard()
-
     def _move(self) -> None:
         """Move old files aside and new ones into their places; an exception moves them back."""
-        old: dict[Path, Path] = {}  # file -> where the old one is meanwhile
+        aside, placed = [], []
+        for target, new in self._new.items():
+            if new is not None:
+                placed.append((new, target))
+                if target.exists():
+                    shutil.copymode(target, new)
+            # A single file is replaced in one step.
+            if os.path.lexists(target) and (new is None or len(self._new) > 1):
+                place = Path(tempfile.mkdtemp(dir=self._beside(target)), target.name)
+                aside.append((target, place))
+        tried = []
         try:
-            for target in (*self._new, *self._removed):
-                if os.path.lexists(target):
-                    aside = Path(tempfile.mkdtemp(dir=self._beside(target)), target.name)
-                    old[target] = aside
-                    os.replace(target, aside)
-            for target, new in self._new.items():
-                os.replace(new, target)
+            for source, place in aside + placed:
+                tried.append((source, place))
+                os.replace(source, place)
         except BaseException:
-            for target, new in self._new.items():
-                if target not in old and not new.exists():
+            for source, place in reversed(tried):
+                if not os.path.lexists(source):
                     with suppress(OSError):
-                        target.unlink(missing_ok=True)
-            for target, aside in old.items():
-                if os.path.lexists(aside):
-                    with suppress(OSError):
-                        os.replace(aside, target)
+                        os.replace(place, source)
             raise
-
-    def discard(self) -> None:
-        """Take away what is not in place."""
-        for hidden in self._hidden.values():
-            shutil.rmtree(hidden, ignore_errors=True)
-        self._hidden, self._new, self._removed = {}, {}, []
 
 
 def _is_device(name: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,11 +51,7 @@ class Saved:
             array = isinstance(value, np.ndarray) or sp.issparse(value)
             if not array or value.ndim != len(self.axes):
                 raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
-            for axis, size in zip(self.axes, value.shape, strict=True):
-                if sizes.setdefault(axis, size) != size:
-                    raise ValueError(
-                        f"{name} has shape {value.shape}, which other arrays contradict"
-                    )
+            _check_sizes(name, self.axes, value.shape, sizes)
         self._check_entries(name, value)
 
     def restored(self, value: Any) -> Any:
@@ -106,11 +102,15 @@ class SavedArrays(Saved):
         for part, array in parts:
             here = f"{name}[{part!r}]"
             Saved("ij").check(here, array, {})
-            for letter, size in zip((self.rows, self.columns), array.shape, strict=True):
-                if letter and sizes.setdefault(letter, size) != size:
-                    raise ValueError(
-                        f"{here} has shape {array.shape}, which other arrays contradict"
-                    )
+            _check_sizes(here, (self.rows, self.columns), array.shape, sizes)
+
+
+def _check_sizes(
+    name: str, axes: Sequence[str], shape: tuple[int, ...], sizes: dict[str, int]
+) -> None:
+    for axis, size in zip(axes, shape, strict=True):
+        if axis and sizes.setdefault(axis, size) != size:
+            raise ValueError(f"{name} has shape {shape}, which other arrays contradict")
 
 
 Table = Mapping[str, Saved]

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from .._common.optional import MissingPackageError
 from ._errors import UsageError
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit code: 0, 2 for bad input, or 130 after Ctrl-C.
     """
     parser = build_parser()
-    _offer_completion(parser)
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks for options
+        with suppress(ImportError):
+            importlib.import_module("argcomplete").autocomplete(parser)
     try:
         arguments = parser.parse_args(argv)
     except SystemExit as stop:  # argparse leaves this way, also after --help and --version
@@ -48,35 +50,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning
         closed = sys.stdout is None
-        with _streams():
-            return _guarded(arguments, closed)
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere, ExitStack() as stack:
+            if sys.stdout is None:
+                stack.enter_context(redirect_stdout(nowhere))
+            if sys.stderr is None:
+                stack.enter_context(redirect_stderr(nowhere))
+            return _run(arguments, closed, nowhere)
 
 
-@contextmanager
-def _streams() -> Iterator[None]:
-    """Write what goes to a standard stream that is closed to nowhere."""
-    with ExitStack() as stack:
-        for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
-            if stream is None:
-                nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-                stack.enter_context(redirect(stack.enter_context(nowhere)))
-        yield
-
-
-def _offer_completion(parser: Any) -> None:
-    """Let the shell complete options, if argcomplete is there and asks."""
-    if "_ARGCOMPLETE" in os.environ:
-        with suppress(ImportError):
-            importlib.import_module("argcomplete").autocomplete(parser)
-
-
-def _guarded(arguments: Any, closed: bool) -> int:
+def _run(arguments: Any, closed: bool, nowhere: TextIO) -> int:
     """Run a subcommand; errors that the user can mend become one line.
 
     `closed` is whether standard output is.
     """
     try:
-        with _printing(arguments, closed):
+        with _less_output(arguments, closed, nowhere):
             summary = arguments.run(arguments)
         if getattr(arguments, "json", False):
             print(json.dumps(summary, indent=2, ensure_ascii=False))
@@ -98,7 +86,7 @@ def _guarded(arguments: Any, closed: bool) -> int:
 
 
 @contextmanager
-def _printing(arguments: Any, closed: bool) -> Iterator[None]:
+def _less_output(arguments: Any, closed: bool, nowhere: TextIO) -> Iterator[None]:
     """Print as little as --json and --quiet ask for."""
     quiet, as_json = (getattr(arguments, name, False) for name in ("quiet", "json"))
     to_output = getattr(arguments, "out", None) == STANDARD
@@ -108,7 +96,6 @@ def _printing(arguments: Any, closed: bool) -> Iterator[None]:
         option = "--json" if as_json else "--out -"
         raise UsageError(f"standard output is closed, and {option} writes to it")
     with ExitStack() as stack:
-        nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
         if (quiet or as_json) and not to_output:
             stack.enter_context(redirect_stdout(nowhere))
         if quiet:

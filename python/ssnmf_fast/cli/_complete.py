@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.replacement import Replacement
 from ._errors import UsageError
-from ._evaluate import Task, Trial, evaluate, fit_all, print_trial
-from ._folder import Results, made, refuse_replacing, results_folder
+from ._evaluate import Task, Trial, evaluate, print_trial
+from ._folder import Results, new_files, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME
 from ._predict import recommendations
 from ._predictions import write_csv
@@ -66,11 +65,9 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
         _warn(task, given, ("user", "item"))
         trial = _fitted(task, "ratings")
         _write_ratings(results, task, ratings, trial, top, begin)
-        results.finish()
-        results.show()
-        folder = results.folder
-        report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
-        return {**report, "out": str(folder), "files": results.names}
+    results.show()
+    report = json.loads((results.folder / _REPORT).read_text(encoding="utf-8"))
+    return {**report, "out": str(results.folder), "files": results.names}
 
 
 def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
@@ -118,7 +115,7 @@ def _fitted(task: Task, things: str) -> Trial:
     if task.noisy:
         sought = "rank and shrinkage" if task.options.rank is None else "shrinkage"
         print(f"  choice    {sought}: by the error at a tenth of the {things}", flush=True)
-    trial = fit_all(task, evaluate(task))
+    trial = evaluate(task)
     print_trial(task, trial, things)
     return trial
 
@@ -129,7 +126,7 @@ def _write_ratings(
     """Write every file."""
     from .. import save
     from ..plotting import singular_values
-    from ..report._pictures import png
+    from ..report import png
 
     completion = trial.completion
     rows = (
@@ -209,7 +206,7 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         )
     task = Task(entries, options, noisy=options.noisy, biases=False)
     task.check()
-    with made(out.parent), Replacement() as files:
+    with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         _warn(task, given, ("row", "column"))

@@ -1,4 +1,4 @@
-"""Fit of a completion, and its error at entries that are held out, beside that of plain means."""
+"""Fit of a completion, and its error at held-out entries beside that of plain means."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .. import complete
 from .._common.arrays import Array
 from .._common.warn import UNINFORMED, quietly
 from .._data.csr import drop_entries, entry_rows
 from .._solver.progress import ProgressBar
+from ..completion._matrix_irls import MAX_ITER
+from ..completion._methods import METHODS
+from ..completion._noisy import Biases, ranks
 from ._errors import UsageError
-
-Errors = dict[str, dict[str, float]]
-
-MODEL, MEANS, MEAN = "model", "row and column means", "overall mean"
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,6 @@ class Task:
 
     def check(self) -> None:
         """Raise UsageError for options that do not go together or with the data."""
-        from ..completion._methods import METHODS
-
         method = METHODS[self.options.method]
         n, m = self.matrix.shape
         if self.options.rank is not None and self.options.rank > min(n, m):
@@ -53,10 +51,7 @@ class Task:
 
     def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
-        from .. import complete
-
-        options, chosen = self.options, rank is not None and gamma is not None
-        observer: Any = _completion_bar(options, self.matrix.shape, self.noisy, chosen)
+        options, observer = self.options, self._progress(rank is not None and gamma is not None)
         with observer:
             completion = quietly(
                 UNINFORMED,
@@ -75,6 +70,14 @@ class Task:
             return completion
         return replace(completion, lower=float(matrix.data.min()), upper=float(matrix.data.max()))
 
+    def _progress(self, chosen: bool) -> Any:
+        """Return a callback of a fit; `chosen` tells whether rank and gamma are given."""
+        if self.noisy:
+            candidates = 0 if chosen else len(ranks(self.options.rank, self.matrix.shape))
+            return _FitsBar(candidates + 1, "fit" if chosen else "choose")
+        default = MAX_ITER if self.options.method == "auto" else None
+        return ProgressBar(self.options.max_iter or default, "fit", "change")
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -82,7 +85,7 @@ class Trial:
 
     completion: Any
     held_out: int
-    errors: Errors
+    errors: dict[str, dict[str, float]]
     seconds: dict[str, float]
 
     def summary(self, task: Task) -> dict[str, Any]:
@@ -103,48 +106,50 @@ class Trial:
         }
 
 
-def evaluate(task: Task) -> Trial | None:
-    """Fit with some entries held out, and predict these; None if none is to be held out."""
-    held = held_out(task.matrix.nnz, task.options.test_size, task.options.seed)
-    if not held.any():
-        return None
-    matrix = task.matrix
-    rows = entry_rows(matrix.indptr)[held]
-    columns, truth = matrix.indices[held], matrix.data[held]
-    kept = drop_entries(matrix, held)
+def evaluate(task: Task) -> Trial:
+    """Fit with some entries held out, and predict these; then fit all entries.
+
+    Rank and gamma that the first fit chose by validation are those of the second.
+    """
+    rank, gamma = task.options.rank, None
+    errors: dict[str, dict[str, float]] = {}
+    seconds: dict[str, float] = {}
+    held = _hold_out(task.matrix.nnz, task.options.test_size, task.options.seed)
     begin = time.perf_counter()
-    completion = task.fit(kept, task.options.rank, None)
-    seconds = {"evaluation": time.perf_counter() - begin}
-    predicted = {
-        MODEL: completion.predict(rows, columns),
-        MEANS: _means(kept, rows, columns),
-        MEAN: np.full(len(truth), kept.data.mean()),
-    }
-    errors = {name: _errors(guess, truth) for name, guess in predicted.items()}
-    return Trial(completion, len(truth), errors, seconds)
+    if held.any():
+        matrix, kept = task.matrix, drop_entries(task.matrix, held)
+        rows, columns = entry_rows(matrix.indptr)[held], matrix.indices[held]
+        completion = task.fit(kept, rank, None)
+        seconds["evaluation"] = time.perf_counter() - begin
+        biases = Biases(kept)
+        biases.refit(0.0)
+        predicted = {
+            "model": completion.predict(rows, columns),
+            "row and column means": biases.at(rows, columns),  # drawn to zero if of few entries
+            "overall mean": kept.data.mean(),
+        }
+        truth = matrix.data[held]
+        errors = {name: _errors(guess, truth) for name, guess in predicted.items()}
+        if task.noisy:
+            rank, gamma = max(1, completion.rank), completion.gamma
+        begin = time.perf_counter()
+    completion = task.fit(task.matrix, rank, gamma)
+    seconds["fit"] = time.perf_counter() - begin
+    return Trial(completion, int(held.sum()), errors, seconds)
 
 
-def held_out(count: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
+def _hold_out(count: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
     """Choose a share of the entries at random."""
     chosen = np.zeros(count, dtype=bool)
-    rng = np.random.default_rng(seed)
-    chosen[rng.permutation(count)[: round(share * count)]] = True
+    chosen[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
     if chosen.all():
         raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
     return chosen
 
 
-def fit_all(task: Task, trial: Trial | None) -> Trial:
-    """Fit all entries, with the rank and gamma that the trial chose by validation."""
-    rank, gamma = task.options.rank, None
-    if trial is not None and task.noisy:
-        rank, gamma = max(1, trial.completion.rank), trial.completion.gamma
-    begin = time.perf_counter()
-    completion = task.fit(task.matrix, rank, gamma)
-    seconds = {"fit": time.perf_counter() - begin}
-    if trial is None:
-        return Trial(completion, 0, {}, seconds)
-    return Trial(completion, trial.held_out, trial.errors, {**trial.seconds, **seconds})
+def _errors(guess: Array, truth: Array) -> dict[str, float]:
+    gap = np.asarray(guess, dtype=np.float64) - truth
+    return {"RMSE": float(np.sqrt(np.mean(gap**2))), "MAE": float(np.mean(np.abs(gap)))}
 
 
 def print_trial(task: Task, trial: Trial, things: str) -> None:
@@ -164,20 +169,6 @@ def print_trial(task: Task, trial: Trial, things: str) -> None:
     )
     for name, error in trial.errors.items():
         print(f"  {error['RMSE']:11.4g}{error['MAE']:11.4g}  {name}")
-
-
-def _errors(guess: Array, truth: Array) -> dict[str, float]:
-    gap = np.asarray(guess, dtype=np.float64) - truth
-    return {"RMSE": float(np.sqrt(np.mean(gap**2))), "MAE": float(np.mean(np.abs(gap)))}
-
-
-def _means(matrix: sp.csr_array, rows: Array, columns: Array) -> Array:
-    """Predict by means of rows and columns, drawn to zero where there are few entries."""
-    from ..completion._noisy import Biases
-
-    biases = Biases(matrix)
-    biases.refit(0.0)
-    return biases.at(rows, columns)
 
 
 class _FitsBar(ProgressBar):
@@ -202,15 +193,3 @@ class _FitsBar(ProgressBar):
                 f"rank {state.rank}, gamma {state.gamma:.2g}, iteration {state.iteration}"
             )
         return False
-
-
-def _completion_bar(options: Any, shape: tuple[int, int], noisy: bool, chosen: bool) -> ProgressBar:
-    """Return a callback for a completion; `chosen` tells whether rank and gamma are given."""
-    from ..completion._matrix_irls import MAX_ITER
-    from ..completion._noisy import ranks
-
-    if noisy:
-        candidates = 0 if chosen else len(ranks(options.rank, shape))
-        return _FitsBar(candidates + 1, "fit" if chosen else "choose")
-    default = MAX_ITER if options.method == "auto" else None
-    return ProgressBar(options.max_iter or default, "fit", "change")

@@ -1,59 +1,75 @@
-"""What is made of a fit: topics, predictions for the held-out samples, measures."""
+"""The report of a fit: topics, typical samples, measures, and how good predictions are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
-import scipy.sparse.linalg
 
 from .._common.arrays import Array
 from .._common.natural_order import natural_order
 from .._topics import Topics, class_means
-from ..report import Confusion, Example, Measure, confusion
+from ..report import Example, Measure, Picture, Report, png
 from ._fitted import Fitted
-from ._judged import MODEL, features, judged
-from ._learning_curve import LearningCurve
+from ._folder import Results
 from ._models import Model
-from ._quality import coherence_measures, not_known, quality_measures, shortfalls
-from ._sample_labels import SampleLabels
+from ._quality import coherence_measures, features, judge, not_known
+from ._sample_labels import Mask, SampleLabels
+
+PICTURE = "components.png"
 
 
-class Findings:
-    """What is made of a fit: topics, predictions for the held-out samples, measures."""
+def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
+    """Return all that is reported of a fit, but its pictures."""
+    judged = judge(fitted)
+    measures: list[Measure] = []
+    remarks: list[str] = []
+    if judged is not None:
+        measures += judged.measures()
+        if not judged.trained:
+            remarks.append("no simple classifier stands beside it: the data are too large")
+    elif model.targets is not None:
+        remarks.append(not_known(fitted))
+    for measure in (*model.measures, coherence_measures):
+        measures += measure(fitted)
+    estimator, shape = fitted.model, fitted.image_shape
+    topics, note, counts = describe_topics(fitted, n_terms)
+    name = type(estimator).__name__
+    return Report(
+        title="Topics and labels" if fitted.labels is not None else "Topics",
+        lead=f"{name}, {len(topics)} topics, fitted to {fitted.settings[0][1]}.",
+        facts=_facts(fitted),
+        settings=fitted.settings,
+        objective=estimator.objective_,
+        topics=topics,
+        shares_note=note,
+        class_counts=counts,
+        examples=find_examples(fitted),
+        parts=None if shape is None else estimator.components_.reshape(-1, *shape),
+        judged=judged,
+        measures=measures,
+        warnings=[] if judged is None else judged.shortfalls(),
+        remarks=remarks,
+    )
 
-    def __init__(
-        self, model: Model, fitted: Fitted, n_terms: int, curve: LearningCurve | None = None
-    ) -> None:
-        self.described = data_topics(fitted, n_terms)
-        self.topics = self.described.topics
-        self.examples: list[list[Example]] = examples(fitted)
-        self.judged = judged(fitted)
-        self.curve = curve
-        self.measures: list[Measure] = []
-        self.warnings: list[str] = []
-        self.remarks: list[str] = []
-        if self.judged is not None:
-            self.measures += quality_measures(self.judged)
-            self.warnings += shortfalls(self.judged)
-            if not self.judged.trained:
-                self.remarks.append("no simple classifier stands beside it: the data are too large")
-        elif model.targets is not None:
-            self.remarks.append(not_known(fitted))
-        for measure in (*model.measures, coherence_measures):
-            self.measures += measure(fitted)
 
-    def confusion(self) -> Confusion | None:
-        """Return the table of true and predicted classes, where there is one label a sample."""
-        if self.judged is None or self.judged.several:
-            return None
-        return confusion(self.judged.truth, self.judged.guesses[MODEL], self.judged.classes)
+def draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:
+    """Draw topics that are images; return the picture, if there is one."""
+    if fitted.image_shape is None:
+        return []
+    from ..plotting import image_grid
+
+    classes = [", ".join(str(name) for name, _ in topic.leading) for topic in topics]
+    names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
+    components, shape = fitted.model.components_, fitted.image_shape
+    drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
+    if drawn is None:
+        return []
+    brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
+    caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
+    return [Picture("Components", caption, drawn)]
 
 
-def facts(fitted: Fitted) -> list[tuple[str, str]]:
+def _facts(fitted: Fitted) -> list[tuple[str, str]]:
     """Return the figures at the head of the report."""
     model = fitted.model
     pairs = [("samples", str(fitted.X.shape[0])), ("topics", str(len(model.components_)))]
@@ -73,40 +89,29 @@ def facts(fitted: Fitted) -> list[tuple[str, str]]:
 _ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
 
 
-@dataclass(frozen=True)
-class DataTopics:
-    """Topics with sizes and, where there are labels, shares of the classes.
+def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
+    """Return topics with sizes and, where there are labels, shares of the classes.
 
-    `note` explains the shares, `counts` from how many samples of each class they come.
-    """
-
-    topics: Topics
-    note: str = ""
-    counts: tuple[int, ...] = ()
-
-
-def data_topics(fitted: Fitted, n_terms: int) -> DataTopics:
-    """Return the topics of any model, described by its representation of the data.
-
-    A matrix over the classes, where the model has one, tells what the fit made of labels that it
-    saw, and soon is 0 or 1 everywhere.  What the samples show that are represented without their
-    labels is what the topics are worth.
+    A note explains the shares, and numbers tell from how many samples of each class they come.  A
+    matrix over the classes, where the model has one, tells what the fit made of labels that it saw,
+    and soon is 0 or 1 everywhere.  What the samples show that are represented without their labels
+    is what the topics are worth.
     """
     topics: Topics = fitted.model.topics(fitted.terms, n_terms)
     topics = topics.with_sizes(fitted.amounts.sum(axis=0))
-    if fitted.labels is None:
-        return DataTopics(topics)
-    used, what = _samples(fitted, fitted.labels)
+    labels = fitted.labels
+    if labels is None:
+        return topics, "", []
+    used, what = _samples(fitted, labels)
     known = fitted.guided and bool((used & fitted.training).any())
-    names = fitted.labels.names
+    names = labels.names
     names = [names[k] for k in natural_order(names)]
-    members = fitted.labels.indicators(names)[used]
+    members = labels.indicators(names)[used]
     topics = topics.with_shares(names, class_means(fitted.shares[used], members))
-    counts = tuple(int(count) for count in members.sum(axis=0))
-    return DataTopics(topics, _note(fitted.labels, what, known), counts)
+    return topics, _note(labels, what, known), members.sum(axis=0).astype(int).tolist()
 
 
-def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[npt.NDArray[np.bool_], str]:
+def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
     """Return from which samples shares are read, and what these are."""
     if not fitted.guided:
         return labels.known, f"the {labels.known.sum()} samples that have labels"
@@ -135,14 +140,16 @@ _LEAST = 0.01  # share of a topic in a sample that is worth showing
 _MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
 
 
-def examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
+def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     """Return for every topic the samples that are typical of it.
 
     These are, of the samples of which it explains much, those most like the topic by the cosine: a
     text of two words may have a share of 100 %, and shows little.  Of texts that begin alike only
     one is shown.
     """
-    shares, alike = fitted.shares, _cosines(fitted)
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    shares, alike = fitted.shares, cosine_similarity(features(fitted), fitted.model.components_)
     labels = fitted.labels.text("; ") if fitted.labels is not None else [""] * len(shares)
     ids = None if fitted.ids is None else fitted.ids[1]
     found = []
@@ -166,16 +173,7 @@ def examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return found
 
 
-def _cosines(fitted: Fitted) -> Array:
-    """Return the cosines of samples and topics, (n, r)."""
-    X, A = features(fitted), fitted.model.components_
-    lengths = scipy.sparse.linalg.norm(X, axis=1) if sp.issparse(X) else np.linalg.norm(X, axis=1)
-    products = np.asarray(X @ A.T)
-    scales = np.outer(lengths, np.linalg.norm(A, axis=1))
-    return np.asarray(np.divide(products, scales, out=np.zeros_like(products), where=scales > 0))
-
-
-def _image(fitted: Fitted, sample: int) -> npt.NDArray[Any] | None:
+def _image(fitted: Fitted, sample: int) -> Array | None:
     if fitted.image_shape is None:
         return None
     row = fitted.X[[sample]]

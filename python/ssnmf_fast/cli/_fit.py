@@ -2,80 +2,58 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._common.arrays import Array
 from ._errors import UsageError
-from ._fitted import Fitted
-from ._folder import Results, results_folder
-from ._learning_curve import learning_curve
-from ._models import MODELS, Model, check_labels, chosen
-from ._outputs import FILES, METRICS_NAME, write_all
-from ._predictions import Ids
+from ._fitted import Data, Fitted
+from ._folder import results_folder
+from ._models import Model, check_labels, chosen
+from ._outputs import FILES, print_report, write_all
 from ._read import read_lines, read_matrix, read_table
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
 from ._source import Source, source
-from ._text import Vectorizer, fit_vectorizer, ids_of, read_texts, text_column
+from ._text import fit_vectorizer, ids_of, read_texts, text_column
 from ._times import times_of_file, times_of_table
 
 
-@dataclass(frozen=True)
-class Data:
-    """What a model is fitted to."""
-
-    X: Any
-    labels: SampleLabels | None
-    terms: list[str] | None
-    vectorizer: Vectorizer | None = None
-    texts: list[str] | None = None
-    ids: Ids | None = None
-    times: Array | None = None
-
-
 def run(options: Any) -> dict[str, Any]:
-    """Run the subcommand."""
+    """Run the subcommand; return sizes and measures, where the results are, and which files."""
     model = chosen(options)
-    model.settle(options)
+    model.complete_options(options)
     if options.unlabeled and options.labels is None:
         raise UsageError("--unlabeled is for labels; give --labels too")
-    with results_folder(options.out, FILES, _inputs(options)) as results:
-        given = source(options)
-        data = (_read_text if given.is_table else _read_numbers)(given, options)
-        fit_data(model, data, results, options)
-        return _summary(results.folder)
-
-
-def fit_data(model: Model, data: Data, results: Results, options: Any) -> None:
-    """Fit a model and write all results."""
-    if data.labels is not None:
-        warn_of_labels(data.labels, options.labels, options.label_separator)
-        check_labels(model, data.labels)
-        _warn_of_few_topics(model, data.labels, options)
-    fitted = _train(model, data, options)
-    curve = learning_curve(model, fitted, options) if options.learning_curve else None
-    write_all(model, fitted, results, data.vectorizer, options, curve)
-
-
-def _inputs(options: Any) -> list[str | None]:
-    """Return all that may be a file to read."""
     words = options.stop_words.removeprefix("english,")
-    return [options.data, options.labels, options.features, options.time, words]
+    inputs = [options.data, options.labels, options.features, options.time, words]
+
+    def read() -> Data:
+        given = source(options)
+        return (_read_text if given.is_table else _read_numbers)(given, options)
+
+    return _fit(model, read, inputs, options)
 
 
-def _summary(folder: Path) -> dict[str, Any]:
-    """Return sizes and measures, where the results are, and which files."""
-    sizes = json.loads((folder / METRICS_NAME).read_text(encoding="utf-8"))
-    return {**sizes, "out": str(folder), "files": sorted(p.name for p in folder.iterdir())}
+def _fit(
+    model: Model, read: Callable[[], Data], inputs: Sequence[str | None], options: Any
+) -> dict[str, Any]:
+    """Read data, fit a model, write all results, and print a summary."""
+    with results_folder(options.out, FILES, inputs) as out:
+        data = read()
+        if data.labels is not None:
+            warn_of_labels(data.labels, options.labels, options.label_separator)
+            check_labels(model, data.labels)
+            _warn_of_few_topics(model, data.labels, options)
+        fitted = _train(model, data, options)
+        report, content = write_all(model, fitted, out, options)
+    print_report(fitted, report)
+    out.show()
+    return {**content, "out": str(out.folder), "files": sorted(out.names)}
 
 
 def _warn_of_few_topics(model: Model, labels: SampleLabels, options: Any) -> None:
@@ -106,7 +84,15 @@ def _read_text(given: Source, options: Any) -> Data:
     texts = read_texts(table, column, options)
     vectorizer, X = fit_vectorizer(texts, column, options)
     ids = ids_of(table, options.id, column, options.labels, options.time)
-    return Data(X, labels, vectorizer.terms, vectorizer, texts, ids, times)
+    return Data(
+        X=X,
+        labels=labels,
+        terms=vectorizer.terms,
+        vectorizer=vectorizer,
+        texts=texts,
+        ids=ids,
+        times=times,
+    )
 
 
 def _read_numbers(given: Source, options: Any) -> Data:
@@ -114,25 +100,22 @@ def _read_numbers(given: Source, options: Any) -> Data:
         raise UsageError(f"--id names a column of a table; {given} is a matrix")
     X = read_matrix(given)
     labels = _labels_file(options, X.shape[0]) if options.labels else None
-    _check_image_shape(options.image_shape, X.shape[1])
-    times = times_of_file(options, X.shape[0])
-    if options.features is None:
-        return Data(X, labels, None, times=times)
-    terms = read_lines(Path(options.features), options.encoding)
-    if len(terms) != X.shape[1]:
-        raise UsageError(
-            f"{options.features} has {len(terms)} lines; expected one for each of the "
-            f"{X.shape[1]} features of {given}"
-        )
-    return Data(X, labels, terms, times=times)
-
-
-def _check_image_shape(shape: Any, n_features: int) -> None:
-    if shape is not None and shape[0] * shape[1] != n_features:
+    shape = options.image_shape
+    if shape is not None and shape[0] * shape[1] != X.shape[1]:
         raise UsageError(
             f"--image-shape {shape} is of {shape[0] * shape[1]} pixels; the matrix has "
-            f"{n_features} columns"
+            f"{X.shape[1]} columns"
         )
+    times = times_of_file(options, X.shape[0])
+    terms = None
+    if options.features is not None:
+        terms = read_lines(Path(options.features), options.encoding)
+        if len(terms) != X.shape[1]:
+            raise UsageError(
+                f"{options.features} has {len(terms)} lines; expected one for each of the "
+                f"{X.shape[1]} features of {given}"
+            )
+    return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
 
 
 def _labels_file(options: Any, n_samples: int) -> SampleLabels:
@@ -152,12 +135,13 @@ def _labels(values: Sequence[Any], options: Any) -> SampleLabels:
 def _train(model: Model, data: Data, options: Any) -> Fitted:
     from .._solver.progress import ProgressBar
 
-    held_out: npt.NDArray[np.bool_] = np.zeros(data.X.shape[0], dtype=bool)
-    visible: SampleLabels | None = None
+    held_out = np.zeros(data.X.shape[0], dtype=bool)
+    visible = y = None
     if model.targets is not None:
         assert data.labels is not None
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
+        y = model.targets(visible)
     begin = time.perf_counter()
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates(options) else "fit"
@@ -165,25 +149,15 @@ def _train(model: Model, data: Data, options: Any) -> Fitted:
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar)
-        y = None if model.targets is None or visible is None else model.targets(visible)
-        if model.dated:
-            estimator.fit(data.X, data.times)
-        else:
-            estimator.fit(data.X, y)
+        estimator.fit(data.X, data.times if model.dated else y)
     estimator.set_params(callback=None)
     return Fitted(
-        estimator,
-        data.X,
-        data.labels,
-        held_out,
-        data.terms,
+        **vars(data),
+        model=estimator,
+        held_out=held_out,
+        guided=model.targets is not None,
         seconds=time.perf_counter() - begin,
         settings=[*_settings(data, options), *_choices(model, estimator, options)],
-        is_text=data.vectorizer is not None,
-        guided=model.targets is not None,
-        texts=data.texts,
-        image_shape=options.image_shape,
-        ids=data.ids,
     )
 
 
@@ -207,17 +181,15 @@ def _settings(data: Data, options: Any) -> list[tuple[str, str]]:
     size = f"{n} samples x {m} features"
     if sp.issparse(data.X):
         size += f", {data.X.nnz} nonzeros"
-    left_out = {"learning_curve", "run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
+    left_out = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
     if data.vectorizer is None:
         left_out |= {"text", "max_features", "min_df", "max_df", "stop_words"}
         left_out |= {"ngram", "token_pattern", "keep_markup"}
-    given = {k: v for k, v in vars(options).items() if k not in left_out and v is not None}
-    pairs = [("data size", size)]
-    return pairs + [(name.replace("_", " "), _shown(value)) for name, value in given.items()]
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return [("data size", size)] + [
+        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in vars(options).items()
+        if name not in left_out and value is not None
+    ]
 
 
 _HIDDEN_LABELS = 0.5
@@ -238,14 +210,14 @@ def run_demo(options: Any) -> None:
     given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
     settings = build_parser().parse_args(given)
     settings.threads = options.threads
-    model = MODELS["ssnmf"]
-    model.settle(settings)
+    model = chosen(settings)
+    model.complete_options(settings)
     X = bunch.data / bunch.data.max()
     X[np.random.default_rng(options.seed).random(X.shape) < _HIDDEN_PIXELS] = np.nan
-    data = Data(X, read_labels(bunch.target.tolist(), None), None)
+    labels = read_labels(bunch.target.tolist(), None)
+    data = Data(X=X, labels=labels, image_shape=settings.image_shape)
     print("Semi-supervised NMF of handwritten digits\n")
     print(f"  data    scikit-learn's digits: {len(X)} images of {shape[0]} x {shape[1]} pixels")
     print(f"  hidden  {_HIDDEN_PIXELS:.0%} of the pixels, {_HIDDEN_LABELS:.0%} of the labels\n")
-    with results_folder(settings.out, FILES, []) as results:
-        fit_data(model, data, results, settings)
+    _fit(model, lambda: data, [], settings)
     print("\nFor your own data: ssnmf-fast fit --help")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
@@ -18,18 +18,14 @@ _SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
 
 
 class Results:
-    """A folder of results, whose files replace those of an earlier run together.
+    """A folder of results; `about` describes the files that there may be, in order of printing."""
 
-    `about` describes every file that there may be, in the order in which they are printed.
-    A result of an earlier run that this one does not have would not fit the others, and goes.
-    """
-
-    def __init__(self, folder: Path, about: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, about: Mapping[str, str], files: Replacement) -> None:
         self.folder = folder
         self._about = about
+        self._files = files
         self._written: set[str] = set()
         self._left_out: set[str] = set()
-        self._files = Replacement()
 
     @property
     def names(self) -> list[str]:
@@ -38,8 +34,7 @@ class Results:
 
     def path(self, name: str) -> Path:
         """Return where to write a file until all are there."""
-        if name not in self._about:
-            raise KeyError(f"{name} is no known result; those are checked against the inputs")
+        assert name in self._about  # as only those are compared with the inputs
         self._written.add(name)
         return self._files.path(self.folder / name)
 
@@ -48,23 +43,10 @@ class Results:
         try:
             content = make()
         except MissingPackageError:
-            self.leave_out(name)
+            self._left_out.add(name)
             return None
         self.path(name).write_bytes(content)
         return content
-
-    def leave_out(self, name: str) -> None:
-        """Do without a file, as a package for it is missing."""
-        self._written.discard(name)
-        self._left_out.add(name)
-        self._files.drop(self.folder / name)
-
-    def finish(self) -> None:
-        """Put all files in place."""
-        for name in self._about:
-            if name not in self._written:
-                self._files.remove(self.folder / name)
-        self._files.finish()
 
     def show(self) -> None:
         """Print where the files are, and what is missing for want of a package."""
@@ -77,17 +59,15 @@ class Results:
             missing = ", ".join(name for name in self._about if name in self._left_out)
             print(f"  left out: {missing}; to have them: {PLOT_HINT}")
 
-    def discard(self) -> None:
-        """Take away what is not in place."""
-        self._files.discard()
-
 
 @contextmanager
-def results_folder(name: str, about: Mapping[str, str], inputs: Iterable[Any]) -> Iterator[Results]:
-    """Make a folder for results; an error or Ctrl-C leaves those of an earlier run, or none.
+def results_folder(
+    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None]
+) -> Iterator[Results]:
+    """Make a folder for results, which replace those of an earlier run together at the end.
 
-    `about` names all files that the command may write there or remove, and describes them.
-    `inputs` are the paths that it reads, None for those that are not given.
+    A result of an earlier run that this one does not have would not fit the others, and goes.
+    `inputs` are the paths that the command reads, None for those that are not given.
     """
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
@@ -96,34 +76,34 @@ def results_folder(name: str, about: Mapping[str, str], inputs: Iterable[Any]) -
         raise UsageError(f"{folder} is a file; --out needs a folder")
     for one in about:
         refuse_replacing(folder / one, inputs)
-    results = Results(folder, about)
-    with made(folder):
-        try:
-            yield results
-        finally:
-            results.discard()  # nothing, where it has been finished
+    with new_files(folder) as files:
+        results = Results(folder, about, files)
+        yield results
+        for one in about.keys() - set(results.names):
+            files.remove(folder / one)
 
 
-def refuse_replacing(out: Path, inputs: Iterable[Any]) -> None:
+def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Raise UsageError if a result would replace what it is made of, by whatever name."""
     for given in inputs:
-        if given is None or not out.exists():
-            continue
-        path = Path(given)
-        if path.exists() and out.samefile(path):
+        if given is not None and out.exists() and Path(given).exists() and out.samefile(given):
             raise UsageError(
-                f"--out: {out} would replace {path}, which is an input; name another place"
+                f"--out: {out} would replace {given}, which is an input; name another place"
             )
 
 
 @contextmanager
-def made(folder: Path) -> Iterator[None]:
-    """Make a folder and those above it; take away what is new and empty if it comes to nothing."""
+def new_files(folder: Path) -> Iterator[Replacement]:
+    """Make a folder and those above it, for files that are put in place together at the end.
+
+    An error, Ctrl-C or SIGTERM leaves the files of an earlier run, or none and no new folder.
+    """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     with _stopping():
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            yield
+            with Replacement() as files:
+                yield files
         except BaseException:
             for path in new:  # the innermost first
                 if not path.is_dir() or any(path.iterdir()):

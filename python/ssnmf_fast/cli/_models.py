@@ -51,7 +51,7 @@ class Model:
         particular = [name for name in self.options if name not in _OF_COMMAND]
         return {name: _RENAMED.get(name, name) for name in [*particular, "max_iter", "tol"]}
 
-    def settle(self, options: Any) -> None:
+    def complete_options(self, options: Any) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
         if self.targets is not None and not options.labels:
             raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
@@ -59,11 +59,13 @@ class Model:
             raise UsageError(f"--model {self.name} needs --time, the column of the dates")
         for name in dict.fromkeys(name for model in _ALL for name in model.options):
             if name not in self.options and getattr(options, name) is not None:
-                raise UsageError(_no_use(name, self))
+                users = ", ".join(other.name for other in _ALL if name in other.options)
+                raise UsageError(
+                    f"--model {self.name} has no use for --{name.replace('_', '-')}; it is for "
+                    f"{users}"
+                )
         if options.method == "nmf" and options.documents_per_slice is not None:
             raise UsageError("--documents-per-slice belongs to --method tensor; nmf takes them all")
-        if options.learning_curve and self.targets is None:
-            raise UsageError(f"--learning-curve counts labels; --model {self.name} uses none")
         options.model = self.name
         defaults = getattr(ssnmf_fast, self.estimator)().get_params()
         for name, parameter in self._parameters.items():
@@ -72,16 +74,13 @@ class Model:
         if options.test_size is None and "test_size" in self.options:
             # Validation within the fit tells the accuracy, and no label is lost for it.
             options.test_size = 0.0 if self.validates(options) else _TEST_SIZE
-        self._check_rank(options)
-        if options.supervision_weight == math.inf and not self.chooses:
-            raise UsageError(f"--model {self.name} takes no --supervision-weight inf")
-
-    def _check_rank(self, options: Any) -> None:
         if options.rank is None and not (self.names_topics or self.chooses):
             more = "; the default with --labels, ssnmf, chooses it"
             raise UsageError(f"--model {self.name} needs --rank, the number of topics{more}")
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
+        if options.supervision_weight == math.inf and not self.chooses:
+            raise UsageError(f"--model {self.name} takes no --supervision-weight inf")
 
     def validates(self, options: Any) -> bool:
         """Whether the fit chooses by validation, and so knows the accuracy to expect."""
@@ -170,10 +169,8 @@ def chosen(options: Any) -> Model:
 
 def check_labels(model: Model, labels: SampleLabels) -> None:
     """Raise UsageError for labels that the model cannot take."""
-    if model.several or not labels.several:
-        return
-    if model.targets is None:  # they only color the report
-        return
+    if model.several or not labels.several or model.targets is None:
+        return  # labels that a model is not fitted to only color the report
     first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
     names = ", ".join(labels.each[first])
     able = ", ".join(name for name, other in MODELS.items() if other.several)
@@ -193,9 +190,3 @@ def _free_topics(options: Any, n_named: int) -> int:
             "one; leave --rank out, or add --free-topics instead"
         )
     return int(options.rank - n_named)
-
-
-def _no_use(name: str, model: Model) -> str:
-    option = "--" + name.replace("_", "-")
-    users = ", ".join(other.name for other in MODELS.values() if name in other.options)
-    return f"--model {model.name} has no use for {option}; it is for {users}"

@@ -1,41 +1,39 @@
-"""Files of a fit: model, tables, representation and report."""
+"""Files of a fit: model, tables, representation and report; and what is printed of it."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._topics import real_terms
-from ..report import Example
+from .._topics import Topic, real_terms
+from ..report import Report, render
 from ._errors import UsageError
-from ._findings import Findings, facts
-from ._fit_report import PICTURE, SHARES, draw_components, write_fit_report
+from ._findings import PICTURE, draw_components, make_report
 from ._fitted import Fitted
 from ._folder import Results
-from ._learning_curve import LearningCurve
 from ._models import Model
-from ._predictions import write_csv, write_predictions
-from ._quality import as_json
-from ._text import FILE_NAME, Vectorizer
+from ._predictions import predictions, write_csv
+from ._text import FILE_NAME
 from ._times import PICTURE as HEAT_MAP
 from ._times import TABLE as OVER_TIME
 from ._times import draw_over_time, peaks, print_peaks, write_over_time
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
-_TOPICS, _EXAMPLES = "topics.csv", "topic_examples.csv"
+_TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _REPORT = "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     FILE_NAME: "vocabulary and idf, read by `ssnmf-fast predict`",
     _TOPICS: "top terms of every topic",
-    SHARES: "share of every class in a topic",
+    _SHARES: "share of every class in a topic",
     _EXAMPLES: "samples that every topic explains best",
     _PREDICTIONS: "one line per sample",
     _REPRESENTATION: "weights of the topics in every sample",
@@ -46,89 +44,97 @@ FILES = {
     _REPORT: "all of it on one page: open this first",
 }
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
+_TERMS_PRINTED = 8
+_IMAGES_PRINTED = 10  # topics that are better seen than listed
+_LABEL_WIDTH = 32
 
 
 def write_all(
-    model: Model,
-    fitted: Fitted,
-    out: Results,
-    vectorizer: Vectorizer | None,
-    options: Any,
-    curve: LearningCurve | None = None,
-) -> None:
-    """Write every file, put them in place together, and print what is where."""
+    model: Model, fitted: Fitted, out: Results, options: Any
+) -> tuple[Report, dict[str, Any]]:
+    """Write every file; return what is reported, and the sizes and measures for JSON."""
     from .. import save
 
-    results = Findings(model, fitted, options.terms, curve)
+    report = make_report(model, fitted, options.terms)
     save(fitted.model, out.path(MODEL_NAME))
-    if vectorizer is not None:
-        vectorizer.save(out.path(FILE_NAME))
-    _write_tables(out, fitted, results, options.safe_csv)
-    separator = getattr(options, "label_separator", None) or SEPARATOR
-    write_predictions(out.path(_PREDICTIONS), fitted, separator, safe=options.safe_csv)
+    if fitted.vectorizer is not None:
+        fitted.vectorizer.save(out.path(FILE_NAME))
+    separator, safe = options.label_separator or SEPARATOR, options.safe_csv
+    _write_topics(out, fitted, report, safe)
+    write_csv(out.path(_PREDICTIONS), *predictions(fitted, separator), safe=safe)
     np.save(out.path(_REPRESENTATION), fitted.model.representation_)
-    write_metrics(out.path(METRICS_NAME), model, fitted, results, separator)
-    pictures = draw_components(out, fitted, results)
-    if fitted.dated:
-        pictures += draw_over_time(out, fitted.model, fitted.terms)
-    if not write_fit_report(out.path(_REPORT), fitted, results, pictures):
-        out.leave_out(_REPORT)
-    out.finish()
-    _print_summary(fitted, results)
-    out.show()
-
-
-def _write_tables(out: Results, fitted: Fitted, results: Findings, safe: bool) -> None:
-    """Write what is known of the topics."""
-    write_topics(out.path(_TOPICS), results.topics, safe=safe)
-    if results.topics[0].shares:
-        write_shares(out.path(SHARES), results.topics, safe=safe)
+    pictures = draw_components(out, fitted, report.topics)
     if fitted.dated:
         write_over_time(out.path(OVER_TIME), fitted.model, fitted.terms, safe=safe)
-    write_examples(
-        out.path(_EXAMPLES),
-        results.topics,
-        results.examples,
-        labels=fitted.labels is not None,
-        texts=fitted.texts is not None,
-        safe=safe,
+        pictures += draw_over_time(out, fitted.model, fitted.terms)
+    content = describe(model, fitted, report, separator)
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    out.path(METRICS_NAME).write_text(text, encoding="utf-8")
+    out.written(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
+    return report, content
+
+
+def _write_topics(out: Results, fitted: Fitted, report: Report, safe: bool) -> None:
+    """Write terms, shares of the classes and examples of every topic."""
+    topics = report.topics
+    heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
+
+    def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
+        """Write the rows of every topic behind its number and, where topics have one, its name."""
+        rows = (
+            [*(getattr(topic, head) for head in heads), *row]
+            for topic, table in zip(topics, tables, strict=True)
+            for row in table
+        )
+        write_csv(out.path(file), [*heads, *names], rows, safe=safe)
+
+    terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
+    write(_TOPICS, ("rank", "term", "weight"), terms)
+    if topics[0].shares:
+        shares = ([[share for _, share in topic.shares]] for topic in topics)
+        write(_SHARES, [label for label, _ in topics[0].shares], shares)
+    known = {
+        "sample": True,
+        "id": any(one.id for some in report.examples for one in some),
+        "share": True,
+        "label": fitted.labels is not None,
+        "text": fitted.texts is not None,
+    }
+    names = [name for name, is_known in known.items() if is_known]
+    examples = (
+        [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
+        for some in report.examples
     )
+    write(_EXAMPLES, ["rank", *names], examples)
 
 
-def write_metrics(
-    path: Path, model: Model, fitted: Fitted, results: Findings, separator: str
-) -> None:
-    """Write sizes and measures as JSON."""
-    judged = results.judged
+def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> dict[str, Any]:
+    """Return sizes and measures, for JSON."""
+    judged = report.judged
     by = None if judged is None else "validation" if judged.by_validation else "held-out samples"
     content: dict[str, Any] = {
         "model": model.name,
         "samples": int(fitted.X.shape[0]),
         "labeled": int(fitted.training.sum()),
         "held_out": int(fitted.held_out.sum()),
-        "topics": len(fitted.model.components_),
+        "topics": len(report.topics),
         "iterations": int(fitted.model.n_iter_),
         "seconds": round(fitted.seconds, 3),
-        "topic_sizes": [round(topic.size or 0.0, 6) for topic in results.topics],
-        "measures": as_json(results.measures),
-        "intervals": {
-            one.key: list(one.interval) for one in results.measures if one.interval is not None
-        },
+        "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
+        "measures": {one.key: one.value for one in report.measures},
+        "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
         "judged_by": by,
         "judged_samples": 0 if judged is None else len(judged.truth),
         "settings": dict(fitted.settings),
-        "warnings": results.warnings,
-        "remarks": results.remarks,
+        "warnings": report.warnings,
+        "remarks": report.remarks,
     }
     if fitted.dated:
         content["slices"] = len(fitted.model.slices_)
         content["peaks"] = peaks(fitted.model)
-    if results.curve is not None:
-        content["learning_curve"] = results.curve.summary()
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = separator
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    return content
 
 
 def separator_of(folder: Path) -> str:
@@ -145,85 +151,25 @@ def separator_of(folder: Path) -> str:
         return SEPARATOR
 
 
-def _print_summary(fitted: Fitted, results: Findings) -> None:
-    print(", ".join(f"{name} {value}" for name, value in facts(fitted)))
-    for line in results.remarks:
+def print_report(fitted: Fitted, report: Report) -> None:
+    """Print figures, measures and topics."""
+    print(", ".join(f"{name} {value}" for name, value in report.facts))
+    for line in report.remarks:
         print(line)
-    for measure in results.measures:
+    for measure in report.measures:
         print(f"{measure.name}: {measure.text}")
-    for line in results.warnings:
+    for line in report.warnings:
         warnings.warn(line, stacklevel=2)
-    if results.curve is not None:
-        print(f"\nLearning curve: {results.curve.metric} on {results.curve.tested} samples")
-        for line in results.curve.lines():
-            print(f"  {line}")
-    print_topics(results.topics, terms=fitted.image_shape is None)
+    _print_topics(report.topics, fitted.image_shape is None)
     if fitted.dated:
         print_peaks(fitted.model, fitted.terms)
 
 
-_TERMS_PRINTED = 8
-_IMAGES_PRINTED = 10  # topics that are better seen than listed
-_LABEL_WIDTH = 32
-
-
-def write_topics(path: Path, topics: Any, *, safe: bool = False) -> None:
-    """Write topic, its name where it has one, rank, term and weight."""
-    rows = [
-        [(rank, term, weight) for rank, (term, weight) in enumerate(real_terms(topic), start=1)]
-        for topic in topics
-    ]
-    _write(path, topics, ("rank", "term", "weight"), rows, safe)
-
-
-def write_shares(path: Path, topics: Any, *, safe: bool = False) -> None:
-    """Write the share of every class in every topic."""
-    names = [label for label, _ in topics[0].shares]
-    rows = [[[share for _, share in topic.shares]] for topic in topics]
-    _write(path, topics, names, rows, safe)
-
-
-def write_examples(
-    path: Path,
-    topics: Any,
-    found: list[list[Example]],
-    *,
-    labels: bool,
-    texts: bool,
-    safe: bool = False,
-) -> None:
-    """Write topic, its name where it has one, rank, sample and share; id, label, text if any."""
-    ids = any(one.id for some in found for one in some)
-    names = [
-        "sample",
-        *(["id"] if ids else []),
-        "share",
-        *(["label"] if labels else []),
-        *(["text"] if texts else []),
-    ]
-    rows = [
-        [
-            [rank, *(getattr(example, name) for name in names)]
-            for rank, example in enumerate(some, start=1)
-        ]
-        for some in found
-    ]
-    _write(path, topics, ["rank", *names], rows, safe)
-
-
-def _write(path: Path, topics: Any, names: Sequence[Any], rows: Any, safe: bool) -> None:
-    """Write the rows of every topic behind its number and, where topics have one, its name."""
-    named = any(topic.name for topic in topics)
-    heads = [[topic.topic, topic.name] if named else [topic.topic] for topic in topics]
-    lines = ([*head, *row] for head, some in zip(heads, rows, strict=True) for row in some)
-    write_csv(path, [*(["topic", "name"] if named else ["topic"]), *names], lines, safe=safe)
-
-
-def print_topics(topics: Any, *, terms: bool = True) -> None:
+def _print_topics(topics: Sequence[Topic], terms: bool) -> None:
     """Print size, name or else class, and the first terms of every topic; fewer without terms."""
     print("\nTopics")
     more = 0 if terms else max(0, len(topics) - _IMAGES_PRINTED)
-    topics = list(topics)[: len(topics) - more]
+    topics = topics[: len(topics) - more]
     heads = [_head(topic) for topic in topics]
     width = min(max(map(len, heads)), _LABEL_WIDTH)
     for head, topic in zip(heads, topics, strict=True):
@@ -233,7 +179,7 @@ def print_topics(topics: Any, *, terms: bool = True) -> None:
         print(f"  and {more} more")
 
 
-def _head(topic: Any) -> str:
+def _head(topic: Topic) -> str:
     words = [str(topic.topic)]
     if topic.size is not None:
         words.append(f"({topic.size:.0%})")

@@ -216,11 +216,6 @@ def _add_model(group: Any) -> None:
         help="share of the labeled samples held out for the score, 0 for none (default: 0 where "
         "the fit validates, as ssnmf does, else 0.2)",
     )
-    group.add_argument(
-        "--learning-curve",
-        action="store_true",
-        help="also report the accuracy of fits with fewer labels: five more fits",
-    )
     _add_special(group)
 
 

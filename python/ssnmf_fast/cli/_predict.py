@@ -15,28 +15,21 @@ from .._data.csr import entry_rows
 from ..completion._read import counts
 from ..completion._result import Completion
 from ._errors import UsageError
-from ._fitted import weights_model
+from ._fitted import Data, Fitted
 from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
-from ._predictions import Ids, Output, output, predicts_labels, write_columns, write_new_predictions
+from ._predictions import Output, output_of, predictions, table_of_samples
 from ._ratings import read_pairs
 from ._read import read_matrix, read_table
 from ._source import Source, source
-from ._text import (
-    FILE_NAME,
-    Vectorizer,
-    ids_of,
-    load_vectorizer,
-    texts_of,
-    warn_of_empty,
-)
+from ._text import FILE_NAME, ids_of, load_vectorizer, texts_of, warn_of_empty
 
 
 def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     from .. import load
 
-    out = output(options.out, options.out_format, options.safe_csv)
+    out = output_of(options)
     data = source(options)
     path = Path(options.model)
     if path.is_dir():
@@ -48,39 +41,42 @@ def run(options: Any) -> dict[str, Any]:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)
     if isinstance(model, Completion):
-        return write_predicted_ratings(out, model, path, data, options)
-    for name in ("user", "item"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} belongs to a model of `ssnmf-fast complete`; not {path}")
+        return _write_ratings(out, model, path, data, options)
+    of_ratings = f"belongs to a model of `ssnmf-fast complete`; not {path}"
+    _refuse(options, ("user", "item"), of_ratings)
     if not hasattr(model, "topics"):  # as all have that represent samples by components
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
-    model = weights_model(model)
-    X, ids = _read(data, stored, options)
-    count = write_new_predictions(out, model, X, ids, separator_of(path.parent))
+    fitted = Fitted(model=model, **vars(_read(data, stored, options)))
+    out.write(*predictions(fitted, separator_of(path.parent), new=True))
+    count = int(fitted.X.shape[0])
     if out.path is not None:
-        labels = predicts_labels(model)
-        what = "predictions" if labels else "samples with the weights of their topics"
+        what = "predictions" if fitted.predicts else "samples with the weights of their topics"
         print(f"{count} {what} are in {out}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 
-def _read(data: Source, stored: Path, options: Any) -> tuple[Any, Ids | None]:
+def _refuse(options: Any, names: tuple[str, ...], reason: str) -> None:
+    """Raise UsageError for options that belong elsewhere."""
+    for name in names:
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} {reason}")
+
+
+def _read(data: Source, stored: Path, options: Any) -> Data:
     if not data.is_table:
-        for name in ("id", "text"):
-            if getattr(options, name) is not None:
-                raise UsageError(f"--{name} names a column of a table; {data} is a matrix")
-        return _matrix(data), None
+        _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
+        return Data(X=_matrix(data))
     if not stored.is_file():
         raise UsageError(
             f"{stored} is missing, so the model was fitted to a matrix; {data} is a table of texts"
         )
-    vectorizer: Vectorizer = load_vectorizer(stored)
+    vectorizer = load_vectorizer(stored)
     table = read_table(data)
     column = options.text or vectorizer.column
     X = vectorizer.transform(texts_of(table, column))
     warn_of_empty(X, "they all get the same prediction, which tells nothing of them")
-    return X, ids_of(table, options.id, column)
+    return Data(X=X, ids=ids_of(table, options.id, column))
 
 
 def _matrix(data: Source) -> Any:
@@ -96,7 +92,7 @@ def _matrix(data: Source) -> Any:
     return X
 
 
-def write_predicted_ratings(
+def _write_ratings(
     out: Output, model: Completion, path: Path, data: Source, options: Any
 ) -> dict[str, Any]:
     """Write the predicted rating of every pair in a table; return a summary."""
@@ -107,9 +103,7 @@ def write_predicted_ratings(
         )
     if not data.is_table:
         raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    for name in ("text", "id"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} belongs to a model of `ssnmf-fast fit`; not {path}")
+    _refuse(options, ("text", "id"), f"belongs to a model of `ssnmf-fast fit`; not {path}")
     users, items = read_pairs(data, [options.user, options.item])
     unknown = len(set(users) - set(model.row_ids)), len(set(items) - set(model.column_ids))
     if unknown == (len(set(users)), len(set(items))):
@@ -128,14 +122,14 @@ def write_predicted_ratings(
         )
     values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
     columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]
-    write_columns(out, None, columns)
+    out.write(*table_of_samples(None, columns))
     if out.path is not None:
         print(f"{len(users)} predicted ratings are in {out}")
-    names = ("unknown users", "unknown items")
     return {
         "model": "Completion",
         "samples": len(users),
-        **dict(zip(names, unknown, strict=True)),
+        "unknown users": unknown[0],
+        "unknown items": unknown[1],
         "out": str(out),
     }
 
@@ -152,26 +146,19 @@ def recommendations(
     left.
     """
     n, m = rated.shape
-    step = max(1, _BLOCK_ENTRIES // m)
+    step, top = max(1, _BLOCK_ENTRIES // m), min(top, m)
     for first in range(0, n, step):
-        last = min(first + step, n)
-        for user, items, values in _best(completion, rated, first, last, min(top, m)):
-            for rank, (item, value) in enumerate(zip(items, values, strict=True), start=1):
-                yield user, rank, item, value
-
-
-def _best(
-    completion: Any, rated: sp.csr_array, first: int, last: int, top: int
-) -> Iterator[tuple[int, list[int], list[float]]]:
-    losses = -(completion.left[first:last] @ completion.right)  # the least comes first
-    indptr = rated.indptr[first : last + 1]
-    losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
-    items = np.argpartition(losses, top - 1, axis=1)[:, :top]
-    chosen = np.take_along_axis(losses, items, axis=1)
-    order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
-    items = np.take_along_axis(items, order, axis=1)
-    chosen = np.take_along_axis(chosen, order, axis=1)
-    values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
-    for row in range(last - first):
-        count = int(np.count_nonzero(np.isfinite(chosen[row])))
-        yield first + row, items[row, :count].tolist(), values[row, :count].tolist()
+        # The least loss comes first.
+        losses = -(completion.left[first : first + step] @ completion.right)
+        indptr = rated.indptr[first : first + step + 1]
+        losses[entry_rows(indptr), rated.indices[slice(*indptr[[0, -1]])]] = np.inf
+        items = np.argpartition(losses, top - 1, axis=1)[:, :top]
+        chosen = np.take_along_axis(losses, items, axis=1)
+        order = np.lexsort((items, chosen), axis=1)  # of equal predictions the first item
+        items = np.take_along_axis(items, order, axis=1)
+        chosen = np.take_along_axis(chosen, order, axis=1)
+        values = np.clip(completion.offset - chosen, completion.lower, completion.upper)
+        for row, count in enumerate(np.isfinite(chosen).sum(axis=1)):
+            pairs = zip(items[row, :count].tolist(), values[row, :count].tolist(), strict=True)
+            for rank, (item, value) in enumerate(pairs, start=1):
+                yield first + row, rank, item, value

@@ -1,4 +1,4 @@
-"""Tables with one line a sample: predicted labels, or weights of topics."""
+"""Tables, above all those with one line a sample: predicted labels, or weights of topics."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,15 +16,13 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.natural_order import natural_order
-from .._common.replacement import Replacement
-from .._topics import amounts, topic_shares
 from ._errors import UsageError
-from ._fitted import Fitted, predicted_labels
-from ._folder import made
+from ._fitted import Fitted, Ids
+from ._folder import new_files
 from ._source import STANDARD
 
-Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
+Rows = Iterable[Sequence[Any]]
 
 KINDS = ("csv", "jsonl")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
@@ -35,59 +32,62 @@ _NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
 
 @dataclass(frozen=True)
 class Output:
-    """Where predictions go; `path` is None for standard output, `kind` one of KINDS.
+    """Where a table goes; `path` is None for standard output, `kind` one of KINDS.
 
-    `safe` is whether cells of text are kept from being formulas.
+    `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
     """
 
     path: Path | None
     kind: str
-    safe: bool = False
+    safe: bool
 
     def __str__(self) -> str:
         return "standard output" if self.path is None else str(self.path)
 
-    @contextmanager
-    def open(self) -> Iterator[TextIO]:
-        """Open it for writing; a file appears when all of it is there."""
+    def write(self, names: Sequence[str], rows: Rows) -> None:
+        """Write a table; a file appears when all of it is there."""
         if self.path is None:
-            yield sys.stdout
+            self._write(sys.stdout, names, rows)
             return
         with (
-            made(self.path.parent),
-            Replacement() as files,
+            new_files(self.path.parent) as files,
             files.path(self.path).open("w", encoding="utf-8", newline="") as file,
         ):
-            yield file
+            self._write(file, names, rows)
+
+    def _write(self, file: TextIO, names: Sequence[str], rows: Rows) -> None:
+        if self.kind == "csv":
+            _write_cells(file, names, rows, self.safe)
+            return
+        for row in rows:
+            # JSON has no NaN and no infinity.
+            cells = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+            content = dict(zip(names, cells, strict=True))
+            file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
 
 
-def output(name: str, kind: str | None, safe: bool) -> Output:
+def output_of(options: Any) -> Output:
     """Return where predictions go, in the form that is given or that of the ending."""
-    out = _output(name, kind)
-    if safe and out.kind != "csv":
-        raise UsageError(f"--safe-csv belongs to csv; --out {name} is {out.kind}")
-    return replace(out, safe=safe)
-
-
-def _output(name: str, kind: str | None) -> Output:
-    if name == STANDARD:
-        return Output(None, kind or KINDS[0])
-    path = Path(name)
-    if path.is_dir():
+    name, kind = options.out, options.out_format
+    path = None if name == STANDARD else Path(name)
+    if path is None:
+        kind = kind or KINDS[0]
+    elif path.is_dir():
         raise UsageError(f"--out {name} is a folder; expected a file")
-    ending = path.suffix.lower()[1:]
-    if kind is None and ending not in KINDS:
-        known = ", ".join(f".{known}" for known in KINDS)
-        raise UsageError(
-            f"--out {name}: unknown ending {path.suffix!r}; known are {known}; or name the form "
-            "with --out-format"
-        )
-    return Output(path, kind or ending)
+    elif kind is None:
+        kind = path.suffix.lower()[1:]
+        if kind not in KINDS:
+            known = ", ".join(f".{known}" for known in KINDS)
+            raise UsageError(
+                f"--out {name}: unknown ending {path.suffix!r}; known are {known}; or name the "
+                "form with --out-format"
+            )
+    if options.safe_csv and kind != "csv":
+        raise UsageError(f"--safe-csv belongs to csv; --out {name} is {kind}")
+    return Output(path, kind, options.safe_csv)
 
 
-def write_csv(
-    path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]], *, safe: bool = False
-) -> None:
+def write_csv(path: Path, names: Sequence[Any], rows: Rows, *, safe: bool = False) -> None:
     """Write a table; numbers in full precision of six digits.
 
     `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
@@ -96,9 +96,7 @@ def write_csv(
         _write_cells(file, names, rows, safe)
 
 
-def _write_cells(
-    file: TextIO, names: Sequence[Any], rows: Iterable[Sequence[Any]], safe: bool
-) -> None:
+def _write_cells(file: TextIO, names: Sequence[Any], rows: Rows, safe: bool) -> None:
     # The ends of lines that csv writes by default are made for files, not for pipes.
     end = "\n" if file is sys.stdout else "\r\n"
     writer = csv.writer(file, lineterminator=end)
@@ -118,77 +116,36 @@ def _harmless(cell: Any) -> Any:
     return cell
 
 
-def write_predictions(path: Path, fitted: Fitted, separator: str, *, safe: bool = False) -> None:
-    """Write labels, use and prediction of every sample; for models that do not predict, topics.
-
-    `separator` stands between several labels of a sample, and `safe` is that of :func:`write_csv`.
-    """
-    model, columns = fitted.model, _known(fitted, separator)
-    if predicts_labels(model):
-        columns += _label_columns(model, fitted.predicted, fitted.chances, separator)
-    if hasattr(model, "topic_names_"):
-        columns += _topic_columns(model, fitted.amounts)
-    elif not predicts_labels(model):
-        columns += _largest_share(fitted.shares)
-    write_columns(Output(path, "csv", safe), fitted.ids, columns)
-
-
-def write_new_predictions(out: Output, model: Any, X: Any, ids: Ids | None, separator: str) -> int:
-    """Write what a saved model predicts of new data; return the number of samples.
-
-    Models that labels guided: labels and probabilities.  With named topics also the largest of
-    these and how much of the sample every topic explains.  Models without labels: the topic of the
-    largest share and the representation.
-    """
-    columns: Columns = []
-    if predicts_labels(model):
-        chances = model.predict_proba(X)
-        columns += _label_columns(model, predicted_labels(model, X, chances), chances, separator)
-    if hasattr(model, "topic_names_"):
-        columns += _topic_columns(model, amounts(model.transform(X), model.components_))
-    elif not columns:
-        S = model.transform(X)
-        columns += _largest_share(topic_shares(S, model.components_))
-        columns += [(f"component{k}", column) for k, column in enumerate(_sane(S).T.tolist())]
-    write_columns(out, ids, columns)
-    return int(X.shape[0])
-
-
-def predicts_labels(model: Any) -> bool:
-    """Return whether the model predicts labels."""
-    return hasattr(model, "predict_proba")
-
-
-def write_columns(out: Output, ids: Ids | None, columns: Columns) -> None:
-    """Write columns beside the number and, where there is one, the id of every sample."""
+def table_of_samples(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
+    """Return names and rows of columns beside the number and, if there is one, id of a sample."""
     names = ["sample", *(name for name, _ in columns)]
     values = [column for _, column in columns]
     if ids is not None:
         names.insert(1, ids[0] if ids[0] not in names else "id")
         values.insert(0, ids[1])
-    rows = ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
-    with out.open() as file:
-        if out.kind == "csv":
-            _write_cells(file, names, rows, out.safe)
-            return
-        for row in rows:
-            file.write(json.dumps(_json_object(names, row), ensure_ascii=False) + "\n")
+    return names, ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
 
 
-def _json_object(names: list[str], row: list[Any]) -> dict[str, Any]:
-    """Return a row by name; JSON has no NaN and no infinity."""
-    numbers = (None if isinstance(v, float) and not math.isfinite(v) else _plain(v) for v in row)
-    return dict(zip(names, numbers, strict=True))
+def predictions(fitted: Fitted, separator: str, *, new: bool = False) -> tuple[list[str], Rows]:
+    """Return a table of what is known of every sample, and what a model predicts of it.
 
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _sane(weights: Array) -> Array:
-    """Return weights with 0 for those that are negligible, such as 8e-293."""
-    least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
-    return np.where(np.abs(weights) < least, 0.0, weights)
+    Models that labels guided: labels and probabilities.  With named topics also the largest of
+    these and how much of the sample every topic explains.  Models without labels: the topic of the
+    largest share and, for `new` samples, the representation.  The separator stands between several
+    labels of a sample.
+    """
+    columns = _known(fitted, separator)
+    if fitted.predicts:
+        columns += _label_columns(fitted, separator)
+    if hasattr(fitted.model, "topic_names_"):
+        columns += _topic_columns(fitted.model, fitted.amounts)
+    elif not fitted.predicts:
+        topics, shares = _largest(fitted.shares, range(fitted.shares.shape[1]))
+        columns += [("topic", topics), ("share", shares)]
+        if new:
+            weights = _sane(fitted.representation).T.tolist()
+            columns += [(f"component{k}", column) for k, column in enumerate(weights)]
+    return table_of_samples(fitted.ids, columns)
 
 
 def _known(fitted: Fitted, separator: str) -> Columns:
@@ -206,15 +163,15 @@ def _known(fitted: Fitted, separator: str) -> Columns:
     return columns
 
 
-def _label_columns(model: Any, predicted: Array, chances: Array, separator: str) -> Columns:
-    classes = [str(label) for label in model.classes_]
-    found = predicted.tolist()
-    if predicted.ndim == 2:
+def _label_columns(fitted: Fitted, separator: str) -> Columns:
+    classes = [str(label) for label in fitted.model.classes_]
+    found = fitted.predicted.tolist()
+    if fitted.predicted.ndim == 2:
         found = [
             separator.join(name for name, one in zip(classes, row, strict=True) if one)
             for row in found
         ]
-    rounded = chances.round(_PROBABILITY_DIGITS).T.tolist()
+    rounded = fitted.chances.round(_PROBABILITY_DIGITS).T.tolist()
     columns = [(f"probability {classes[k]}", rounded[k]) for k in natural_order(classes)]
     return [("prediction", found), *columns]
 
@@ -224,17 +181,16 @@ def _topic_columns(model: Any, S: Array) -> Columns:
 
     Free topics may explain what no label is about, and so are no answer to which label fits.
     """
-    found, weights = _largest(
-        S[:, : len(model.topic_names_)], [str(name) for name in model.topic_names_]
-    )
+    named = [str(name) for name in model.topic_names_]
+    found, weights = _largest(S[:, : len(named)], named)
     names = (f"weight {name}" for name in model.get_feature_names_out())
     return [("topic", found), ("weight", weights), *zip(names, _sane(S).T.tolist(), strict=True)]
 
 
-def _largest_share(shares: Array) -> Columns:
-    """Return the topic that explains the largest share of each sample, and this share."""
-    topics, largest = _largest(shares, range(shares.shape[1]))
-    return [("topic", topics), ("share", largest)]
+def _sane(weights: Array) -> Array:
+    """Return weights with 0 for those that are negligible, such as 8e-293."""
+    least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
+    return np.where(np.abs(weights) < least, 0.0, weights)
 
 
 def _largest(S: Array, names: Sequence[Any]) -> tuple[list[Any], list[float]]:

@@ -1,168 +1,123 @@
-"""How good the predictions are: scores with intervals, beside those of simple methods."""
+"""How good a fit is: predictions of hidden labels beside simple methods', and other measures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+
+import ssnmf_fast
 
 from .._common.arrays import Array
-from ..report import Measure
+from ..report import Judged, Measure
+from ..report._judged import LARGEST, MODEL, REGRESSION, SVC
 from ._fitted import Fitted
-from ._judged import LARGEST, MODEL, REGRESSION, SVC, Judged
 
-_LEVEL = 0.95
-_QUANTILE = 1.96  # of the normal distribution, for that level
-_RESAMPLES = 500
-_CHANCE = 0.05
-_KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
-_NAMES = {
-    SVC: "LinearSVC, trained on the same labels",
-    REGRESSION: "logistic regression (balanced), trained on the same labels",
-    LARGEST: "always the largest class",
-}
+_MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
+_COHERENT_TERMS = 10
 
 
-@dataclass(frozen=True)
-class Score:
-    """A score from 0 to 1 and its 95 % interval."""
+def judge(fitted: Fitted) -> Judged | None:
+    """Return the predictions of a fit and of simple methods trained on the same labels.
 
-    value: float
-    low: float
-    high: float
-
-    def format(self, form: str) -> str:
-        """Return it as text; `form` is a format such as ``.1%``."""
-        low, high = format(self.low, form), format(self.high, form)
-        return f"{self.value:{form}} (95% interval {low} to {high})"
-
-
-def accuracy(truth: Array, guess: Array) -> Score:
-    """Return the share of right guesses with Wilson's interval."""
-    from scipy.stats import binomtest
-
-    right = int((guess == truth).sum())
-    found = binomtest(right, len(truth)).proportion_ci(_LEVEL, method="wilson")
-    return Score(right / len(truth), float(found.low), float(found.high))
-
-
-def f_score(truth: Array, guess: Array, average: str) -> Score:
-    """Return micro or macro F of indicators, with the interval of resampled samples."""
-    hits = (truth * guess).astype(np.float64)
-    sums = (truth + guess).astype(np.float64)
-
-    def score(weights: Array) -> Array:
-        both, all_of_it = weights @ hits, weights @ sums
-        if average == "micro":
-            both, all_of_it = both.sum(axis=1, keepdims=True), all_of_it.sum(axis=1, keepdims=True)
-        ratio = np.divide(2 * both, all_of_it, out=np.zeros_like(both), where=all_of_it > 0)
-        return np.asarray(ratio.mean(axis=1))
-
-    n = len(truth)
-    rng = np.random.default_rng(0)
-    resampled = score(rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64))
-    value = float(score(np.ones((1, n)))[0])
-    # Rare labels are missing from many resamples, which lowers macro F.
-    resampled = np.clip(resampled + value - resampled.mean(), 0, 1)
-    low, high = np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    # Resamples of a perfect score are all perfect: at 0 and 1 the ends are Wilson's.
-    part = n / (n + _QUANTILE**2)
-    return Score(value, min(float(low), value * part), max(float(high), 1 - (1 - value) * part))
+    Those for the held-out samples, if there are any, else those of the validation within the fit;
+    None without either.
+    """
+    labels, model = fitted.labels, fitted.model
+    if labels is None or not fitted.guided or not fitted.predicts:
+        return None
+    several = bool(getattr(model, "multilabel_", False))
+    classes = [str(name) for name in model.classes_]
+    folds = np.where(fitted.held_out, 0, -1)
+    if fitted.held_out.any():
+        guessed = fitted.predicted[fitted.held_out]
+    else:
+        folds = getattr(model, "validation_folds_", folds)
+        if not (folds >= 0).any():
+            return None
+        chance = model.validation_proba_[folds >= 0]
+        if several:
+            guessed = np.asarray(chance > model.readout_.thresholds, dtype=np.int64)
+        else:
+            guessed = np.asarray(model.classes_[chance.argmax(axis=1)]).astype(str)
+    if several:
+        truth = labels.indicators(classes).astype(np.int64)
+    else:
+        truth = np.array([names[0] if names else "" for names in labels.each])
+    others = simple_guesses(features(fitted), truth, labels.known, folds)
+    guesses = {MODEL: guessed, **others}
+    labeled = int(fitted.training.sum())
+    return Judged(truth[folds >= 0], guesses, classes, not fitted.held_out.any(), labeled)
 
 
-def quality_measures(judged: Judged) -> list[Measure]:
-    """Return accuracy or F scores of the model, then those of the simple methods."""
-    found = []
-    for name, guess in judged.guesses.items():
-        for kind, what, form, meaning in _kinds(judged):
-            score = _score(judged, guess, kind)
-            key = f"{_KEYS[name]}{kind}_f" if judged.several else f"{_KEYS[name]}accuracy"
-            title = f"{what} {judged.where}"
-            if name != MODEL:
-                title = f"{what} of {_NAMES[name]}" if judged.several else _NAMES[name]
-                meaning = "The same samples, each predicted from the labels that the model had."
-                if name == LARGEST:
-                    meaning = "The same samples, all predicted as the class of most labels."
-            interval = (score.low, score.high)
-            found.append(Measure(key, title, score.value, score.format(form), meaning, interval))
-    return found
+def features(fitted: Fitted) -> Any:
+    """Return the data as LinearSVC takes them: without NaN, and of matrices the largest value 1."""
+    X = fitted.X
+    if fitted.texts is not None:
+        return X
+    if not sp.issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        if np.isnan(X).any():
+            with warnings.catch_warnings():  # a column of NaN alone
+                warnings.simplefilter("ignore")
+                X = np.where(np.isnan(X), np.nan_to_num(np.nanmean(X, axis=0)), X)
+    return X / (float(X.max()) or 1.0)
 
 
-def _kinds(judged: Judged) -> list[tuple[str, str, str, str]]:
-    """Return key, name, format and meaning of the scores."""
-    hidden = "held-out samples"
-    if judged.by_validation:  # of many labels a part, as one fit is enough then
-        hidden = "labeled samples, each predicted by a fit that did not know its label,"
-    if not judged.several:
-        return [("", "accuracy", ".1%", f"Share of the {hidden} whose class is predicted.")]
-    micro = (
-        f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 if all "
-        "are right; frequent labels count most."
-    )
-    macro = (
-        "The same for each label by itself, then averaged: rare labels count like frequent ones; "
-        "one that no such sample has or is given counts 0."
-    )
-    return [("micro", "micro F", ".3f", micro), ("macro", "macro F", ".3f", macro)]
+def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
+    """Predict each fold by methods that learn from the known labels outside of it.
+
+    The labels are text, or 0 and 1 (n, k); `folds` (n,) is the fold in which a label is hidden, -1
+    for never.
+    """
+    found: dict[str, Array] = {}
+    for fold in range(int(folds.max()) + 1):
+        test = folds == fold
+        train = known & ~test
+        guesses, seen = {}, X[np.flatnonzero(train)]
+        if (seen.nnz if sp.issparse(seen) else seen.size) <= _MOST_ENTRIES:
+            learner = SVC if labels.ndim == 1 else REGRESSION
+            guesses[learner] = _learn(seen, labels[train], X[np.flatnonzero(test)])
+        if labels.ndim == 1:
+            names, counts = np.unique(labels[train], return_counts=True)
+            guesses[LARGEST] = np.full(int(test.sum()), names[counts.argmax()])
+        for name, guess in guesses.items():
+            found.setdefault(name, np.zeros_like(labels))[test] = guess
+    order = (SVC, REGRESSION, LARGEST)
+    return {name: found[name][folds >= 0] for name in order if name in found}
 
 
-def shortfalls(judged: Judged) -> list[str]:
-    """Say in words where the model does worse than a simple method."""
-    truth, guessed = judged.truth, judged.guesses[MODEL]
-    found = []
-    for name, guess in judged.guesses.items():
-        if name == MODEL:
-            continue
-        for kind, what, form, _ in _kinds(judged):
-            mine, other = (_score(judged, g, kind) for g in (guessed, guess))
-            if mine.value >= other.value:
-                continue
-            if judged.several:
-                unsure = other.value < mine.high
-            else:
-                unsure = _may_be_chance(truth, guessed, guess)
-            found.append(
-                f"the {what} of the model, {mine.value:{form}}, is below the {other.value:{form}} "
-                f"of {_NAMES[name].replace('always', 'always predicting')}: "
-                + _advice(name, len(truth), unsure)
-            )
-    return found
+def _learn(X: Any, labels: Array, new: Any) -> Array:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.svm import LinearSVC
 
-
-def _advice(name: str, count: int, unsure: bool) -> str:
-    if unsure:
-        return f"on {count} samples so small a difference may be chance"
-    if name == LARGEST:
-        return "look whether the data tell the classes apart, or label more samples"
-    return "another --model or more labels may do better"
-
-
-def _score(judged: Judged, guess: Array, kind: str) -> Score:
-    if judged.several:
-        return f_score(judged.truth, guess, kind)
-    return accuracy(judged.truth, guess)
-
-
-def _may_be_chance(truth: Array, guessed: Array, other: Array) -> bool:
-    """Whether two methods that are right for different samples may be equally good."""
-    from scipy.stats import binomtest
-
-    better, worse = (
-        int(((guessed == truth) & (other != truth)).sum()),
-        int(((guessed != truth) & (other == truth)).sum()),
-    )
-    return bool(binomtest(better, better + worse).pvalue >= _CHANCE) if better + worse else True
+    if labels.ndim == 1 and len(np.unique(labels)) == 1:
+        return np.full(new.shape[0], labels[0])
+    machine: Any = LinearSVC(random_state=0)
+    if labels.ndim == 2:
+        machine = OneVsRestClassifier(
+            LogisticRegression(class_weight="balanced", solver="liblinear", random_state=0)
+        )
+    with warnings.catch_warnings():  # a label that all training samples have, or late convergence
+        warnings.simplefilter("ignore")
+        machine.fit(X, labels)
+    return np.asarray(machine.predict(new))
 
 
 def not_known(fitted: Fitted) -> str:
-    """Say why nothing is known of how good the predictions are, and what to do."""
+    """Return why nothing is known of how good the predictions are, and what to do."""
     from ..estimators._choose import LEAST_PER_CLASS
 
     assert fitted.labels is not None
-    count, k = int(fitted.training.sum()), len(fitted.labels.names)
-    if len(getattr(fitted.model, "validation_folds_", ())) and _chose(fitted.model):
+    model, count, k = fitted.model, int(fitted.training.sum()), len(fitted.labels.names)
+    if (
+        len(getattr(model, "validation_folds_", ()))
+        and "auto" in (model.n_components, model.supervision_weight)
+        and model.readout in ("auto", "logistic")
+    ):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(k, 2), count + 1)
         return (
             f"the accuracy cannot be estimated from so few labels, {count} of {k} classes; "
@@ -172,15 +127,6 @@ def not_known(fitted: Fitted) -> str:
         "the accuracy is not known, as no labeled sample was held out; --test-size sets how many "
         "are, and every class needs several labels for it"
     )
-
-
-def _chose(model: Any) -> bool:
-    """Whether the fit would have validated, with more labels."""
-    chosen = "auto" in (model.n_components, model.supervision_weight)
-    return bool(chosen and model.readout in ("auto", "logistic"))
-
-
-_COHERENT_TERMS = 10
 
 
 def topic_measures(fitted: Fitted) -> list[Measure]:
@@ -215,12 +161,10 @@ def bound_measures(fitted: Fitted) -> list[Measure]:
 
 def sparsity_measures(fitted: Fitted) -> list[Measure]:
     """Return how sparse the representation is."""
-    from .. import metrics
-
     S = fitted.model.representation_
     if S.size < 2:
         return []
-    value = metrics.hoyer_sparsity(S)
+    value = ssnmf_fast.metrics.hoyer_sparsity(S)
     meaning = (
         "Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry "
         "everything, 0 if all are equal."
@@ -230,12 +174,10 @@ def sparsity_measures(fitted: Fitted) -> list[Measure]:
 
 def label_sparsity_measures(fitted: Fitted) -> list[Measure]:
     """Return how few classes use each topic."""
-    from .. import metrics
-
     assert fitted.labels is not None
     labeled = fitted.training
     labels = fitted.labels.single()[labeled].astype(str)
-    value = metrics.inter_label_sparsity(
+    value = ssnmf_fast.metrics.inter_label_sparsity(
         fitted.model.representation_[labeled], labels, unlabeled=None
     ).score
     meaning = (
@@ -248,12 +190,10 @@ def label_sparsity_measures(fitted: Fitted) -> list[Measure]:
 
 def coherence_measures(fitted: Fitted) -> list[Measure]:
     """Return the coherence of the topics of texts."""
-    from .. import metrics
-
     usable = fitted.model.components_[(fitted.model.components_ > 0).sum(axis=1) >= 2]
-    if not fitted.is_text or not len(usable):
+    if fitted.texts is None or not len(usable):
         return []
-    value = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
+    value = ssnmf_fast.metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
     meaning = (
         f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
         "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never."
@@ -263,9 +203,7 @@ def coherence_measures(fitted: Fitted) -> list[Measure]:
 
 def _matching(S: Array, truth: Array) -> list[Measure]:
     """Return similarity and resolved topics of weights and labels, (h, k) each."""
-    from .. import metrics
-
-    matching = metrics.match_topics(S, truth)
+    matching = ssnmf_fast.metrics.match_topics(S, truth)
     k, seen = truth.shape[1], int(truth.any(axis=0).sum())
     similarity = (
         "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
@@ -280,8 +218,3 @@ def _matching(S: Array, truth: Array) -> list[Measure]:
         Measure("similarity", "similarity of topics and labels", score, f"{score:.3f}", similarity),
         Measure("resolved_topics", "resolved topics", count, f"{count} of {k}", resolved),
     ]
-
-
-def as_json(measures: Sequence[Measure]) -> dict[str, float]:
-    """Return the values by key."""
-    return {measure.key: measure.value for measure in measures}

@@ -9,7 +9,7 @@ from typing import Any
 from .._common.arrays import Array
 from .._data.times import read_times
 from .._topics import numbered_names
-from ..report import Picture
+from ..report import Picture, png
 from ._errors import UsageError
 from ._folder import Results
 from ._predictions import write_csv
@@ -88,7 +88,6 @@ def print_peaks(model: Any, terms: Any) -> None:
 def draw_over_time(out: Results, model: Any, terms: Any) -> list[Picture]:
     """Draw the heat map; return the picture, if there is one."""
     from ..plotting import topics_over_time
-    from ..report._pictures import png
 
     drawn = out.written(PICTURE, lambda: png(topics_over_time(model, terms, n_terms=_TERMS)))
     if drawn is None:

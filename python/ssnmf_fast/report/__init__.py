@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from ._content import Confusion, Example, Measure, Picture, Report, confusion
-from ._pictures import learning_picture
-from ._report import write_report
+from ._content import Confusion, Example, Picture, Report, confusion
+from ._judged import Judged, Measure
+from ._page import png, render
 
 __all__ = [
     "Confusion",
     "Example",
+    "Judged",
     "Measure",
     "Picture",
     "Report",
     "confusion",
-    "learning_picture",
-    "write_report",
+    "png",
+    "render",
 ]

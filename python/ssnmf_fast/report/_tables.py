@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,17 +40,8 @@ class Heat:
     cells: Sequence[Sequence[Cell]]
     room: int  # of names of rows, in pixels
     width: int  # of a cell
-
-    @cached_property
-    def upright(self) -> bool:
-        """Whether names of columns are written upright, as they are too wide for their columns."""
-        return _across(self.classes) > self.width
-
-    @cached_property
-    def numbers(self) -> bool:
-        """Whether cells have room for their numbers."""
-        longest = max(len(cell.text) for row in self.cells for cell in row)
-        return _DIGIT * longest <= self.width - 1
+    upright: bool  # whether names of columns are, as they are too wide for their columns
+    numbers: bool  # whether cells have room for them
 
 
 def share_table(report: Report) -> Heat | None:
@@ -131,14 +121,12 @@ def _cell(ground: float, text: str, about: str) -> Cell:
     return Cell(f"{ground:.3f}", text, ground > _DARK, about)
 
 
-def _across(names: Sequence[str]) -> float:
-    """Return the width of columns whose names are written across."""
-    return _LETTER * max(map(len, names)) + 8
-
-
 def _heat(down: str, across: str, classes: Sequence[str], names: Sequence[str], cells: Any) -> Heat:
     room = int(np.clip(_LETTER * max(map(len, [down, *names])) + 12, *_NAMES))
-    width = max(_CELL[1], int(_across(classes)) + 1)
+    wide = _LETTER * max(map(len, classes)) + 8  # enough for names that are written across
+    width = max(_CELL[1], int(wide) + 1)
     if width * len(classes) > _WIDTH - room:
         width = int(np.clip((_WIDTH - room) / len(classes), *_CELL))
-    return Heat(down, across, classes, names, cells, room, width)
+    digits = max(len(cell.text) for row in cells for cell in row)
+    numbers = _DIGIT * digits <= width - 1
+    return Heat(down, across, classes, names, cells, room, width, wide > width, numbers)

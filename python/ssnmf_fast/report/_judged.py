@@ -1,0 +1,212 @@
+"""How good predictions are: scores with intervals, beside those of simple methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .._common.arrays import Array
+
+MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
+_KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
+_NAMES = {
+    SVC: "LinearSVC, trained on the same labels",
+    REGRESSION: "logistic regression (balanced), trained on the same labels",
+    LARGEST: "always the largest class",
+}
+_LEVEL = 0.95
+_QUANTILE = 1.96  # of the normal distribution, for that level
+_RESAMPLES = 500
+_CHANCE = 0.05
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How good a fit is in one respect; `meaning` explains the value in a sentence."""
+
+    key: str  # in files that programs read
+    name: str
+    value: float
+    text: str
+    meaning: str
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score from 0 to 1 and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def accuracy(truth: Array, guess: Array) -> Score:
+    """Return the share of right guesses with Wilson's interval."""
+    from scipy.stats import binomtest
+
+    right = int((guess == truth).sum())
+    found = binomtest(right, len(truth)).proportion_ci(_LEVEL, method="wilson")
+    return Score(right / len(truth), float(found.low), float(found.high))
+
+
+def f_score(truth: Array, guess: Array, average: str) -> Score:
+    """Return micro or macro F of indicators, with the interval of resampled samples."""
+    hits = (truth * guess).astype(np.float64)
+    sums = (truth + guess).astype(np.float64)
+
+    def score(weights: Array) -> Array:
+        both, all_of_it = weights @ hits, weights @ sums
+        if average == "micro":
+            both, all_of_it = both.sum(axis=1, keepdims=True), all_of_it.sum(axis=1, keepdims=True)
+        ratio = np.divide(2 * both, all_of_it, out=np.zeros_like(both), where=all_of_it > 0)
+        return np.asarray(ratio.mean(axis=1))
+
+    n = len(truth)
+    rng = np.random.default_rng(0)
+    resampled = score(rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64))
+    value = float(score(np.ones((1, n)))[0])
+    # Rare labels are missing from many resamples, which lowers macro F.
+    resampled = np.clip(resampled + value - resampled.mean(), 0, 1)
+    low, high = np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    # Resamples of a perfect score are all perfect: at 0 and 1 the ends are Wilson's.
+    part = n / (n + _QUANTILE**2)
+    return Score(value, min(float(low), value * part), max(float(high), 1 - (1 - value) * part))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Predictions for samples whose labels were hidden from whoever predicts them.
+
+    `truth` and each of `guesses` hold names (h,) or, for several labels, 0 and 1 (h, k).  The
+    guesses of the model come first.  `by_validation` means that the labels were hidden in turn, by
+    the fit itself, rather than from all of the fit.
+    """
+
+    truth: Array
+    guesses: dict[str, Array]
+    classes: list[str]
+    by_validation: bool
+    labeled: int = 0  # labeled samples, of which validation hides some
+
+    @property
+    def guessed(self) -> Array:
+        """What the model predicts."""
+        return self.guesses[MODEL]
+
+    @property
+    def several(self) -> bool:
+        """Whether a sample may have several labels."""
+        return self.truth.ndim == 2
+
+    @property
+    def trained(self) -> bool:
+        """Whether there are guesses of a simple method that learns."""
+        return SVC in self.guesses or REGRESSION in self.guesses
+
+    @property
+    def where(self) -> str:
+        """On which samples the predictions are."""
+        count = len(self.truth)
+        if not self.by_validation:
+            return f"on {count} held-out samples"
+        share = f"{count} of {self.labeled}" if self.labeled > count else f"{count}"
+        return f"by validation on {share} labeled samples"
+
+    @property
+    def note(self) -> str:
+        """What the scores were measured on, and what to expect of new samples."""
+        count, lines = len(self.truth), "Lines: 95 % intervals."
+        if not self.by_validation:
+            return f"On {count} samples whose labels were hidden from the fit. {lines}"
+        part = " Of so many labels hiding a part is enough." if self.labeled > count else ""
+        new = "Expect about as much for new samples."
+        if self.several:
+            new = "New samples score lower, as the thresholds are chosen on these."
+        return (
+            f"{self.where[0].upper()}{self.where[1:]}: each is predicted by fits that did not know "
+            f"its label.{part} {new} {lines}"
+        )
+
+    @cached_property
+    def _scores(self) -> dict[str, dict[str, Score]]:
+        """The scores of every method, by their kind."""
+        if not self.several:
+            return {name: {"": accuracy(self.truth, g)} for name, g in self.guesses.items()}
+        return {
+            name: {kind: f_score(self.truth, guess, kind) for kind in ("micro", "macro")}
+            for name, guess in self.guesses.items()
+        }
+
+    def _format(self, value: float) -> str:
+        return f"{value:.3f}" if self.several else f"{value:.1%}"
+
+    def _title(self, kind: str) -> str:
+        return f"{kind} F" if self.several else "accuracy"
+
+    def _meaning(self, name: str, kind: str) -> str:
+        if name == LARGEST:
+            return "The same samples, all predicted as the class of most labels."
+        if name != MODEL:
+            return "The same samples, each predicted from the labels that the model had."
+        hidden = "held-out samples"
+        if self.by_validation:  # of many labels a part, as one fit is enough then
+            hidden = "labeled samples, each predicted by a fit that did not know its label,"
+        if kind == "micro":
+            return (
+                f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 "
+                "if all are right; frequent labels count most."
+            )
+        if kind == "macro":
+            return (
+                "The same for each label by itself, then averaged: rare labels count like frequent "
+                "ones; one that no such sample has or is given counts 0."
+            )
+        return f"Share of the {hidden} whose class is predicted."
+
+    def measures(self) -> list[Measure]:
+        """Return accuracy or F scores of the model, then those of the simple methods."""
+        found = []
+        for name, scores in self._scores.items():
+            for kind, score in scores.items():
+                key = _KEYS[name] + (f"{kind}_f" if self.several else "accuracy")
+                title = f"{self._title(kind)} {self.where}"
+                if name != MODEL:
+                    title = f"{kind} F of {_NAMES[name]}" if self.several else _NAMES[name]
+                value, low, high = map(self._format, (score.value, score.low, score.high))
+                text = f"{value} (95% interval {low} to {high})"
+                ends = (score.low, score.high)
+                found.append(
+                    Measure(key, title, score.value, text, self._meaning(name, kind), ends)
+                )
+        return found
+
+    def shortfalls(self) -> list[str]:
+        """Return in words where the model does worse than a simple method."""
+        return [
+            f"the {self._title(kind)} of the model, {self._format(mine.value)}, is below the "
+            f"{self._format(other.value)} of "
+            f"{_NAMES[name].replace('always', 'always predicting')}: {self._advice(name, kind)}"
+            for name in self.guesses
+            for kind, mine in self._scores[MODEL].items()
+            if mine.value < (other := self._scores[name][kind]).value
+        ]
+
+    def _advice(self, name: str, kind: str) -> str:
+        if self._may_be_chance(name, kind):
+            return f"on {len(self.truth)} samples so small a difference may be chance"
+        if name == LARGEST:
+            return "look whether the data tell the classes apart, or label more samples"
+        return "another --model or more labels may do better"
+
+    def _may_be_chance(self, name: str, kind: str) -> bool:
+        """Whether a method that scores higher may be no better than the model."""
+        from scipy.stats import binomtest
+
+        if self.several:
+            return self._scores[name][kind].value < self._scores[MODEL][kind].high
+        mine, other = self.guessed == self.truth, self.guesses[name] == self.truth
+        worse, differ = int((~mine & other).sum()), int((mine != other).sum())
+        return bool(binomtest(worse, differ).pvalue >= _CHANCE)
