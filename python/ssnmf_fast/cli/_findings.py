@@ -62,8 +62,6 @@ def draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Pictur
     names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
     components, shape = fitted.model.components_, fitted.image_shape
     drawn = out.written(PICTURE, lambda: png(image_grid(components, shape, names=names)))
-    if drawn is None:
-        return []
     brackets = " and, in brackets, the classes that it stands for" if any(classes) else ""
     caption = f"Each with its number{brackets}. An image is approximated by a weighted sum of them."
     return [Picture("Components", caption, drawn)]

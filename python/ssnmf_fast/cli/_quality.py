@@ -138,15 +138,29 @@ def topic_measures(fitted: Fitted) -> list[Measure]:
     S = fitted.amounts[fitted.held_out, : len(names)]
     truth = fitted.labels.indicators(names)[fitted.held_out]
     right = float(np.mean(truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)))
-    largest = Measure(
-        "largest_topic_right",
-        f"largest topic among the labels of {len(S)} held-out samples",
-        right,
-        f"{right:.1%}",
+    title = f"largest topic among the labels of {len(S)} held-out samples"
+    meaning = (
         "Share of the held-out samples whose largest named topic, the one that explains most of "
-        "the sample, is one of their labels.",
+        "the sample, is one of their labels."
     )
-    return [largest] if len(names) < 2 else [largest, *_matching(S, truth)]
+    largest = Measure("largest_topic_right", title, right, f"{right:.1%}", meaning)
+    if len(names) < 2:
+        return [largest]
+    matching = ssnmf_fast.metrics.match_topics(S, truth)
+    score, count, k = matching.score, matching.n_resolved, len(names)
+    similarity = (
+        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
+        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet."
+    )
+    resolved = (
+        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
+        f"samples show {truth.any(axis=0).sum()} of the {k} labels."
+    )
+    return [
+        largest,
+        Measure("similarity", "similarity of topics and labels", score, f"{score:.3f}", similarity),
+        Measure("resolved_topics", "resolved topics", count, f"{count} of {k}", resolved),
+    ]
 
 
 def bound_measures(fitted: Fitted) -> list[Measure]:
@@ -199,22 +213,3 @@ def coherence_measures(fitted: Fitted) -> list[Measure]:
         "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never."
     )
     return [Measure("coherence", "topic coherence (NPMI)", value, f"{value:.3f}", meaning)]
-
-
-def _matching(S: Array, truth: Array) -> list[Measure]:
-    """Return similarity and resolved topics of weights and labels, (h, k) each."""
-    matching = ssnmf_fast.metrics.match_topics(S, truth)
-    k, seen = truth.shape[1], int(truth.any(axis=0).sum())
-    similarity = (
-        "Weighted Jaccard similarity of the named topics' shares in the held-out samples and of "
-        "their labels, matched one to one, on average: 1 if they agree, 0 if they never meet."
-    )
-    resolved = (
-        "Topics whose similarity with the label they are matched with lies above 0.1; the held-out "
-        f"samples show {seen} of the {k} labels."
-    )
-    score, count = matching.score, matching.n_resolved
-    return [
-        Measure("similarity", "similarity of topics and labels", score, f"{score:.3f}", similarity),
-        Measure("resolved_topics", "resolved topics", count, f"{count} of {k}", resolved),
-    ]

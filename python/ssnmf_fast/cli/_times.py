@@ -90,8 +90,6 @@ def draw_over_time(out: Results, model: Any, terms: Any) -> list[Picture]:
     from ..plotting import topics_over_time
 
     drawn = out.written(PICTURE, lambda: png(topics_over_time(model, terms, n_terms=_TERMS)))
-    if drawn is None:
-        return []
     caption = (
         f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
         "peak. Topics are in the order of their peaks; gray slices have no documents."

@@ -39,11 +39,11 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG with its heading and caption."""
+    """A PNG with its heading and caption; None without matplotlib, which the page needs too."""
 
     title: str
     caption: str
-    png: bytes
+    png: bytes | None
 
 
 @dataclass(frozen=True)

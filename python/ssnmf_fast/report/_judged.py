@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +35,7 @@ class Measure:
     interval: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """A score from 0 to 1 and its 95 % interval."""
 
     value: float
@@ -175,12 +175,10 @@ class Judged:
                 title = f"{self._title(kind)} {self.where}"
                 if name != MODEL:
                     title = f"{kind} F of {_NAMES[name]}" if self.several else _NAMES[name]
-                value, low, high = map(self._format, (score.value, score.low, score.high))
+                value, low, high = map(self._format, score)
                 text = f"{value} (95% interval {low} to {high})"
-                ends = (score.low, score.high)
-                found.append(
-                    Measure(key, title, score.value, text, self._meaning(name, kind), ends)
-                )
+                meaning = self._meaning(name, kind)
+                found.append(Measure(key, title, score.value, text, meaning, score[1:]))
         return found
 
     def shortfalls(self) -> list[str]:
