@@ -81,7 +81,9 @@ def _run(arguments: Any, closed: bool, nowhere: TextIO) -> int:
             traceback.print_exc()
         elif message is None:
             raise
-        return _fail(message or f"{type(error).__name__}: {error}")
+        message = message or f"{type(error).__name__}: {error}"
+        print(f"ssnmf-fast: error: {' '.join(message.split())}", file=sys.stderr)
+        return _BAD_INPUT
     return 0
 
 
@@ -117,11 +119,6 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, (ValueError, TypeError)):  # from the library: of the input, or a bug
         return f"{text} (--debug shows where this arises)"
     return None
-
-
-def _fail(message: str) -> int:
-    print(f"ssnmf-fast: error: {' '.join(message.split())}", file=sys.stderr)
-    return _BAD_INPUT
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -100,37 +100,35 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
     labels = fitted.labels
     if labels is None:
         return topics, "", []
-    used, what = _samples(fitted, labels)
-    known = fitted.guided and bool((used & fitted.training).any())
+    used, note = _samples(fitted, labels)
     names = labels.names
     names = [names[k] for k in natural_order(names)]
     members = labels.indicators(names)[used]
     topics = topics.with_shares(names, class_means(fitted.shares[used], members))
-    return topics, _note(labels, what, known), members.sum(axis=0).astype(int).tolist()
+    return topics, note, members.sum(axis=0).astype(int).tolist()
 
 
 def _samples(fitted: Fitted, labels: SampleLabels) -> tuple[Mask, str]:
-    """Return from which samples shares are read, and what these are."""
+    """Return from which samples shares are read, and a note on the shares."""
+    used, held_out = labels.known, fitted.held_out
     if not fitted.guided:
-        return labels.known, f"the {labels.known.sum()} samples that have labels"
-    held_out = fitted.held_out
-    if (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
-        return held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
-    more = ", hidden ones and others" if held_out.any() else ""
-    return labels.known, f"all {labels.known.sum()} samples with labels{more}"
-
-
-def _note(labels: SampleLabels, what: str, known: bool) -> str:
-    text = (
+        what = f"the {used.sum()} samples that have labels"
+    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+        used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
+    else:
+        more = ", hidden ones and others" if held_out.any() else ""
+        what = f"all {used.sum()} samples with labels{more}"
+    note = (
         "Share of every class in a topic, in percent: how much of a sample of the class the topic "
         "explains on average, divided by the sum over the classes. A class of few samples counts "
         f"like one of many. Read from {what}, which are represented without their labels; in "
         "brackets their numbers."
     )
-    if known:
-        text += " The fit knew labels of these samples: on new ones the shares are less clear."
-    several = " A sample of several labels counts for each in equal parts."
-    return text + several if labels.several else text
+    if fitted.guided and (used & fitted.training).any():
+        note += " The fit knew labels of these samples: on new ones the shares are less clear."
+    if labels.several:
+        note += " A sample of several labels counts for each in equal parts."
+    return used, note
 
 
 _LENGTH = 200  # characters of a text
