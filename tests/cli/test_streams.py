@@ -198,7 +198,7 @@ class TestPrinting:
         def broken(*_: object) -> None:
             raise TypeError("found within")
 
-        monkeypatch.setattr(cli, "_printing", broken)
+        monkeypatch.setattr(cli, "_less_output", broken)
         assert main(command.split()) == 2
         short = capsys.readouterr().err
         assert short == "ssnmf-fast: error: found within (--debug shows where this arises)\n"

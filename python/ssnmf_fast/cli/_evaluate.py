@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .. import complete
+import ssnmf_fast
+
 from .._common.arrays import Array
 from .._common.warn import UNINFORMED, quietly
 from .._data.csr import drop_entries, entry_rows
@@ -55,7 +56,7 @@ class Task:
         with observer:
             completion = quietly(
                 UNINFORMED,
-                complete,
+                ssnmf_fast.complete,
                 matrix,
                 method=options.method,
                 rank=rank,
