@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -124,11 +125,10 @@ class Separable(WeightForm):
 
     def _product(self, of: Callable[[Array, Array | None], Array], G: Any) -> Array:
         """Multiply what is computed from each factor of G and its weights."""
-        first, *others = G.factors if isinstance(G, RowProducts) else (G,)
-        product = of(first, self.vectors[1])
-        for number, F in enumerate(others, 2):
-            product = product * of(F, self.vectors[number])
-        return product
+        if isinstance(G, np.ndarray):
+            return of(G, self.vectors[1])
+        pairs = zip(G.factors, self.vectors[1:], strict=True)
+        return reduce(np.multiply, (of(F, weights) for F, weights in pairs))
 
     def quadratic(self, G: Any) -> Quadratic:
         return Quadratic(self.gram(G), self.vectors[0])
