@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 import ssnmf_fast as sf
 from ssnmf_fast.estimators import (
     _choose,
+    _class_topics,
     _classifier_training,
-    _context,
-    _training_labels,
+    _training_data,
 )
 
 
@@ -159,18 +159,19 @@ def test_self_training_as_asked(digits, rounds):
 def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     X, y = digits
     hidden = hide(y, 4, 1)
-    labels = _training_labels.labels_for_training(_labels.ClassLabels(hidden, "auto"))
+    labels = _training_data.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
     options = {"loss": loss, "supervision_loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
-    context = _context.context_of(X, _context.leading_directions(X, 0, 1))
-    problem = _classifier_training.Problem(X, None, labels, context, options, "labels", 0)
+    context = _training_data.context_of(X, _training_data.directions_of(X, None, 0, 1))
+    given = {"X": X, "X_weights": None, "context": context, "options": options, "seed": 0}
+    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
     folds = _choose.folds_of(labels, 0)
     choice = _classifier_training.Choice(
         np.inf, 10, rounds, {"C": 10.0, "row_scale": 1.0, "class_weight": None}
     )
 
     def predicted(given):
-        trials = _choose.Trials(replace(problem, labels=given), folds)
+        trials = _choose.Trials(replace(samples, labels=given), folds)
         readouts = trials.readouts(replace(choice, rounds=0), [choice.readout])
         return [outcome.logits for outcome in (trials.whole(choice), *readouts)]
 

@@ -17,12 +17,11 @@ from .._common.arrays import Array
 from .._labels import labels_of
 from .._models.factorize import Factorization
 from .._topics import topic_shares
-from ..estimators import _class_topics, _training_labels
-from ..estimators._class_topics import LabeledSamples, fit_options
-from ..estimators._classifier_training import Settings, start_of
-from ..estimators._context import visible
-from ..estimators._conventions import documented, require
-from ..estimators._training_labels import TrainingLabels, as_outer
+from ..estimators import _class_topics, _training_data
+from ..estimators._class_topics import LabeledSamples
+from ..estimators._classifier_training import choices_of
+from ..estimators._conventions import require
+from ..estimators._training_data import as_outer, visible
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
 from ._data import MEMORY, Data
@@ -31,7 +30,6 @@ from ._on_cluster import PredictsOnCluster, gather
 from ._waiting import result_of
 
 
-@documented
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
@@ -94,54 +92,37 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
 
     def _learn(self, X: Data, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         require(self, X, y)
-        settings = Settings.checked(self)
         for name in ("n_components", "supervision_weight"):
-            if getattr(settings, name) is None:
+            if getattr(self, name) == "auto":
                 raise ValueError(
                     f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
                     "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
                     "chooses on a part of the samples."
                 )
+        readout = self._chosen_readout()
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         chosen = np.flatnonzero(targets.labeled)
-        labels = _training_labels.labels_for_training(targets, sample_weight, chosen)
-        _training_labels.check_classes(labels)
-        choice = settings.named(targets.classes, labels.several).choices(labels)[0]
-        blocks = LabeledBlocks(X, X_weights, chosen, labels, fit_options(self))
-        rank, weight = choice.n_components, choice.supervision_weight
-        fit = _class_topics.fit_class_topics(blocks, rank, weight, *start_of(self, labels, rank))
-        of_fit = fit.supervision_weight
-        self._keep(
-            fit,
-            supervision_weight_=_class_topics.SUPPORTS if of_fit is None else of_fit,
-            self_training_=0,
-            multilabel_=labels.several,
-            classes_=targets.classes,
-            class_prior_=labels.prior(),
-            n_labeled_=int(labels.known.sum()),
-        )
-        self._drop_readout()
+        labels = _training_data.labels_for_training(targets, sample_weight, chosen)
+        _training_data.check_classes(labels)
+        (choice,), _ = choices_of(self, labels, targets.classes)
+        given = {"X": X, "X_weights": X_weights, "labels": labels, "chosen": chosen}
+        blocks = LabeledBlocks.of(self, choice.n_components, **given)
+        fit = blocks.fit_topics(choice.n_components, choice.supervision_weight)
+        self._keep_classes(fit, targets.classes, labels)
         S = self._represent(replace(X, chosen=chosen), X_weights)
-        if settings.readout == "refit":
+        if readout == "refit":
             self._refit_components(S, labels)
         shares = topic_shares(S[labels.known], self.components_)
         self.class_shares_ = labels.class_shares(shares)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabeledBlocks(LabeledSamples):
     """Samples on a cluster with the labels of some of them, the `chosen` ones."""
 
     X: Data
-    X_weights: Any
     chosen: Array
-    labels: TrainingLabels
-    options: dict[str, Any]
-
-    @property
-    def dtype(self) -> Any:
-        return self.X.dtype
 
     @cached_property
     def _data(self) -> Data:
@@ -176,7 +157,7 @@ class LabeledBlocks(LabeledSamples):
     def targets(self) -> tuple[Any, Any]:
         members, n = sp.coo_array(self.labels.members), self.X.shape[0]
         entries = members.data, (self.chosen[members.row], members.col)
-        Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.dtype)
+        Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.X.dtype)
         weights = self.labels.entry_weights
         if (weights == weights[:, :1]).all():
             rows = np.zeros(n)

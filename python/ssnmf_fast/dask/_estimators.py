@@ -15,14 +15,12 @@ from .. import estimators
 from .._common.arrays import Array
 from .._labels import LabelLists
 from .._solver.weights import as_weights
-from ..estimators._bayesian_base import interval_ends
-from ..estimators._conventions import documented
+from ..estimators._bayesian import interval_ends
 from ._bayesian import fit_variational
 from ._data import MEMORY, Data
 from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy
 
 
-@documented
 class NMF(OnCluster, estimators.NMF):
     """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
 
@@ -59,7 +57,6 @@ class NMF(OnCluster, estimators.NMF):
     _kind: ClassVar = estimators.NMF
 
 
-@documented
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     """Topic-supervised NMF (TS-NMF) of data on a Dask cluster.
 
@@ -111,7 +108,6 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         return chosen, lists.part(lists.labeled)
 
 
-@documented
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
     """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
 

@@ -101,8 +101,12 @@ class OnCluster(FactorizationBase):
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
         """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
 
-        Parameters are those of :meth:`fit`.  The result is a dask array, shape (n, r), which is
-        computed when it is asked for.
+        Parameters are those of :meth:`fit`.
+
+        Returns
+        -------
+        dask.array.Array, shape (n, r)
+            Computed when it is asked for.
         """
         weights = {name: given[name] for name in given if name == "X_weights"}
         return self.fit(X, y, **given).transform(X, **weights)

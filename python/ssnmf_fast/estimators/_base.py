@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
@@ -19,7 +18,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics, topic_shares
-from ._conventions import AllOrNothing, documented, warn_unless_converged
+from ._conventions import Estimator, warn_unless_converged
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -44,17 +43,8 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-@documented
-class FactorizationBase(
-    AllOrNothing,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
-    """A dictionary learned from X, over which samples are represented.
-
-    A subclass implements `_learn`, and declares in `_saved` what :func:`ssnmf_fast.save` keeps.
-    """
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]
+    """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
     _learn: Callable[..., None]
@@ -70,10 +60,8 @@ class FactorizationBase(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.positive_only = True
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
@@ -90,18 +78,25 @@ class FactorizationBase(
         """Return clean data, which scikit-learn has checked too."""
         if isinstance(X, CsrFile):
             return validate_data(self, X, reset=reset, skip_check_array=True)
-        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        sparse, threads = sp.issparse(X), resolve_threads(self.n_threads)
+        sparse, allow_nan = sp.issparse(X), self._allow_nan
+        if sparse:  # nothing else may see its parts before they are inspected
+            X = check_matrix(X, "X", n_threads=resolve_threads(self.n_threads))
         X = validate_data(
             self,
-            # Nothing else may see the parts of a sparse matrix before they are inspected.
-            check_matrix(X, "X", n_threads=threads) if sparse else readable(X, "X", allow_nan),
+            X if sparse else readable(X, "X", allow_nan),
             reset=reset,
             dtype=_DTYPES,
             accept_sparse="csr",
             ensure_all_finite="allow-nan" if allow_nan else True,
         )
         return X if sparse else check_matrix(X, "X", allow_nan=allow_nan)
+
+    def _refuse_weights(self, X_weights: Any) -> None:
+        if X_weights is not None:
+            raise TypeError(
+                f"{type(self).__name__} takes no X_weights. Leave them out, or use NMF or "
+                "SSNMFClassifier."
+            )
 
     def fit(self: Self, X: Any, y: Any = None, *, X_weights: Any = None) -> Self:
         """Learn a dictionary.
@@ -110,15 +105,6 @@ class FactorizationBase(
         ----------
         y : array_like, shape (n,) or (n, k), optional
             Labels or targets, as the class describes them; models without labels ignore them.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, labels or parameters; the message explains how to fix them.
 
         Warns
         -----
@@ -157,9 +143,7 @@ class FactorizationBase(
         warn_unless_converged(self, result)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
-        """Return the parameters that a function has too."""
-        names = signature(function).parameters
-        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
+        return super()._arguments(function)
 
     def _factorize(self, X: Any, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""

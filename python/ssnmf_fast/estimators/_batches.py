@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import Saved
@@ -14,14 +13,13 @@ from .._data.checks import check_option
 from .._labels import ClassLabels, Indicators, Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
-from ._base import FactorizationBase, Self, product
-from ._classifier_training import refuse_unused
-from ._conventions import documented, require
+from ._base import FactorizationBase, Self
+from ._classifier_training import check_threshold, refuse_unused
+from ._conventions import require
 from ._predicting import ReadoutPredictions
-from ._readout import row_shares
-from ._training_labels import TrainingLabels, as_outer, label_weights
+from ._readout import READOUT_ATTRIBUTES, ComponentReadout, Readout
+from ._training_data import TrainingLabels, as_outer, label_weights
 
-_LEAST_SHARE = 1e-9  # of a class in a probability
 _READOUTS_OF_FITS = ("readout_", "refitted_label_components_")
 
 
@@ -66,7 +64,6 @@ class BatchLearner(FactorizationBase):
         return self._checked(X, reset=not hasattr(self, "components_"))
 
 
-@documented
 class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
@@ -131,68 +128,25 @@ class SupervisedBase(BatchLearner):
         )
         self.refitted_label_components_ = np.ascontiguousarray(B.T)
 
-    def _scores(self, X: Any, X_weights: Any) -> Array:
-        """Return S B, (n, k), with the B that the readout uses."""
-        check_is_fitted(self)
-        S = self._represent(self._checked(X, reset=False), X_weights)
-        B = getattr(self, "refitted_label_components_", self.label_components_)
-        return product(S, B, "the predictions")
+    def _components_in_use(self) -> Array:
+        """Return the B of the readout "refit" or "joint"."""
+        return getattr(self, "refitted_label_components_", self.label_components_)
 
 
-@documented
 class ClassBatches(ReadoutPredictions, SupervisedBase):
-    """A classifier by its logistic readout, or by scores S B, that may learn from batches."""
+    """A classifier by any readout, that may learn from batches."""
 
-    label_components_: Array
     threshold: float | str
     readout: str
 
-    @property
-    def _by_regression(self) -> bool:
-        check_is_fitted(self)
-        return hasattr(self, "readout_")
+    _saved: ClassVar = {**SupervisedBase._saved, **READOUT_ATTRIBUTES}
 
-    def _component_scores(self, X: Any, X_weights: Any) -> Array:
-        """Return S B, (n, k), with the class frequencies in rows of zeros."""
-        scores = self._scores(X, X_weights)
-        if not self.multilabel_:
-            scores[~scores.any(axis=1)] = self.class_prior_
-        return np.asarray(scores)
+    def _fitted_readout(self) -> Readout:
+        return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
 
-    def _limits(self) -> Array:
-        if not isinstance(self.threshold, str):
-            return np.full(len(self.classes_), float(self.threshold))
-        if self.threshold != "auto":
-            raise ValueError(f"threshold must be 'auto' or a number; got {self.threshold!r}.")
-        return self.readout_.thresholds if self._by_regression else np.full(len(self.classes_), 0.5)
-
-    def _decisions(self, X: Any, X_weights: Any) -> Array:
-        if self._by_regression:
-            return super()._decisions(X, X_weights)
-        scores = self._component_scores(X, X_weights)
-        if self.multilabel_:
-            return np.asarray(scores - self._limits().astype(scores.dtype))
-        if scores.shape[1] > 2:
-            return scores
-        shares = row_shares(scores)
-        return np.asarray(shares[:, 1] - shares[:, 0])
-
-    def _chances(self, X: Any, X_weights: Any) -> Array:
-        if self._by_regression:
-            return super()._chances(X, X_weights)
-        scores = self._component_scores(X, X_weights)
-        if self.multilabel_:
-            margin = np.finfo(scores.dtype).eps
-            return np.clip(scores, margin, 1 - margin)
-        shares = row_shares(scores)
-        least = scores.dtype.type(_LEAST_SHARE)
-        return np.asarray((shares + least) / (1 + least * shares.shape[1]))
-
-    def _predicted(self, X: Any, X_weights: Any) -> Array:
-        check_is_fitted(self)
-        if self.multilabel_:
-            return np.asarray(self._decisions(X, X_weights) > 0, dtype=np.int64)
-        return np.asarray(self.classes_[self._chances(X, X_weights).argmax(axis=1)])
+    def _limits(self, readout: Readout) -> Array | None:
+        given = check_threshold(self.threshold) if self.multilabel_ else None
+        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
 
     def partial_fit(
         self: Self,
@@ -240,11 +194,11 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
         X = self._batch(X)
         require(self, X, y)
         several, known = batch_classes(self, y, classes)
-        targets: ClassLabels | Indicators
-        if several:
-            targets = Indicators(y, n_labels=len(known))
-        else:
-            targets = ClassLabels(y, self.unlabeled, known_classes=known)
+        targets: ClassLabels | Indicators = (
+            Indicators(y, n_labels=len(known))
+            if several
+            else ClassLabels(y, self.unlabeled, known_classes=known)
+        )
         chosen = _without_validation(self, len(known))
         self._learn_batch(X, targets, X_weights, sample_weight, **chosen)
         self.multilabel_, self.classes_ = several, known

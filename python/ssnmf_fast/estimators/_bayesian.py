@@ -1,23 +1,230 @@
-"""Poisson-gamma NMF by variational Bayes: :class:`BayesianNMF`, and the choice of a rank."""
+"""Poisson-gamma NMF by variational Bayes: :class:`BayesianNMF`, and what its relatives share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from scipy.special import gammainccinv, gammaincinv
+from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.saved import POSITIVE
-from .._common.warn import IDLE, quietly
-from .._data.checks import check_integer, check_random_state
-from ._bayesian_base import BayesianBase
-from ._conventions import documented, set_parameters
+from .._common.saved import NUMBER, POSITIVE, Saved
+from .._common.warn import IDLE, is_quiet, warn_user
+from .._data.checks import check_real
+from .._data.csr_file import CsrFile
+from .._models.variational import VariationalFit, fit_variational, infer
+from ._base import FactorizationBase, Self, count_copies
+from ._conventions import set_parameters, warn_unless_converged
+
+_TRANSFORM_ITERATIONS = 100
+# A component without evidence spreads a few counts over all features: in ten fits to texts at most
+# 0.05 of any one.  The least used of the others explained more than 6 counts of some feature.
+_LEAST_EVIDENCE = 1.0
+_ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be seen
 
 
-@documented
+class BayesianBase(FactorizationBase):
+    """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S.
+
+    Parameters
+    ----------
+    A_shape : float or "auto"
+        Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
+        it, between 1e-3 and 1e6.
+    A_mean : float or "auto"
+        Mean of the prior of A, 1e-9 to 1e9, in the units of X.  "auto" learns it.
+    burn_in : int
+        Number of iterations, at least 0, before hyperparameters are learned; until then the rates
+        of all classes are equal.
+    count_scale : float or "auto"
+        What one unit of X is in counts, above 0: the model sees ``count_scale * X`` as counts.
+        "auto" makes fits to X and to any multiple of it the same.  Where all entries are multiples
+        of a common step, as counts are, the step is one count; elsewhere, as in TF-IDF, the median
+        of the entries above 0 is two counts.  More makes the data outweigh the priors.
+    tol : float
+        Stop when the bound rises by less than `tol` times its first value per iteration, once
+        burn-in is over; 0 never stops early.
+    callback : callable, optional
+        Called with a state (``iteration``, ``objective``, read-only expectations ``S`` and ``A``)
+        after every check of the bound; ``objective`` is minus the bound.  Returning True stops the
+        fit.
+
+    Attributes
+    ----------
+    components_ : ndarray, shape (r, m)
+        Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
+    components_rate_ : ndarray, shape (r,)
+        Rates of the posteriors of A, float64: that of ``A[k, j]`` is the gamma distribution with
+        rate ``components_rate_[k]`` and this expectation.
+    lower_bound_ : float
+        Lower bound of the log-evidence of the counts ``count_scale_ * X`` after the last iteration:
+        larger is better.
+    objective_ : list of (int, float)
+        Iterations at which the bound was evaluated, and *minus* its values, which fall.
+    count_scale_ : float
+        What one unit of X is in counts, given or found.
+    representation_rates_ : ndarray, shape (groups, r)
+        Rates of the posteriors of S, float64: for each class, then for unlabeled samples if there
+        are any; one row for a model without labels.
+    representation_groups_ : ndarray of int32, shape (n,)
+        Row of `representation_rates_` for every sample.
+    A_shape_, A_mean_ : float
+        Shape and mean of the prior of A, given or learned; A_mean_ in the units of X.
+    active_components_ : ndarray of bool, shape (r,)
+        Whether a component explains at least one count of some feature.  For the others, the row
+        of A is that of the prior, and :meth:`topics` shows no terms.
+    """
+
+    # Returns shape and rates of the prior of S.
+    _prior_of_new_samples: Callable[[], tuple[float, Any]]
+
+    _allow_nan: ClassVar = False
+    _saved: ClassVar = {
+        **FactorizationBase._saved,
+        "components_rate_": Saved("r", "positive"),
+        "representation_rates_": Saved("gr", "positive"),
+        "representation_groups_": Saved("n", optional=True),
+        "lower_bound_": NUMBER,
+        "count_scale_": POSITIVE,
+        "A_shape_": POSITIVE,
+        "A_mean_": POSITIVE,
+    }
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, CsrFile):
+            raise TypeError(
+                f"{type(self).__name__} needs X in memory, and it is on disk (CsrFile). Give "
+                "X.rows(slice(0, n)) of as many rows n as memory holds, or use NMF."
+            )
+        return super()._checked(X, reset=reset)
+
+    def fit(self: Self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
+        """Learn the posteriors.
+
+        Warns
+        -----
+        UserWarning
+            If half of the components or more explain nothing, or are copies of others.
+        """
+        self._learn(self._checked(X, reset=True), y)
+        return self
+
+    def _fit_variational(self, X: Any, groups: Array | None, **arguments: Any) -> VariationalFit:
+        """Fit to checked data; estimators on a cluster do it there."""
+        return fit_variational(X, groups, **arguments)
+
+    def _learn_posterior(
+        self, X: Any, groups: Array | None = None, **learned: Any
+    ) -> VariationalFit:
+        """Fit to checked data, with other values of some parameters, and set the attributes."""
+        arguments = self.get_params(deep=False)
+        for name in ("unlabeled", "readout"):
+            arguments.pop(name, None)
+        result = self._fit_variational(X, groups, **arguments | learned)
+        self.components_ = result.A
+        self.components_rate_ = result.A_rates
+        self.representation_ = result.S
+        self.representation_rates_ = result.S_rates
+        self.representation_groups_ = result.S_groups
+        self.objective_ = result.objective
+        self.lower_bound_ = -result.objective[-1][1]
+        self.n_iter_ = result.n_iter
+        self.count_scale_ = result.count_scale
+        for name, value in result.hyperparameters.items():
+            setattr(self, f"{name}_", value)
+        warn_unless_converged(self, result)
+        self._warn_of_idle_components()
+        return result
+
+    @property
+    def active_components_(self) -> Array:
+        """Whether each component explains a count or more of some feature, (r,) bool."""
+        evidence = (
+            self.components_.astype(np.float64) * self.components_rate_[:, None] - self.A_shape_
+        )
+        active: Array = evidence.max(axis=1) >= _LEAST_EVIDENCE
+        return active
+
+    def _warn_of_idle_components(self) -> None:
+        active = self.active_components_
+        r, idle = len(active), int(np.count_nonzero(~active))
+        copies = count_copies(self.components_[active], _ALIKE)
+        if 2 * (idle + copies) < r or r == 1 or is_quiet(IDLE):
+            return
+        found = [(idle, "explain nothing"), (copies, "repeat others")]
+        text = " and ".join(f"{number} {what}" for number, what in found if number)
+        warn_user(
+            f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
+            f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "
+            "count_scale; see active_components_.",
+            UserWarning,
+        )
+
+    def _represent(self, X: Any, X_weights: Any) -> Array:
+        self._refuse_weights(X_weights)
+        return infer(
+            X,
+            self.components_,
+            self.components_rate_,
+            *self._prior_of_new_samples(),
+            _TRANSFORM_ITERATIONS,
+            self.n_threads,
+            self.count_scale_,
+        )
+
+    def transform(self, X: Any) -> Array:  # type: ignore[override]
+        """Represent samples over the learned dictionary, whose posterior does not change.
+
+        Returns
+        -------
+        S : ndarray, shape (n, r)
+            Posterior expectations after 100 iterations, of the dtype of X (float32 or float64).
+        """
+        check_is_fitted(self)
+        return self._represent(self._checked(X, reset=False), None)
+
+    def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Return credible intervals of the entries of the dictionary.
+
+        Returns
+        -------
+        low, high : ndarray, shape (r, m)
+            Quantiles of the gamma posteriors, of the dtype of `components_`.
+
+        Notes
+        -----
+        The approximate posterior treats S and A as independent and has one mode: intervals are too
+        narrow rather than too wide.
+        """
+        check_is_fitted(self)
+        return interval_ends(self.components_, self.components_rate_[:, None], level)
+
+    def interval_representation(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Return credible intervals of the entries of `representation_`.
+
+        Returns
+        -------
+        low, high : ndarray, shape (n, r)
+            Quantiles of the gamma posteriors, of the dtype of `representation_`.
+        """
+        check_is_fitted(self)
+        rates = self.representation_rates_[self.representation_groups_]
+        return interval_ends(self.representation_, rates, level)
+
+
+def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
+    """Return credible intervals of entries with gamma posteriors."""
+    level = check_real(level, "level")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, for example 0.9; got {level!r}.")
+    tail = (1 - level) / 2
+    shapes = expectations.astype(np.float64) * rates
+    low, high = gammaincinv(shapes, tail) / rates, gammainccinv(shapes, tail) / rates
+    return low.astype(expectations.dtype), high.astype(expectations.dtype)
+
+
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes [1]_.
 
@@ -27,18 +234,11 @@ class BayesianNMF(BayesianBase):
 
     Parameters
     ----------
-    A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6; below 1 it favors sparse components.  "auto" learns
-        it, between 1e-3 and 1e6.
-    A_mean : float or "auto"
-        Mean of the prior of A, 1e-9 to 1e9, in the units of X.  "auto" learns it.
     S_shape : float or "auto"
         Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
         value controls sparsity better than a learned one.
     S_mean : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
-    burn_in : int
-        Number of iterations, at least 0, before hyperparameters are learned.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r) and A (r, m), whose product is near X.  Its zeros may become
         positive.  "auto" is "least-squares", see :func:`ssnmf_fast.factorize`: bounds are higher
@@ -50,12 +250,8 @@ class BayesianNMF(BayesianBase):
     ----------
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, the same in any units: ``S @ components_`` is near X.
-    representation_rates_ : ndarray, shape (1, r)
-        Rates of the posteriors of S, float64.
-    representation_groups_ : ndarray of int32, shape (n,)
-        Row of `representation_rates_` for every sample; here always 0.
-    A_shape_, A_mean_, S_shape_, S_mean_ : float
-        Hyperparameters, given or learned; A_mean_ in the units of X.
+    S_shape_, S_mean_ : float
+        Shape and mean of the prior of S, given or learned.
 
     See Also
     --------
@@ -113,98 +309,3 @@ class BayesianNMF(BayesianBase):
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return self.S_shape_, self.S_shape_ / self.S_mean_
-
-
-@dataclass(frozen=True, eq=False)
-class RankChoice:
-    """Result of :func:`choose_rank`.
-
-    Attributes
-    ----------
-    ranks : tuple of int
-        The ranks that were tried.
-    bounds : ndarray, shape (ranks, starts)
-        Lower bounds of the log-evidence: larger is better.
-    best_rank : int
-        The rank of the largest bound.
-    best_model : BayesianNMF or SupervisedBayesianNMF
-        The fitted model with that bound.
-    """
-
-    ranks: tuple[int, ...]
-    bounds: Array
-    best_rank: int
-    best_model: Any
-
-
-def choose_rank(
-    model: Any, X: Any, ranks: Sequence[int], y: Any = None, n_starts: int = 3
-) -> RankChoice:
-    """Fit a Bayesian model with several ranks and starts, and keep the one of the largest bound.
-
-    The bound takes account of the number of parameters, so that no data need be held out [1]_.
-
-    Parameters
-    ----------
-    model : BayesianNMF or SupervisedBayesianNMF
-        The parameters to use; it is not fitted itself.
-    X : array_like or scipy.sparse, shape (n, m)
-        Nonnegative samples, without NaN.
-    ranks : sequence of int
-        Ranks to try, each at least 1.
-    y : array_like, shape (n,), optional
-        Class labels, for SupervisedBayesianNMF.
-    n_starts : int
-        Number of random starts of every rank, at least 1; the seeds follow from the `random_state`
-        of the model and are the same for all ranks.
-
-    Returns
-    -------
-    RankChoice
-
-    Raises
-    ------
-    TypeError
-        If the model is of another class.
-    ValueError
-        If there is no rank or a bad one, or the model has a start of arrays.
-
-    References
-    ----------
-    .. [1] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorization models", 2009.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ssnmf_fast as sf
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.poisson(rng.gamma(0.5, 4, (60, 3)) @ rng.gamma(0.5, 4, (3, 30)))
-    >>> model = sf.BayesianNMF(tol=0, random_state=0)
-    >>> sf.choose_rank(model, X, [1, 3, 6], n_starts=2).best_rank
-    3
-    """
-    if not isinstance(model, BayesianBase):
-        raise TypeError(
-            "model must be a BayesianNMF or SupervisedBayesianNMF, whose bounds can be compared; "
-            f"got {type(model).__name__}."
-        )
-    if not isinstance(model.init, str):
-        raise ValueError(
-            "model.init holds arrays, which have one rank; set it to 'random' to choose a rank."
-        )
-    tried = tuple(check_integer(rank, "every rank in ranks", 1) for rank in ranks)
-    if not tried:
-        raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
-    n_starts = check_integer(n_starts, "n_starts", 1)
-    seeds = check_random_state(model.random_state).integers(2**31 - 1, size=n_starts)
-    bounds = np.empty((len(tried), n_starts))
-    best: Any = None
-    for i, rank in enumerate(tried):
-        for j, seed in enumerate(seeds.tolist()):
-            fitted = clone(model).set_params(n_components=rank, random_state=seed)
-            # More components than the data need are tried on purpose.
-            quietly(IDLE, fitted.fit, X, y)
-            bounds[i, j] = fitted.lower_bound_
-            if best is None or fitted.lower_bound_ > best.lower_bound_:
-                best = fitted
-    return RankChoice(tried, bounds, best.n_components, best)

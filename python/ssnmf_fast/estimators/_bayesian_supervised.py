@@ -1,22 +1,25 @@
-"""Estimator :class:`SupervisedBayesianNMF`: Poisson-gamma NMF with labels by variational Bayes."""
+"""Poisson-gamma NMF with labels: :class:`SupervisedBayesianNMF`; and the choice of a rank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, POSITIVE, Saved
+from .._common.warn import IDLE, quietly
+from .._data.checks import check_integer, check_random_state
 from .._labels import ClassLabels
-from ._bayesian_base import BayesianBase
-from ._conventions import documented, require, set_parameters
+from ._bayesian import BayesianBase
+from ._conventions import require, set_parameters
 from ._predicting import ReadoutPredictions
 from ._readout import READOUT_ATTRIBUTES
 
 
-@documented
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
@@ -27,9 +30,9 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
 
     Parameters
     ----------
-    A_shape, A_mean : float or "auto"
-        Shape and mean of the prior of A, as in :class:`BayesianNMF`.  A learned shape makes A
-        sparse and keeps S from being so (section 3.4): by default it is 1.
+    A_shape : float or "auto"
+        Shape of the prior of A, 1e-6 to 1e6.  A learned shape makes A sparse and keeps S from
+        being so (section 3.4): by default it is 1.
     rate_shape : float or "auto"
         Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
         components.  It has an effect up to about twice the number of samples of a class; above that
@@ -38,9 +41,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     rate_mean : float or "auto"
         Mean of that prior, 1e-9 to 1e9; "auto" learns it.  Like S and the rates, it is the same in
         any units of X.
-    burn_in : int
-        Number of iterations, at least 0, during which all rates are equal and hyperparameters are
-        not learned.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         As in :class:`BayesianNMF`.  With labels, a random start separates the classes at least as
         well as the others, which do not know the labels.
@@ -55,12 +55,8 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         for all components, and gives the mean of `representation_`.
     representation_ : ndarray, shape (n, r)
         Posterior expectations of S, which the labels affect.
-    representation_rates_ : ndarray, shape (k or k + 1, r)
-        Rates of the posteriors of S, float64, by class; the last row is of unlabeled samples.
-    representation_groups_ : ndarray of int32, shape (n,)
-        Row of `representation_rates_` for every sample.
-    A_shape_, A_mean_, rate_shape_, rate_mean_ : float
-        Hyperparameters, given or learned; A_mean_ in the units of X.
+    rate_shape_, rate_mean_ : float
+        Shape and mean of the prior of the rates, given or learned.
 
     See Also
     --------
@@ -125,18 +121,114 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         require(self, X, y)
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
-        self._learn_posterior(X, labels)
-        self._keep_predictions(X, None, labels)
-
-    def _keep_labels(self, labels: ClassLabels, rates: Array) -> None:
         k = len(labels.classes)
-        self.classes_ = labels.classes
-        self.n_labeled_ = len(labels.known)
+        groups = np.full(
+            len(labels.labeled), k, dtype=np.int32
+        )  # the last one is of unlabeled ones
+        groups[labels.labeled] = labels.codes
+        automatic = isinstance(self.rate_shape, str) and self.rate_shape == "auto"
+        rate_shape = len(labels.known) / k if automatic else self.rate_shape
+        rates = self._learn_posterior(X, groups, rate_shape=rate_shape).label_rates
+        assert rates is not None
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
+        self.n_labeled_ = len(labels.known)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
+        self._keep_predictions(X, None, labels)
 
     def _prior_of_new_samples(self) -> tuple[float, Any]:
         return 1.0, self.new_sample_rate_
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         return self.classes_, 1 / self.label_rates_
+
+
+@dataclass(frozen=True, eq=False)
+class RankChoice:
+    """Result of :func:`choose_rank`.
+
+    Attributes
+    ----------
+    ranks : tuple of int
+        The ranks that were tried.
+    bounds : ndarray, shape (ranks, starts)
+        Lower bounds of the log-evidence: larger is better.
+    best_rank : int
+        The rank of the largest bound.
+    best_model : BayesianNMF or SupervisedBayesianNMF
+        The fitted model with that bound.
+    """
+
+    ranks: tuple[int, ...]
+    bounds: Array
+    best_rank: int
+    best_model: Any
+
+
+def choose_rank(
+    model: Any, X: Any, ranks: Sequence[int], y: Any = None, n_starts: int = 3
+) -> RankChoice:
+    """Fit a Bayesian model with several ranks and starts, and keep the one of the largest bound.
+
+    The bound takes account of the number of parameters, so that no data need be held out
+    (Cemgil 2009, see :class:`BayesianNMF`).
+
+    Parameters
+    ----------
+    model : BayesianNMF or SupervisedBayesianNMF
+        The parameters to use; it is not fitted itself.
+    X : array_like or scipy.sparse, shape (n, m)
+        Nonnegative samples, without NaN.
+    ranks : sequence of int
+        Ranks to try, each at least 1.
+    y : array_like, shape (n,), optional
+        Class labels, for SupervisedBayesianNMF.
+    n_starts : int
+        Number of random starts of every rank, at least 1; the seeds follow from the `random_state`
+        of the model and are the same for all ranks.
+
+    Returns
+    -------
+    RankChoice
+
+    Raises
+    ------
+    TypeError
+        If the model is of another class.
+    ValueError
+        If there is no rank or a bad one, or the model has a start of arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.poisson(rng.gamma(0.5, 4, (60, 3)) @ rng.gamma(0.5, 4, (3, 30)))
+    >>> model = sf.BayesianNMF(tol=0, random_state=0)
+    >>> sf.choose_rank(model, X, [1, 3, 6], n_starts=2).best_rank
+    3
+    """
+    if not isinstance(model, BayesianBase):
+        raise TypeError(
+            "model must be a BayesianNMF or SupervisedBayesianNMF, whose bounds can be compared; "
+            f"got {type(model).__name__}."
+        )
+    if not isinstance(model.init, str):
+        raise ValueError(
+            "model.init holds arrays, which have one rank; set it to 'random' to choose a rank."
+        )
+    tried = tuple(check_integer(rank, "every rank in ranks", 1) for rank in ranks)
+    if not tried:
+        raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
+    n_starts = check_integer(n_starts, "n_starts", 1)
+    seeds = check_random_state(model.random_state).integers(2**31 - 1, size=n_starts)
+    bounds = np.empty((len(tried), n_starts))
+    best: Any = None
+    for i, rank in enumerate(tried):
+        for j, seed in enumerate(seeds.tolist()):
+            fitted = clone(model).set_params(n_components=rank, random_state=seed)
+            # More components than the data need are tried on purpose.
+            quietly(IDLE, fitted.fit, X, y)
+            bounds[i, j] = fitted.lower_bound_
+            if best is None or fitted.lower_bound_ > best.lower_bound_:
+                best = fitted
+    return RankChoice(tried, bounds, best.n_components, best)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -12,9 +13,10 @@ from sklearn.metrics import f1_score
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.csr_file import CsrFile
-from ._classifier_training import Choice, Problem, for_trials, train
-from ._readout import Readout, calibration, fit_readout, probabilities
-from ._training_labels import TrainingLabels
+from ._class_topics import LabeledSamples
+from ._classifier_training import Choice, train
+from ._readout import LogisticReadout, calibration, fit_readout, probabilities
+from ._training_data import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 _MOST_TRIED = 2500  # samples in trials, unless more are labeled
@@ -34,39 +36,39 @@ class Validation:
     """Outcome of a validation; without one, `scores` is empty and `score` NaN."""
 
     labels: TrainingLabels
+    folds: Array  # in which the label of a sample was hidden, -1 for never
+    logits: Array  # what was predicted then, (n, k)
     scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
     score: float = float("nan")
-    folds: Array | None = None  # in which the label of a sample was hidden, -1 for never
-    logits: Array | None = None  # what was predicted then, (n, k)
 
-    def _calibrated(self, readout: Readout) -> Array:
+    @property
+    def rows(self) -> Array:
+        """Whether a sample was validated, (n,)."""
+        return self.folds >= 0
+
+    def _calibrated(self, readout: LogisticReadout) -> Array:
         """Return calibrated probabilities of the validated samples, (samples, k)."""
-        assert self.logits is not None
-        assert self.folds is not None
-        logits = self.logits[self.folds >= 0] * readout.slopes + readout.offsets
+        logits = self.logits[self.rows] * readout.slopes + readout.offsets
         return probabilities(logits, self.labels.several)
 
-    def attributes(self, readout: Readout) -> dict[str, Any]:
+    def attributes(self, readout: LogisticReadout | None) -> dict[str, Any]:
         """Return the attributes of an estimator that tell of the validation."""
-        labels, folds = self.labels, self.folds
-        probability = np.zeros(labels.members.shape)
-        if folds is None:
-            folds = np.full(len(labels.members), -1)
-        else:
-            probability[folds >= 0] = self._calibrated(readout)
+        probability = np.zeros_like(self.logits)
+        if readout is not None:
+            probability[self.rows] = self._calibrated(readout)
         return {
             "validation_scores_": self.scores,
-            "validation_accuracy_": float("nan") if labels.several else self.score,
+            "validation_accuracy_": float("nan") if self.labels.several else self.score,
             "validation_interval_": self.interval(),
-            "validation_folds_": folds,
+            "validation_folds_": self.folds,
             "validation_proba_": probability,
         }
 
     def interval(self) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
-        if self.folds is None or self.labels.several:
+        if not self.rows.any() or self.labels.several:
             return float("nan"), float("nan")
-        sizes = np.bincount(self.folds[self.folds >= 0])
+        sizes = np.bincount(self.folds[self.rows])
         count = int(sizes.sum())
         right = round(self.score * count)
         found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
@@ -86,11 +88,11 @@ class Validation:
                 UserWarning,
             )
 
-    def calibrate(self, readout: Readout) -> Readout:
+    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout as sure of its predictions as the validation was right."""
-        if self.logits is None or self.folds is None:
+        rows = self.rows
+        if not rows.any():
             return readout
-        rows = self.folds >= 0
         targets, k = self.labels.targets(rows), len(readout.intercepts)
         slope, offset = calibration(self.logits[rows], targets, self.labels.several)
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
@@ -112,23 +114,22 @@ def _thresholds(truth: Array, chance: Array) -> Array:
     return np.asarray(np.where(counts > 0, found, common))
 
 
-def folds_of(labels: TrainingLabels, seed: int) -> Array | None:
-    """Return the fold in which each label is hidden, (n,), -1 for never; None for few labels."""
+def folds_of(labels: TrainingLabels, seed: int) -> Array:
+    """Return the fold in which each label is hidden, (n,): -1 for never, as for few labels."""
     rows = np.flatnonzero(labels.known)
     counts = labels.counts
     occurring = counts[counts > 0]
-    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
-        return None
-    rng = np.random.default_rng(seed)
     folds = np.full(len(labels.members), -1)
-    rows = rng.permutation(rows)
+    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
+        return folds
+    rows = np.random.default_rng(seed).permutation(rows)
     if labels.several:
         order = rows
     else:  # a class is spread over the folds, and its only sample never hidden
         order = rows[np.argsort(labels.codes[rows], kind="stable")]
         order = order[counts[labels.codes[order]] > 1]
     if len(order) < 2 * LEAST_PER_CLASS:
-        return None
+        return folds
     numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
     if len(order) >= _ONE_FOLD:  # one fit is enough then
         every = max(3, -(-len(order) // _MOST_VALIDATED))
@@ -148,44 +149,48 @@ class Outcome(NamedTuple):
 class Trials:
     """Trials of choices on the folds of the labeled samples."""
 
-    def __init__(self, problem: Problem, folds: Array) -> None:
-        self._problem = problem
-        self._options = for_trials(problem.options)
+    def __init__(self, samples: LabeledSamples, folds: Array) -> None:
+        self._samples = samples.for_trials()
         self._hidden = [folds == f for f in range(int(folds.max()) + 1)]
         self._validated = folds >= 0
         self.scores: dict[str, float] = {}
 
+    def _training(self) -> Iterator[tuple[Array, LabeledSamples]]:
+        """Yield which samples are hidden, and all samples without their labels."""
+        for hidden in self._hidden:
+            labels = self._samples.labels.only(~hidden)
+            yield hidden, replace(self._samples, labels=labels)
+
     def readouts(self, choice: Choice, options: list[dict[str, Any]]) -> list[Outcome]:
         """Try several readouts over the same topics."""
-        problem, labels = self._problem, self._problem.labels
+        labels, context = self._samples.labels, self._samples.context
         found = [np.zeros(labels.members.shape) for _ in options]
         known = labels.known
-        for hidden in self._hidden:
-            seen = labels.only(~hidden)
-            fit = problem.topics(seen, choice, self._options)
+        for hidden, samples in self._training():
+            fit = samples.fit_topics(choice.n_components, choice.supervision_weight)
             shares = np.zeros((len(known), len(fit.A)))
-            shares[known] = problem.shares(fit.A, known)
-            rows = seen.known
+            shares[known] = samples.shares(fit.A, known)
+            rows = samples.labels.known
+            given = context[rows], shares[rows], samples.labels, rows
             for logits, option in zip(found, options, strict=True):
-                option = option | {"tol": _TRIAL_TOLERANCE}
-                readout = fit_readout(problem.context[rows], shares[rows], seen, rows, **option)
-                logits[hidden] = readout.logits(problem.context[hidden], shares[hidden])
+                readout = fit_readout(*given, **option, tol=_TRIAL_TOLERANCE)
+                logits[hidden] = readout.logits(context[hidden], shares[hidden])
         tried = [replace(choice, readout=option) for option in options]
         return [self._judge(*each) for each in zip(tried, found, strict=True)]
 
     def whole(self, choice: Choice) -> Outcome:
         """Try a whole training with its rounds."""
-        problem, labels = self._problem, self._problem.labels
-        logits = np.zeros(labels.members.shape)
-        for hidden in self._hidden:
-            trained = train(problem, labels.only(~hidden), choice, self._options)
-            shares = problem.shares(trained.fit.A, hidden)
-            logits[hidden] = trained.readout.logits(problem.context[hidden], shares)
+        logits = np.zeros(self._samples.labels.members.shape)
+        for hidden, samples in self._training():
+            fit, readout, _ = train(samples, choice)
+            assert readout is not None
+            shares = samples.shares(fit.A, hidden)
+            logits[hidden] = readout.logits(samples.context[hidden], shares)
         return self._judge(choice, logits)
 
     def _judge(self, choice: Choice, logits: Array) -> Outcome:
         """Note the score of predictions: accuracy, or for several labels mean F."""
-        labels, rows = self._problem.labels, self._validated
+        labels, rows = self._samples.labels, self._validated
         if labels.several:
             score = f_score(labels, logits, rows)
         else:
@@ -214,44 +219,47 @@ def f_score(labels: TrainingLabels, logits: Array, rows: Array) -> float:
 
 
 def choose(
-    problem: Problem, choices: list[Choice], balances: bool = False
+    samples: LabeledSamples, choices: list[Choice], validates: bool, balances: bool
 ) -> tuple[Choice, Validation]:
     """Choose topics and readout, then whether self-training helps, by label-blind validation.
 
-    The first choice is the rule for too few labels, and stands where nothing is clearly better.
+    The first choice is the rule for too few labels, and stands where nothing is clearly better, or
+    if nothing `validates`; `balances` is whether weights of the classes are tried.
     """
-    folds = folds_of(problem.labels, problem.seed)
-    if folds is None:
-        return choices[0], Validation(problem.labels)
-    rows = _tried_rows(problem)
-    if rows.all():
-        return _choose_on(problem, choices, folds, balances)
-    choice, found = _choose_on(problem.part(rows), choices, folds[rows], balances)
-    logits = np.zeros(problem.labels.members.shape)
-    logits[rows] = found.logits
-    return choice, replace(found, labels=problem.labels, folds=folds, logits=logits)
+    labels = samples.labels
+    logits, folds = np.zeros(labels.members.shape), np.full(len(labels.members), -1)
+    if validates:
+        folds = folds_of(labels, samples.seed)
+    if (folds < 0).all():
+        return choices[0], Validation(labels, folds, logits)
+    rows = _tried_rows(samples)
+    trials = Trials(samples if rows.all() else samples.part(rows), folds[rows])
+    best = _best_of(trials, choices, balances)
+    if choices[0].rounds and not labels.known[rows].all():
+        other = trials.whole(replace(best.choice, rounds=choices[0].rounds))
+        best = best if trials.better(best.score, other.score) else other
+    logits[rows] = best.logits
+    return best.choice, Validation(labels, folds, logits, trials.scores, best.score)
 
 
-def _tried_rows(problem: Problem) -> Array:
+def _tried_rows(samples: LabeledSamples) -> Array:
     """Return which samples take part in trials: the labeled ones, and some of the others."""
-    rows = problem.labels.known
-    plain = problem.X_weights is None and not isinstance(problem.X, CsrFile)
-    if not plain or isinstance(problem.init, (tuple, list)):
+    rows = samples.labels.known
+    plain = samples.X_weights is None and not isinstance(samples.X, CsrFile)
+    if not plain or isinstance(samples.init, (tuple, list)):
         return np.ones(len(rows), dtype=bool)
-    others = np.random.default_rng(problem.seed).permutation(np.flatnonzero(~rows))
+    others = np.random.default_rng(samples.seed).permutation(np.flatnonzero(~rows))
     rows = rows.copy()
     rows[others[: max(0, _MOST_TRIED - int(rows.sum()))]] = True
     return np.asarray(rows)
 
 
-def _choose_on(
-    problem: Problem, choices: list[Choice], folds: Array, balances: bool
-) -> tuple[Choice, Validation]:
+def _best_of(trials: Trials, choices: list[Choice], balances: bool) -> Outcome:
+    """Return the best readout over the topics of the rule, then the best topics under it."""
     default = replace(choices[0], rounds=0)
     options = [default.readout | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
     if balances:
         options.append(options[-1] | {"class_weight": "balanced"})
-    trials = Trials(problem, folds)
     best, *others = trials.readouts(default, options)
     for other in others:
         best = other if trials.better(other.score, best.score) else best
@@ -259,15 +267,12 @@ def _choose_on(
     for choice in choices[1:]:
         (other,) = trials.readouts(replace(choice, rounds=0), [readout])
         best = other if trials.better(other.score, best.score) else best
-    if choices[0].rounds and not problem.labels.known.all():
-        other = trials.whole(replace(best.choice, rounds=choices[0].rounds))
-        best = best if trials.better(best.score, other.score) else other
-    return best.choice, Validation(problem.labels, trials.scores, best.score, folds, best.logits)
+    return best
 
 
 def _name(choice: Choice) -> str:
     weight = choice.supervision_weight
-    words = "balanced" if weight is None else f"{weight:g}"
+    words = weight if isinstance(weight, str) else f"{weight:g}"
     given = choice.readout
     readout = f"C={given['C']:g}, row_scale={given['row_scale']:g}"
     if given["class_weight"] is not None:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
+from .._data.checks import check_random_state
 from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
-from ._context import visible
-from ._training_labels import TrainingLabels, as_outer
+from .._models.represent import represent
+from .._topics import topic_shares
+from ._training_data import Context, TrainingLabels, as_outer, row_sums, visible
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
+Samples = TypeVar("Samples", bound="LabeledSamples")
+
+_TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
+_REPRESENT_TOL = 1e-3  # of the representations during training
 _OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
-
-
-def fit_options(model: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator that each of its factorizations gets as they are."""
-    chosen = ("n_components", "init", "random_state", "supervision_weight")
-    return {name: p for name, p in model._arguments().items() if name not in chosen}
 
 
 def components_of_classes(n_components: int, counts: Array) -> Array:
@@ -37,140 +37,149 @@ def components_of_classes(n_components: int, counts: Array) -> Array:
     return np.repeat(np.arange(k), each)
 
 
-class LabeledSamples(Protocol):
-    """Rows of X with labels, in memory or on a cluster, as far as topics of classes need them."""
+@dataclass(frozen=True, kw_only=True)
+class LabeledSamples:
+    """Checked samples in memory or on disk, their labels, and how they are to be factorized.
 
-    labels: TrainingLabels
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of X."""
-
-    def overall_mean(self) -> Array:
-        """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
-
-    def sums(self, weights: Array) -> Array:
-        """Return weights^T X, (columns of weights, m)."""
-
-    def support(self, owner: Array) -> Any:
-        """Return where S may be positive, see :func:`support_of`."""
-
-    def even_start(self, A: Array, support: Any) -> Any:
-        """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
-
-    def labeled_sums(self, S: Any) -> Array:
-        """Return the sums of S over the labeled samples."""
-
-    def targets(self) -> tuple[Any, Any]:
-        """Return Y and its weights."""
-
-    def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
-        """Factorize X."""
-
-
-@dataclass(frozen=True)
-class SamplesInMemory(LabeledSamples):
-    """Checked samples in memory, or on disk."""
+    That of samples on a cluster has other methods.
+    """
 
     X: Any
     X_weights: Any
     labels: TrainingLabels
-    options: dict[str, Any]
+    options: dict[str, Any]  # of factorize, other than these:
+    init: Any
+    seed: int
+    start_seed: int | None = None  # of random starts, where it is not `seed`
+    context: Context = field(default_factory=Context)
 
-    @property
-    def dtype(self) -> Any:
-        return self.X.dtype
+    @classmethod
+    def of(cls: type[Samples], model: Any, n_components: int, **given: Any) -> Samples:
+        """Return samples with the settings of an estimator."""
+        init, state = model.init, model.random_state
+        if isinstance(init, str) and init == "auto":
+            k = given["labels"].members.shape[1]
+            init = "labels" if n_components >= k else "random"
+        others = ("n_components", "init", "random_state", "supervision_weight")
+        options = {name: p for name, p in model._arguments().items() if name not in others}
+        seed = int(check_random_state(state).integers(2**31))
+        # A random start is then that of factorize with the same number.
+        start_seed = int(state) if isinstance(state, (int, np.integer)) else None
+        return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
+
+    def part(self, rows: Array) -> LabeledSamples:
+        """Return some of the samples."""
+        labels = self.labels.part(rows)
+        return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
+
+    def for_trials(self) -> LabeledSamples:
+        """Return the same with fewer iterations, no callback and no output."""
+        max_iter = min(self.options["max_iter"], _TRIAL_ITERATIONS)
+        options = self.options | {"max_iter": max_iter, "callback": None, "verbose": 0}
+        return replace(self, options=options)
 
     @cached_property
     def _seen(self) -> Any:
         return visible(self.X, self.X_weights)
 
     def overall_mean(self) -> Array:
+        """Return the mean of all samples, (m,).  NaN, and entries without weight, count as 0."""
         n = self.X.shape[0]
         return np.asarray(weighted_sums(self._seen, np.full((n, 1), 1 / n))[0])
 
     def sums(self, weights: Array) -> Array:
+        """Return weights^T X, (columns of weights, m)."""
         return weighted_sums(self._seen, weights)
 
-    def support(self, owner: Array) -> Array:
+    def support(self, owner: Array) -> Any:
+        """Return where S may be positive, see :func:`support_of`."""
         return support_of(self.labels.members, self.labels.known, owner)
 
-    def even_start(self, A: Array, support: Array | None) -> Array:
+    def even_start(self, A: Array, support: Any) -> Any:
+        """Return a start of S, see :func:`even_start`; without a support, all may be positive."""
         return even_start(self._seen, A, support)
 
-    def labeled_sums(self, S: Array) -> Array:
+    def labeled_sums(self, S: Any) -> Array:
+        """Return the sums of S over the labeled samples."""
         return np.asarray(S[self.labels.known].sum(axis=0, dtype=np.float64))
 
-    def targets(self) -> tuple[Array, Any]:
+    def targets(self) -> tuple[Any, Any]:
+        """Return Y and its weights."""
         weights = self.labels.entry_weights
-        Y = np.where(weights > 0, self.labels.members, 0).astype(self.dtype)
+        Y = np.where(weights > 0, self.labels.members, 0).astype(self.X.dtype)
         equal = (weights == weights[:, :1]).all()
         return Y, as_outer(weights[:, 0]) if equal else weights
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
+        """Factorize X."""
         X = CleanMatrix(self.X)
         return factorize(X, Y, X_weights=self.X_weights, **arguments, **self.options)
 
+    def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
+        """Factorize the samples, guided by their labels.
 
-def fit_class_topics(
-    samples: LabeledSamples,
-    n_components: int,
-    weight: float | None,
-    init: Any,
-    seed: int,
-    start_seed: int | None,
-) -> Factorization:
-    """Factorize samples, guided by their labels; `start_seed` is that of random starts.
+        With the weight :data:`SUPPORTS`, the limit of large ones (TS-NMF), labeled samples may have
+        the components of their classes only.  B is then how much of a class one unit of a component
+        stands for: columns sum over the labeled samples to those of Y.
+        """
+        rng, init = np.random.default_rng(self.seed), self.init
+        known, members = self.labels.known, self.labels.members
+        owner = components_of_classes(n_components, self.labels.counts)
+        if weight == SUPPORTS:
+            given = isinstance(init, (tuple, list))
+            A = np.asarray(init[1], dtype=np.float64) if given else self._class_means(owner, rng)
+            support = self.support(owner)
+            start = self.even_start(A, support), A.astype(self.X.dtype)
+            fit = self.factorize(n_components=n_components, init=start, S_support=support)
+            B = _class_readings(self.labeled_sums(fit.S), members[known], owner)
+            return replace(fit, B=B.astype(self.X.dtype), supervision_weight=SUPPORTS)
+        if isinstance(init, str) and init == "labels":
+            A = self._class_means(owner, rng)
+            S = self.even_start(A, None)
+            means = self.labeled_sums(S) / known.sum() if known.any() else None
+            B = _guided_B(means, members[known], owner)
+            init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
+        Y, Y_weights = self.targets()
+        return self.factorize(
+            Y,
+            n_components=n_components,
+            supervision_weight=weight,
+            Y_weights=Y_weights,
+            init=init,
+            random_state=self.seed if self.start_seed is None else self.start_seed,
+        )
 
-    With the weight :data:`SUPPORTS`, the limit of large ones (TS-NMF), labeled samples may have the
-    components of their classes only.  B is then how much of a class one unit of a component
-    stands for: columns sum over the labeled samples to those of Y.
-    """
-    rng = np.random.default_rng(seed)
-    labels = samples.labels
-    known, members = labels.known, labels.members
-    owner = components_of_classes(n_components, labels.counts)
-    if weight == SUPPORTS:
-        given = isinstance(init, (tuple, list))
-        A = np.asarray(init[1], dtype=np.float64) if given else _class_means(samples, owner, rng)
-        support = samples.support(owner)
-        start = samples.even_start(A, support), A.astype(samples.dtype)
-        fit = samples.factorize(n_components=n_components, init=start, S_support=support)
-        B = _class_readings(samples.labeled_sums(fit.S), members[known], owner)
-        return replace(fit, B=B.astype(samples.dtype))
-    if isinstance(init, str) and init == "labels":
-        A = _class_means(samples, owner, rng)
-        S = samples.even_start(A, None)
-        means = samples.labeled_sums(S) / known.sum() if known.any() else None
-        B = _guided_B(means, members[known], owner)
-        init = S, A.astype(samples.dtype), B.astype(samples.dtype)
-    Y, Y_weights = samples.targets()
-    return samples.factorize(
-        Y,
-        n_components=n_components,
-        supervision_weight="balanced" if weight is None else weight,
-        Y_weights=Y_weights,
-        init=init,
-        random_state=seed if start_seed is None else start_seed,
-    )
+    def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
+        """Return a start of A, (r, m): means of classes, drawn a little to that of all."""
+        overall = self.overall_mean()
+        members = self.labels.members * self.labels.known[:, None]
+        weights = members[:, owner].astype(np.float64)
+        for c in np.unique(owner):
+            columns = np.flatnonzero(owner == c)
+            rows = np.flatnonzero(members[:, c])
+            if len(columns) > 1 and len(rows) > 1:
+                chosen = columns[rng.permutation(len(rows)) % len(columns)]
+                weights[np.ix_(rows, columns)] *= np.where(chosen[:, None] == columns, 1.0, 0.2)
+                weights[np.ix_(rows, columns)] *= rng.uniform(0.5, 1.5, (len(rows), len(columns)))
+        totals = weights.sum(axis=0)
+        means = self.sums(weights / np.where(totals > 0, totals, 1))
+        empty = totals == 0
+        means[empty] = overall * rng.uniform(0.5, 1.5, (int(empty.sum()), len(overall)))
+        return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
 
-
-def _class_means(samples: LabeledSamples, owner: Array, rng: np.random.Generator) -> Array:
-    """Return a start of A, (r, m): the mean of a class's samples, drawn a little to that of all."""
-    overall = samples.overall_mean()
-    members = samples.labels.members * samples.labels.known[:, None]
-    weights = members[:, owner].astype(np.float64)
-    for c in np.unique(owner):
-        columns = np.flatnonzero(owner == c)
-        rows = np.flatnonzero(members[:, c])
-        if len(columns) > 1 and len(rows) > 1:
-            chosen = columns[rng.permutation(len(rows)) % len(columns)]
-            weights[np.ix_(rows, columns)] *= np.where(chosen[:, None] == columns, 1.0, 0.2)
-            weights[np.ix_(rows, columns)] *= rng.uniform(0.5, 1.5, (len(rows), len(columns)))
-    totals = weights.sum(axis=0)
-    means = samples.sums(weights / np.where(totals > 0, totals, 1))
-    means[totals == 0] = overall * rng.uniform(0.5, 1.5, (int((totals == 0).sum()), len(overall)))
-    return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
+    def shares(self, A: Array, rows: Array) -> Array:
+        """Return the topic shares of some samples over a dictionary, without labels, (rows, r)."""
+        X, X_weights = self.X, self.X_weights
+        some = X_weights is None and not rows.all() and not isinstance(X, CsrFile)
+        S = represent(
+            CleanMatrix(X[rows] if some else X),
+            A,
+            loss=self.options["loss"],
+            X_weights=X_weights,
+            tol=_REPRESENT_TOL,
+            n_threads=self.options["n_threads"],
+        )
+        return topic_shares(S if some else S[rows], A)
 
 
 def weighted_sums(X: Any, weights: Array) -> Array:
@@ -185,15 +194,6 @@ def weighted_sums(X: Any, weights: Array) -> Array:
     if not sp.issparse(part):
         part = np.nan_to_num(part, nan=0.0)
     return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
-
-
-def row_sums(X: Any) -> Array:
-    """Return the sum of every sample, float64; NaN counts as 0."""
-    if isinstance(X, CsrFile):
-        return np.concatenate([np.asarray(block.sum(axis=1)).ravel() for _, block in X.blocks()])
-    if sp.issparse(X):
-        return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-    return np.asarray(np.nansum(X, axis=1, dtype=np.float64))
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:

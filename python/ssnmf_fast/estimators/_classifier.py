@@ -9,18 +9,23 @@ from typing import Any, ClassVar
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
-from .._labels import Indicators, labels_of
+from .._labels import labels_of
+from .._models.factorize import Factorization
 from ._batches import ClassBatches
-from ._choose import Validation, choose
-from ._class_topics import fit_options
-from ._classifier_training import Problem, Settings, start_of, train
-from ._context import Context, context_of, directions_of, filled
-from ._conventions import documented, require, set_parameters
-from ._readout import READOUT_ATTRIBUTES
-from ._training_labels import check_classes, labels_for_training
+from ._choose import choose
+from ._class_topics import LabeledSamples
+from ._classifier_training import choices_of, train
+from ._conventions import require, set_parameters
+from ._training_data import (
+    TrainingLabels,
+    check_classes,
+    context_of,
+    directions_of,
+    filled,
+    labels_for_training,
+)
 
 
-@documented
 class SSNMFClassifier(ClassBatches):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
@@ -122,7 +127,6 @@ class SSNMFClassifier(ClassBatches):
 
     _saved: ClassVar = {
         **ClassBatches._saved,
-        **READOUT_ATTRIBUTES,
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True),
@@ -167,45 +171,49 @@ class SSNMFClassifier(ClassBatches):
         return tags
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+        readout = self._chosen_readout()
         require(self, X, y)
-        settings = Settings.checked(self)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
-        multilabel = isinstance(targets, Indicators)
         labels = labels_for_training(targets, sample_weight)
         check_classes(labels)
-        choices = settings.named(targets.classes, multilabel).choices(labels)
+        choices, validates = choices_of(self, labels, targets.classes)
         for choice in choices:
             require_memory(choice.n_components, X.shape, X.dtype)
-        start = start_of(self, labels, choices[0].n_components)
-        directions, context = None, Context()
-        if settings.readout == "logistic":
-            directions = directions_of(X, X_weights, start[1], self.n_threads)
-            if directions is not None:
-                context = context_of(filled(X, None, None), directions)
-        problem = Problem(X, X_weights, labels, context, fit_options(self), *start)
-        choice, validation = choices[0], Validation(labels)
-        if settings.validates:
-            choice, validation = choose(problem, choices, multilabel and settings.may_balance)
-        trained = train(problem, labels, choice, problem.options)
-        readout = validation.calibrate(trained.readout)
+        rank, given = choices[0].n_components, {"X": X, "X_weights": X_weights, "labels": labels}
+        samples, directions = LabeledSamples.of(self, rank, **given), None
+        if readout == "logistic":
+            directions = directions_of(X, X_weights, samples.seed, self.n_threads)
+        if directions is not None:
+            samples = replace(samples, context=context_of(filled(X), directions))
+        balances = labels.several and self.class_weight == "auto"
+        choice, validation = choose(samples, choices, validates, balances)
+        fit, fitted, shares = train(samples, choice, readout == "logistic")
+        self._keep_classes(fit, targets.classes, labels, choice.rounds)
+        if fitted is not None:
+            fitted = validation.calibrate(fitted)
+            self.readout_ = replace(fitted, directions=directions)
+        elif readout == "refit":
+            self._refit_components(self._represent(X, X_weights), labels)
+        for name, value in validation.attributes(fitted).items():
+            setattr(self, name, value)
+        self.class_shares_ = labels.class_shares(shares)
+        validation.warn_if_poor()
+
+    def _keep_classes(
+        self, fit: Factorization, classes: Array, labels: TrainingLabels, rounds: int = 0
+    ) -> None:
+        """Set the attributes of a fit to labels, and drop the readout of an earlier one."""
         self._keep(
-            trained.fit,
-            **validation.attributes(readout),
-            supervision_weight_=trained.weight,
-            self_training_=choice.rounds,
-            multilabel_=multilabel,
-            classes_=targets.classes,
+            fit,
+            supervision_weight_=fit.supervision_weight,
+            self_training_=rounds,
+            multilabel_=labels.several,
+            classes_=classes,
             class_prior_=labels.prior(),
             n_labeled_=int(labels.known.sum()),
         )
         self._drop_readout()
-        if settings.readout == "logistic":
-            self.readout_ = replace(readout, directions=directions)
-        elif settings.readout == "refit":
-            self._refit_components(self._represent(X, X_weights), labels)
-        self.class_shares_ = labels.class_shares(trained.shares)
-        validation.warn_if_poor()
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)

@@ -2,132 +2,100 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array
-from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_option, check_random_state, check_real
-from .._data.csr_file import CsrFile
+from .._data.checks import check_integer, check_option, check_real
+from .._data.threads import one_blas_thread
 from .._models.factorize import Factorization
-from .._models.represent import represent
 from .._solver.starts import INITS
 from .._topics import topic_shares
-from ._class_topics import SUPPORTS, SamplesInMemory, fit_class_topics
-from ._context import Context
-from ._readout import Readout, fit_readout, probabilities
-from ._training_labels import TrainingLabels, with_neighbors, with_predictions
-
-Options = dict[str, Any]  # as of fit_options
+from ._class_topics import SUPPORTS, LabeledSamples
+from ._readout import LogisticReadout, fit_readout, probabilities
+from ._training_data import TrainingLabels
 
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
-_TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
-_REPRESENT_TOL = 1e-3  # of the representations during training
+_PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
+# Share of the samples predicted to be of a class whose label is taken as known, for few labels and
+# from so many a class on: more labels predict better.
+_CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
+_NEIGHBORS, _SPREADING_STEPS, _SPREADING_TOLERANCE = 20, 1000, 1e-2
+_MOST_SPREAD = 3000  # samples in the graph of neighbors
 
 
 @dataclass(frozen=True)
 class Choice:
     """Settings that validation may choose; `readout` are those of :func:`fit_readout`."""
 
-    supervision_weight: float | None  # None: balanced
+    supervision_weight: float | str  # or "balanced"
     n_components: int
     rounds: int  # of self-training
     readout: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Checked parameters of the classifier; None where validation is to choose."""
+def choices_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[list[Choice], bool]:
+    """Check the parameters of a classifier, and return what to try, and whether to validate.
 
-    n_components: int | None
-    supervision_weight: float | str | None
-    rounds: int | None
-    readout: str
-    class_weight: Any
-    may_balance: bool
-
-    @classmethod
-    def checked(cls, model: Any) -> Settings:
-        """Read the parameters of an estimator."""
-        readout = model._chosen_readout()
-        rank, weight, rounds = model.n_components, model.supervision_weight, model.self_training
-        if isinstance(rank, str):
-            rank = check_option(rank, "n_components", ("auto",))
-        else:
-            rank = check_integer(rank, "n_components", 1)
-        if isinstance(weight, str):
-            check_option(weight, "supervision_weight", ("auto", "balanced"))
-        elif weight != SUPPORTS:
-            weight = check_real(weight, "supervision_weight")
-        if isinstance(rounds, str):
-            rounds = check_option(rounds, "self_training", ("auto",))
-        else:
-            rounds = check_integer(rounds, "self_training", 0)
-        refuse_unused(model, readout)
-        _check_threshold(model.threshold)
-        _check_init(model.init)
-        automatic = isinstance(model.class_weight, str) and model.class_weight == "auto"
-        return cls(
-            None if rank == "auto" else rank,
-            None if weight == "auto" else weight,
-            None if rounds == "auto" else rounds,
-            readout,
-            None if automatic else model.class_weight,
-            automatic,
-        )
-
-    def named(self, classes: Array, several: bool) -> Settings:
-        """Return the same with class weights by the number of the class, which readouts know."""
-        given = self.class_weight
-        if given is None or isinstance(given, str):
-            check_option(given or "auto", "class_weight", ("auto", "balanced"))
-            return self
-        names = [0, 1] if several else classes.tolist()
-        if not isinstance(given, dict) or any(name not in names for name in given):
+    The first choice is the rule for too few labels.
+    """
+    kind, k = model._chosen_readout(), labels.members.shape[1]
+    ranks = [per_class * k for per_class in _PER_CLASS]
+    any_rank = _is_auto(model.n_components, "n_components")
+    if not any_rank:
+        ranks = [check_integer(model.n_components, "n_components", 1)]
+    weight = model.supervision_weight
+    any_weight = _is_auto(weight, "supervision_weight", "balanced")
+    if not isinstance(weight, str) and weight != SUPPORTS:
+        weight = check_real(weight, "supervision_weight")
+    validates = kind == "logistic" and (any_rank or any_weight)
+    rounds = _ROUNDS if validates else 0
+    if not _is_auto(model.self_training, "self_training"):
+        rounds = check_integer(model.self_training, "self_training", 0)
+    refuse_unused(model, kind)
+    check_threshold(model.threshold)
+    _check_init(model.init)
+    if labels.several or labels.known.all() or kind != "logistic":
+        rounds = 0
+    class_weight = _by_number(model.class_weight, [0, 1] if labels.several else classes.tolist())
+    readout = {"C": 10.0, "row_scale": 1.0, "class_weight": class_weight}
+    choices = []
+    for rank in dict.fromkeys(ranks):
+        if any_weight:
+            weight = SUPPORTS if rank >= k else "balanced"
+        if weight == SUPPORTS and rank < k:
             raise ValueError(
-                f"class_weight must be 'auto', None, 'balanced' or a dict of weights for some of "
-                f"{names}; got {given!r}."
+                f"n_components={rank} is too small for supervision_weight=inf, which gives each of "
+                f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
+                "supervision_weight."
             )
-        found = [check_real(given.get(name, 1.0), f"class_weight[{name!r}]") for name in names]
-        return replace(self, class_weight=dict(enumerate(found)))
+        choices.append(Choice(weight, rank, rounds, readout))
+    return choices, validates
 
-    def choices(self, labels: TrainingLabels) -> list[Choice]:
-        """Return what to try; the first is the rule for too few labels."""
-        k = labels.members.shape[1]
-        ranks = [self.n_components or per_class * k for per_class in _PER_CLASS]
-        readout = {"C": 10.0, "row_scale": 1.0, "class_weight": self.class_weight}
-        found = []
-        for rank in dict.fromkeys(ranks):
-            if self.supervision_weight is None:
-                weight = SUPPORTS if rank >= k else None
-            elif self.supervision_weight == "balanced":
-                weight = None
-            else:
-                weight = float(self.supervision_weight)
-            if weight == SUPPORTS and rank < k:
-                raise ValueError(
-                    f"n_components={rank} is too small for supervision_weight=inf, which gives "
-                    f"each of the {k} classes a component of its own. Set n_components to {k} or "
-                    "more, or give a finite supervision_weight."
-                )
-            found.append(Choice(weight, rank, self._rounds(labels), readout))
-        return found
 
-    def _rounds(self, labels: TrainingLabels) -> int:
-        if labels.several or labels.known.all() or self.readout != "logistic":
-            return 0
-        if self.rounds is not None:
-            return self.rounds
-        return _ROUNDS if self.validates else 0
+def _is_auto(value: Any, name: str, *others: str) -> bool:
+    """Whether a parameter is "auto"; ValueError for text that is none of the others."""
+    return isinstance(value, str) and check_option(value, name, ("auto", *others)) == "auto"
 
-    @property
-    def validates(self) -> bool:
-        """Whether anything is to be chosen by validation."""
-        open_choice = self.n_components is None or self.supervision_weight is None
-        return open_choice and self.readout == "logistic"
+
+def _by_number(class_weight: Any, classes: list[Any]) -> Any:
+    """Check the weights of classes, and return them by the number of the class."""
+    if class_weight is None or isinstance(class_weight, str):
+        balanced = check_option(class_weight or "auto", "class_weight", ("auto", "balanced"))
+        return class_weight if balanced == "balanced" else None
+    if not isinstance(class_weight, dict) or any(name not in classes for name in class_weight):
+        raise ValueError(
+            f"class_weight must be 'auto', None, 'balanced' or a dict of weights for some of "
+            f"{classes}; got {class_weight!r}."
+        )
+    given = [class_weight.get(name, 1.0) for name in classes]
+    pairs = zip(given, classes, strict=True)
+    return dict(enumerate(check_real(w, f"class_weight[{name!r}]") for w, name in pairs))
 
 
 def refuse_unused(model: Any, readout: str) -> None:
@@ -146,12 +114,13 @@ def refuse_unused(model: Any, readout: str) -> None:
             )
 
 
-def _check_threshold(threshold: Any) -> None:
-    if isinstance(threshold, str):
-        if threshold != "auto":
-            raise ValueError(f"threshold must be 'auto' or a number; got {threshold!r}.")
-    else:
-        check_real(threshold, "threshold", allow_negative=True)
+def check_threshold(threshold: Any) -> float | None:
+    """Return a threshold, None for "auto"; raise an error for anything else."""
+    if not isinstance(threshold, str):
+        return check_real(threshold, "threshold", allow_negative=True)
+    if threshold != "auto":
+        raise ValueError(f"threshold must be 'auto' or a number; got {threshold!r}.")
+    return None
 
 
 def _check_init(init: Any) -> None:
@@ -161,103 +130,75 @@ def _check_init(init: Any) -> None:
         raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
 
 
-def start_of(model: Any, labels: TrainingLabels, n_components: int) -> tuple[Any, int, int | None]:
-    """Return `init`, the seed of a training, and that of random starts where it is another one."""
-    state, init = model.random_state, model.init
-    if isinstance(init, str) and init == "auto":
-        init = "labels" if n_components >= labels.members.shape[1] else "random"
-    seed = int(check_random_state(state).integers(2**31))
-    # A random start is then that of factorize with the same number.
-    return init, seed, int(state) if isinstance(state, (int, np.integer)) else None
+def train(
+    samples: LabeledSamples, choice: Choice, predicts: bool = True
+) -> tuple[Factorization, LogisticReadout | None, Array]:
+    """Fit topics and, if it `predicts`, the logistic readout, with rounds of self-training.
 
-
-@dataclass(frozen=True)
-class Problem:
-    """Checked data with their labels, and what stays the same for all trials."""
-
-    X: Any
-    X_weights: Any
-    labels: TrainingLabels
-    context: Context
-    options: Options
-    init: Any
-    seed: int
-    start_seed: int | None = None  # of random starts, where it is not `seed`
-
-    def shares(self, A: Array, rows: Array) -> Array:
-        """Return the label-blind topic shares of some samples, (rows, r)."""
-        X, X_weights = self.X, self.X_weights
-        if X_weights is None and not rows.all() and not isinstance(X, CsrFile):
-            return topic_shares(self._represent(X[rows], None, A), A)
-        return topic_shares(self._represent(X, X_weights, A)[rows], A)
-
-    def shares_of_all(self, fit: Factorization, known: Array) -> Array:
-        """Return the same of all samples; a fit has represented those without labels already."""
-        shares = topic_shares(fit.S, fit.A)
-        shares[known] = self.shares(fit.A, known)
-        return shares
-
-    def part(self, rows: Array) -> Problem:
-        """Return the problem of some samples."""
-        labels = TrainingLabels(
-            self.labels.members[rows], self.labels.entry_weights[rows], self.labels.several
-        )
-        return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
-
-    def _represent(self, X: Any, X_weights: Any, A: Array) -> Array:
-        return represent(
-            CleanMatrix(X),
-            A,
-            loss=self.options["loss"],
-            X_weights=X_weights,
-            tol=_REPRESENT_TOL,
-            n_threads=self.options["n_threads"],
-        )
-
-    def topics(self, labels: TrainingLabels, choice: Choice, options: Options) -> Factorization:
-        """Fit the factorization to some labels."""
-        samples = SamplesInMemory(self.X, self.X_weights, labels, options)
-        n_components, weight = choice.n_components, choice.supervision_weight
-        seeds = self.seed, self.start_seed
-        return fit_class_topics(samples, n_components, weight, self.init, *seeds)
-
-
-def for_trials(options: Options) -> Options:
-    """Return the options of a trial: fewer iterations, no callback, no output."""
-    max_iter = min(options["max_iter"], _TRIAL_ITERATIONS)
-    return options | {"max_iter": max_iter, "callback": None, "verbose": 0}
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A factorization, a readout, and the label-blind shares of the labeled samples, (l, r)."""
-
-    fit: Factorization
-    readout: Readout
-    shares: Array
-
-    @property
-    def weight(self) -> float:
-        """The supervision weight, as a number."""
-        given = self.fit.supervision_weight
-        return SUPPORTS if given is None else given
-
-
-def train(problem: Problem, labels: TrainingLabels, choice: Choice, options: Options) -> Trained:
-    """Fit topics and readout to some labels, with rounds of self-training."""
-    given = labels
+    The third result are the shares of the labeled samples, (labeled samples, r), found without
+    their labels.
+    """
+    known, context = samples.labels.known, samples.context
+    given = samples  # with more labels after each round
     for turn in range(choice.rounds):
-        fit = problem.topics(given, choice, for_trials(options))
-        known = given.known
-        shares = problem.shares_of_all(fit, known)
-        context = problem.context[known]
-        readout = fit_readout(context, shares[known], given, known, **choice.readout)
-        chance = probabilities(readout.logits(problem.context, shares), False)
+        fit = given.for_trials().fit_topics(choice.n_components, choice.supervision_weight)
+        rows = given.labels.known
+        shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
+        shares[rows] = samples.shares(fit.A, rows)
+        readout = fit_readout(context[rows], shares[rows], given.labels, rows, **choice.readout)
+        chance = probabilities(readout.logits(context, shares), False)
         if turn == 0:  # where the readout has few labels to go by, neighbors see clusters
-            chance = with_neighbors(chance, problem.context.scores, labels, problem.seed)
-        given = with_predictions(labels, chance)
-    fit = problem.topics(given, choice, options)
-    known = given.known
-    shares = problem.shares(fit.A, known)
-    readout = fit_readout(problem.context[known], shares, given, known, **choice.readout)
-    return Trained(fit, readout, shares[labels.known[known]])
+            chance = _blend_neighbors(chance, context.scores, samples.labels, samples.seed)
+        given = replace(given, labels=_add_predictions(samples.labels, chance))
+    fit = given.fit_topics(choice.n_components, choice.supervision_weight)
+    rows = given.labels.known
+    shares = samples.shares(fit.A, rows)
+    of_labeled = shares[known[rows]]
+    if not predicts:
+        return fit, None, of_labeled
+    readout = fit_readout(context[rows], shares, given.labels, rows, **choice.readout)
+    return fit, readout, of_labeled
+
+
+@one_blas_thread()
+def _blend_neighbors(
+    chance: Array, scores: Array | None, labels: TrainingLabels, seed: int
+) -> Array:
+    """Return the mean of probabilities and of those that labels spread to (Zhou et al. 2004)."""
+    known = labels.known
+    if scores is None or len(known) < 2:
+        return chance
+    rng = np.random.default_rng(seed)
+    others = rng.permutation(np.flatnonzero(~known))[: max(0, _MOST_SPREAD - int(known.sum()))]
+    rows = np.sort(np.concatenate([np.flatnonzero(known), others]))
+    codes = np.where(known, labels.codes, -1)[rows]
+    machine = LabelSpreading(
+        kernel="knn",
+        n_neighbors=min(_NEIGHBORS, len(rows) - 1),
+        max_iter=_SPREADING_STEPS,
+        tol=_SPREADING_TOLERANCE,
+    )
+    machine.fit(scores[rows], codes)
+    spread = np.zeros((len(rows), chance.shape[1]))
+    spread[:, machine.classes_] = machine.label_distributions_
+    blended = np.array(chance)
+    blended[rows] = (chance[rows] + spread) / 2
+    return blended
+
+
+def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
+    """Return labels to which the surer ones of the predictions of each class are added."""
+    predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
+    members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
+    known = labels.known
+    enough = known.sum() >= _MORE_LABELS * members.shape[1]
+    share = _MORE_CONFIDENT if enough else _CONFIDENT
+    unit = entry_weights[known].max(axis=1).mean() if known.any() else 1.0
+    for c in range(members.shape[1]):
+        rows = np.flatnonzero((predicted == c) & ~known)
+        surest = rows[np.argsort(-sureness[rows], kind="stable")]
+        chosen = surest[: math.ceil(share * len(rows))]
+        members[chosen] = 0
+        members[chosen, c] = 1
+        entry_weights[chosen] = _PSEUDO_WEIGHT * unit
+    return replace(labels, members=members, entry_weights=entry_weights)

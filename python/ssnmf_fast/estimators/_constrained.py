@@ -18,12 +18,11 @@ from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from .._solver.weights import as_weights, collapse
 from .._topics import Topics
-from ._conventions import documented, require, set_parameters
-from ._predicting import GuidedBase
+from ._conventions import require, set_parameters
+from ._predicting import ReadoutPredictions
 
 
-@documented
-class ConstrainedNMF(GuidedBase):
+class ConstrainedNMF(ReadoutPredictions):
     """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
     Minimizes ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabeled samples))
@@ -32,8 +31,6 @@ class ConstrainedNMF(GuidedBase):
 
     Parameters
     ----------
-    loss : {"frobenius", "kullback-leibler"}
-        Loss of X: squared error (the paper's), or the I-divergence.
     init : {"random", "nndsvda", "random-acol"} or tuple of arrays
         Start; a tuple holds S (n, r), whose rows are averaged by class, and A (r, m).
     callback : callable, optional
@@ -73,7 +70,7 @@ class ConstrainedNMF(GuidedBase):
     """
 
     _saved: ClassVar = {
-        **GuidedBase._saved,
+        **ReadoutPredictions._saved,
         "class_representation_": Saved("kr"),
         "n_labeled_": COUNT,
     }
@@ -141,8 +138,7 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
     return (sums / np.bincount(groups)[:, None], *init[1:])
 
 
-@documented
-class TopicSupervisedNMF(GuidedBase):
+class TopicSupervisedNMF(ReadoutPredictions):
     """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
 
     Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
@@ -152,8 +148,6 @@ class TopicSupervisedNMF(GuidedBase):
     ----------
     n_free_topics : int
         Number of topics beside the named ones, at least 0: r is the number of both.
-    loss : {"frobenius", "kullback-leibler"}
-        Loss of X: squared error (the paper's), or the I-divergence.
     labeled_weight : "inverse-rate" or float
         Weight of the loss of a labeled document, where an unlabeled one has 1.  "inverse-rate",
         the paper's, is the number of documents divided by that of labeled ones.
@@ -164,9 +158,6 @@ class TopicSupervisedNMF(GuidedBase):
         A tuple holds S (n, r) and A (r, m).
     topic_names : sequence, optional
         All named topics in the order that they are to have; by default those of `y`, sorted.
-    unlabeled : "auto", None or a label
-        What marks an unlabeled document besides None and NaN, where `y` holds one topic each; as
-        in :class:`SSNMFClassifier`.
 
     Attributes
     ----------
@@ -176,10 +167,6 @@ class TopicSupervisedNMF(GuidedBase):
         Factor S of the fit: zero where a document may not have a topic.
     classes_ : ndarray, shape (k,)
         The same as `topic_names_`.
-    multilabel_ : bool
-        Whether documents may have several topics: `y` held lists or a matrix.
-    n_labeled_ : int
-        Number of labeled documents.
 
     See Also
     --------
@@ -213,7 +200,11 @@ class TopicSupervisedNMF(GuidedBase):
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 
-    _saved: ClassVar = {**GuidedBase._saved, "topic_names_": Saved("t"), "n_labeled_": COUNT}
+    _saved: ClassVar = {
+        **ReadoutPredictions._saved,
+        "topic_names_": Saved("t"),
+        "n_labeled_": COUNT,
+    }
 
     def __init__(
         self,

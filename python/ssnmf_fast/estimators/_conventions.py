@@ -8,9 +8,10 @@ from functools import wraps
 from inspect import cleandoc, signature
 from itertools import chain
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length
 
@@ -20,16 +21,19 @@ from .._common.warn import warn_user
 from .._data.border import require_finite
 from .._data.checks import check_vector
 
-Class = TypeVar("Class", bound=type)
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
-class AllOrNothing:
-    """Base of estimators that stay as they were when learning is refused, fails or is interrupted.
+class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators.
 
-    On any exception the attributes are put back.  This is enough, as they are only ever replaced,
-    not changed in place.  Attributes with NaN or infinity are refused.
+    Docstrings are completed.  If learning is refused, fails or is interrupted, the attributes are
+    put back; this is enough, as they are only ever replaced, not changed in place.  Attributes with
+    NaN or infinity are refused.
     """
+
+    _allow_nan: ClassVar = True
+    _saved: ClassVar[dict[str, Saved]]  # the attributes that `ssnmf_fast.save` keeps
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
@@ -37,26 +41,29 @@ class AllOrNothing:
         for name in _LEARNING:
             method = getattr(cls, name, None)
             if method is not None and not hasattr(method, "_all_or_nothing"):
-                setattr(cls, name, _restoring(method))
+                setattr(cls, name, _all_or_nothing(method))
+        complete_docstrings(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the parameters that a function has too."""
+        names = signature(function).parameters
+        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
 
 
-def _table(model: Any) -> Iterable[tuple[str, Saved]]:
-    """Return the attributes that are saved, if there are any, and what is known of them."""
-    return getattr(model, "_saved", {}).items()
-
-
-def _restoring(method: Callable[..., Any]) -> Callable[..., Any]:
+def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            kept = {
-                name: arrays_of(vars(self).get(name))
-                for name, one in _table(self)
-                if one.of_numbers
-            }
-            require_finite(kept)
+            numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
+            require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
         except BaseException:
             self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
@@ -203,13 +210,25 @@ feature_names_in_ : ndarray of str, shape (m,)
     Names of the features, where X had names that are all strings.
 """
 
+_OF_FIT = """What every `fit` does.
+
+Returns
+-------
+self
+
+Raises
+------
+ValueError, TypeError
+    For bad data, labels or parameters; the message explains how to fix them.
+"""
+
 _INHERITED = ("Returns", "Raises", "Warns")
 _ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
 _SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
 
 
-def documented(cls: Class) -> Class:
-    """Complete the docstrings of a class and of its public methods.
+def complete_docstrings(cls: type) -> None:
+    """Complete the docstrings of an estimator and of its public methods.
 
     What several estimators share is documented once.  A docstring has what is particular to it;
     other parameters of the signature, other fitted attributes, and sections that the same method
@@ -226,10 +245,11 @@ def documented(cls: Class) -> Class:
         function = getattr(method, "fn", method)
         if name.startswith("_") or not isinstance(function, FunctionType) or not function.__doc__:
             continue
-        docs = [vars(base)[name].__doc__ for base in bases if name in vars(base)]
+        above = [vars(base)[name] for base in bases if name in vars(base)]
+        docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
+        docs += [_OF_FIT] if name == "fit" else []
         text = _complete(function.__doc__, docs, signature(function).parameters, ())
         function.__doc__ = method.__doc__ = text
-    return cls
 
 
 def _has(cls: type, attribute: str) -> bool:
@@ -244,6 +264,9 @@ def _complete(
     sections = _sections(doc)
     for section, names in (("Parameters", parameters), ("Attributes", attributes)):
         found = [_entries(source, section) for source in sources]
+        # A base has some of the shared entries, behind which those of another base do not hide.
+        *ours, shared = found
+        found = [ours[0], *(_without(part, shared) for part in ours[1:]), shared]
         of_names = [next((part[n] for part in found if n in part), "") for n in names]
         # Attributes of the class itself come first, in their order; parameters as in the signature.
         ahead = found[0].values() if section == "Attributes" else ()
@@ -257,6 +280,10 @@ def _complete(
             sections[section] = "\n".join(dict.fromkeys(kept))
     body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
     return "\n\n".join([sections[""], *body]) + "\n"
+
+
+def _without(entries: dict[str, str], shared: dict[str, str]) -> dict[str, str]:
+    return {name: entry for name, entry in entries.items() if shared.get(name) != entry}
 
 
 def _sections(doc: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
@@ -14,17 +13,11 @@ from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
 from .._data.tensor_checks import check_mode
 from .._models.factorize_tensor import factorize_tensor
 from .._topics import Topics, make_topics
-from ._conventions import documented, set_parameters, warn_unless_converged
+from ._conventions import set_parameters, warn_unless_converged
 from ._slices import SliceLearner
 
 
-@documented
-class NonnegativeCP(
-    SliceLearner,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class NonnegativeCP(SliceLearner):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
@@ -33,16 +26,12 @@ class NonnegativeCP(
 
     Parameters
     ----------
-    n_components : int
-        Number r of components, at least 1.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Loss of X, as in :func:`ssnmf_fast.factorize_tensor`.
     supervision_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Loss of the labels, if :meth:`fit` gets any.
     supervision_weight : float
         Weight of the losses of labels, at least 0.
-    solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize_tensor`.
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
         Start, as in :func:`ssnmf_fast.factorize_tensor`.
     callback : callable, optional
@@ -91,8 +80,7 @@ class NonnegativeCP(
     References
     ----------
     .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
-       factorizations", PhD thesis, 2021,
-       eq. 4.1.
+       factorizations", PhD thesis, 2021, eq. 4.1.
 
     Examples
     --------
@@ -143,11 +131,9 @@ class NonnegativeCP(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.input_tags.positive_only = True
         tags.input_tags.sparse = True
         tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     @property
@@ -185,22 +171,14 @@ class NonnegativeCP(
             For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
             mode is to approximate as well; NaN = unlabeled.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data or parameters; the message explains how to fix them.
-
         Warns
         -----
         ConvergenceWarning
             If `max_iter` is reached before the stopping rule is met, unless tol = 0.
         """
         del y
-        result = factorize_tensor(X, X_weights=X_weights, labels=labels, **self._fit_parameters())
+        arguments = self._arguments(factorize_tensor)
+        result = factorize_tensor(X, X_weights=X_weights, labels=labels, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
         for name in ("stream_statistics_", "stream_mode_"):
             self.__dict__.pop(name, None)

@@ -16,7 +16,7 @@ from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
-from ._conventions import documented, set_parameters, warn_unless_converged
+from ._conventions import set_parameters
 from ._dynamic_fits import (
     Peak,
     checked_method,
@@ -29,7 +29,6 @@ from ._dynamic_fits import (
 )
 
 
-@documented
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
@@ -40,8 +39,6 @@ class DynamicTopics(FactorizationBase):
 
     Parameters
     ----------
-    n_components : int
-        Number of topics r, at least 1.
     freq : {"day", "week", "month", "quarter", "year"} or int
         Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
         the time from the first to the last document.
@@ -108,6 +105,7 @@ class DynamicTopics(FactorizationBase):
     ['2020-01', '2020-07']
     """
 
+    _allow_nan: ClassVar = False
     _saved: ClassVar = {
         **FactorizationBase._saved,
         "prevalence_": Saved("tr"),
@@ -137,7 +135,6 @@ class DynamicTopics(FactorizationBase):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
         tags.target_tags.required = True
         return tags
 
@@ -202,20 +199,18 @@ class DynamicTopics(FactorizationBase):
             )
         slices = cut(read, self.freq)
         tensor = checked_method(self) == "tensor"
-        found = fit_tensor(self, X, slices, rank) if tensor else fit_matrix(self, X, rank)
-        self.components_ = found.components
-        self.loss_ = found.loss
+        if tensor:
+            self.prevalence_ = fit_tensor(self, X, slices, rank)
+        else:
+            fit_matrix(self, X, rank)
         self.representation_ = S = self._represent(X, None)
-        self.prevalence_ = means(S, slices) if found.prevalence is None else found.prevalence
+        if not tensor:
+            self.prevalence_ = means(S, slices)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        self.objective_, self.n_iter_ = found.objective, found.n_iter
-        if found.converged is not None:
-            warn_unless_converged(self, found)
         warn_if_degenerate(self, tensor)
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
-        if X_weights is not None:
-            raise TypeError("DynamicTopics takes no X_weights, as its fit. Leave them out.")
+        self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from .._data.times import Slices
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
 from ._base import FactorizationBase, count_copies
+from ._conventions import warn_unless_converged
 from ._nmf import NMF
 
 METHODS = ("tensor", "nmf")
@@ -47,26 +47,13 @@ def checked_method(model: Any) -> Any:
     return method
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What was fitted; the prevalence is None where it is the mean of the representation."""
-
-    components: Array
-    prevalence: Array | None
-    loss: Any
-    objective: list[tuple[int, float]]
-    n_iter: int
-    converged: bool | None  # None where a warning has been given already
-
-
-def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
-    """Fit the tensor of the documents of every slice."""
+def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Array:
+    """Fit the tensor of the documents of every slice, and return the prevalence of the topics."""
     rng = check_random_state(model.random_state)
-    per_slice, largest = model.documents_per_slice, int(slices.sizes.max())
+    per_slice = model.documents_per_slice
     if per_slice is None:
         per_slice = int(np.median(slices.sizes[slices.sizes > 0]))
-    per_slice = min(int(per_slice), largest)
-    X = sp.csr_array(X)
+    per_slice = min(int(per_slice), int(slices.sizes.max()))
     tensor = folded(X, slices, per_slice, rng)
     init = model.init
     if isinstance(init, str) and init in _FROM_SLICES:
@@ -74,22 +61,21 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Fit:
     drawn = {"n_components": rank, "init": init, "random_state": rng}
     result = factorize_tensor(tensor, **model._arguments(factorize_tensor) | drawn)
     terms, documents, time = result.factors
-    components, sums = _unit_sums(terms.T)
+    model.components_, sums = _unit_sums(terms.T)
+    model.loss_, model.objective_, model.n_iter_ = model.loss, result.objective, result.n_iter
+    warn_unless_converged(model, result)
     taken = np.minimum(slices.sizes, per_slice)
     prevalence = time * (result.weights * sums * documents.sum(axis=0))
-    prevalence = (prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)
-    return Fit(
-        components, prevalence, model.loss, result.objective, result.n_iter, result.converged
-    )
+    return np.asarray(prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)
 
 
-def fit_matrix(model: Any, X: Any, rank: int) -> Fit:
+def fit_matrix(model: Any, X: Any, rank: int) -> None:
     """Fit the matrix of all documents, by NMF or by the estimator that is given."""
     fitted = NMF(**model._arguments()) if isinstance(model.method, str) else clone(model.method)
     fitted.set_params(n_components=rank).fit(X)
-    loss = getattr(fitted, "loss", _POISSON)
-    components = _unit_sums(fitted.components_)[0]
-    return Fit(components, None, loss, fitted.objective_, fitted.n_iter_, None)
+    model.components_ = _unit_sums(fitted.components_)[0]
+    model.loss_ = getattr(fitted, "loss", _POISSON)
+    model.objective_, model.n_iter_ = fitted.objective_, fitted.n_iter_
 
 
 def _unit_sums(components: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._backend.dispatch import padded
@@ -23,18 +23,12 @@ from ..completion._methods import check_method
 from ..completion._noisy import BIAS_RIDGE
 from ..completion._problem import Method, Observations
 from ..completion._read import counts
-from ._conventions import AllOrNothing, documented, set_parameters
+from ._conventions import Estimator, set_parameters
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 
 
-@documented
-class LowRankImputer(
-    AllOrNothing,
-    OneToOneFeatureMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     """Fill missing entries (NaN) by a low-rank model of the table.
 
     :meth:`fit` completes the table by :func:`ssnmf_fast.complete`; :meth:`transform` represents
@@ -59,8 +53,6 @@ class LowRankImputer(
         Largest number of iterations.
     tol : float, optional
         Stopping rule.
-    random_state : None, int, Generator or RandomState
-        Seed; give an int for the same result every time.
 
     Attributes
     ----------
@@ -76,12 +68,6 @@ class LowRankImputer(
         What is subtracted from the standardized columns: mean and column biases.
     scales_ : ndarray, shape (m,)
         Divisors of the columns.
-    n_iter_ : int
-        Number of outer iterations.
-    n_features_in_ : int
-        Number of columns m.
-    feature_names_in_ : ndarray of str, shape (m,)
-        Names of the columns, where X had names that are all strings.
 
     See Also
     --------
@@ -133,29 +119,13 @@ class LowRankImputer(
     ) -> None:
         set_parameters(self, locals())
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def fit(self, X: Any, y: Any = None) -> LowRankImputer:
         """Learn the model.
 
         Parameters
         ----------
         X : array_like, shape (n, m)
-            Table; NaN is missing.
-
-        Returns
-        -------
-        LowRankImputer
-            This object.
-
-        Raises
-        ------
-        ValueError
-            For bad input, among it a table without any entry.
+            Table with at least one entry; NaN is missing.
         """
         del y
         method = check_method(self.method, noisy=self.gamma_min is not None)
@@ -178,15 +148,7 @@ class LowRankImputer(
             UNINFORMED,
             complete,
             list_entries(standardized, present),
-            method=method,
-            rank=self.rank,
-            gamma_min=self.gamma_min,
-            biases=self.biases,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=self.random_state,
-            n_threads=self.n_threads,
-            verbose=self.verbose,
+            **self._arguments(complete) | {"method": method},
         )
         self.components_ = result.right[: result.rank]
         self.rank_, self.gamma_, self.n_iter_ = result.rank, result.gamma, result.n_iter

@@ -17,15 +17,14 @@ from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import factorize_preserving
-from ._conventions import documented, require, set_parameters
-from ._predicting import GuidedBase
+from ._conventions import require, set_parameters
+from ._predicting import ReadoutPredictions
 
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
 
 
-@documented
-class MarginNMF(GuidedBase):
+class MarginNMF(ReadoutPredictions):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
     Linear support vector machines are trained on the labeled samples; their normal vectors are
@@ -90,8 +89,9 @@ class MarginNMF(GuidedBase):
     True
     """
 
+    _allow_nan: ClassVar = False
     _saved: ClassVar = {
-        **GuidedBase._saved,
+        **ReadoutPredictions._saved,
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
         "supervision_weight_": Saved(optional=True),
@@ -120,7 +120,6 @@ class MarginNMF(GuidedBase):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
         tags.target_tags.multi_output = True
         return tags
 

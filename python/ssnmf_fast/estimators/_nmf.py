@@ -16,12 +16,12 @@ from .._common.saved import COUNT, Saved
 from .._data.border import require_finite
 from .._labels import RealTargets
 from .._solver.beta_divergences import loss_named
+from ._base import product
 from ._batches import BatchLearner, SupervisedBase
-from ._conventions import documented, require, score_labeled, set_parameters
-from ._training_labels import as_outer, label_weights, labels_for_training
+from ._conventions import require, score_labeled, set_parameters
+from ._training_data import as_outer, label_weights, labels_for_training
 
 
-@documented
 class NMF(BatchLearner):
     """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
@@ -109,7 +109,6 @@ class NMF(BatchLearner):
         return self
 
 
-@documented
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
 
@@ -285,5 +284,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         ndarray, shape (n,) or (n, k)
             Shaped like the `y` of the fit, of the dtype of X.
         """
-        scores = self._scores(X, X_weights)
+        check_is_fitted(self)
+        S = self._represent(self._checked(X, reset=False), X_weights)
+        scores = product(S, self._components_in_use(), "the predictions")
         return np.asarray(scores if self.n_targets_ else scores[:, 0])

@@ -1,4 +1,4 @@
-"""Predictions by a readout, for every estimator that labels guide."""
+"""Predictions by a readout, for every classifier."""
 
 from __future__ import annotations
 
@@ -13,20 +13,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._data.border import require_finite
 from .._data.checks import check_option
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase
-from ._class_topics import row_sums
-from ._context import Context, context_of, directions_of, filled, row_blocks
-from ._conventions import documented, score_labeled
-from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout, probabilities
-from ._training_labels import labels_for_training
+from ._conventions import score_labeled
+from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout, fit_readout
+from ._training_data import Context, context_of, directions_of, filled, labels_for_training
 
 _READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
-_LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
 
 
@@ -43,18 +39,17 @@ def _has_readout(model: Any) -> bool:
 with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
-@documented
-class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
-    """Predictions by the fitted readout, for an estimator with topics and classes."""
+class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+    """A dictionary that labels guide, with predictions for samples without labels."""
 
     classes_: Array
     class_prior_: Array
-    components_: Array
     multilabel_: bool
-    n_threads: int | None
     readout: str | None
-    readout_: Readout
+    readout_: LogisticReadout
     unlabeled: Any
+
+    _saved: ClassVar = {**FactorizationBase._saved, **READOUT_ATTRIBUTES}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,15 +73,13 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
         S, labels = self._represent(X, X_weights), labels_for_training(targets)
         rows = labels.known
         enough = rows.sum() >= _MANY_LABELS * labels.members.shape[1]
-        directions = directions_of(X, X_weights, 0, self.n_threads)  # sketched with one seed
-        shares = topic_shares(S, self.components_)
-        context = Context()
+        shares = topic_shares(S, self.components_)[rows]
+        context, directions = Context(), directions_of(X, X_weights, 0, self.n_threads)
         if directions is not None:
             context = context_of(filled(X, S, self.components_)[rows], directions)
-        row_scale = 4.0 if enough else 1.0
-        readout = fit_readout(context, shares[rows], labels, rows, row_scale=row_scale)
+        readout = fit_readout(context, shares, labels, rows, row_scale=4.0 if enough else 1.0)
         self.readout_ = replace(readout, directions=directions)
-        self.class_shares_ = labels.class_shares(shares[rows])
+        self.class_shares_ = labels.class_shares(shares)
 
     def _drop_readout(self) -> None:
         for name in ("readout_", "class_shares_"):
@@ -98,42 +91,27 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             if hasattr(self, "readout_") and not hasattr(self, name):
                 raise ValueError(f"{name} is missing")
 
-    def _logits(self, X: Any, X_weights: Any) -> Array:
-        check_is_fitted(self)
+    def _fitted_readout(self) -> Readout:
         if not hasattr(self, "readout_"):
             raise AttributeError(
                 f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
                 "it with labels to predict them."
             )
-        X = self._checked(X, reset=False)
-        S, A = self._represent(X, X_weights), self.components_
-        shares, readout = topic_shares(S, A), self.readout_
-        if readout.directions is not None and len(readout.directions):
-            parts = [
-                readout.logits(
-                    context_of(filled(block, S[rows], A, absent), readout.directions), shares[rows]
-                )
-                for rows, block, absent in row_blocks(X, X_weights)
-            ]
-            logits = np.concatenate(parts) if parts else np.zeros((0, len(self.classes_)))
-        else:
-            logits = readout.logits(Context(), shares)
-        # An empty sample gets the frequencies of the classes.
-        logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = self._prior_logits()
-        require_finite({"the decision function": logits})
-        return logits
+        return self.readout_
 
-    def _limits(self) -> Array:
-        """Return the probability above which each label is predicted, (k,)."""
-        return self.readout_.thresholds
+    def _limits(self, readout: Readout) -> Array | None:
+        """Return the probability above which each of several labels is predicted, (k,)."""
+        return readout.thresholds if self.multilabel_ else None
+
+    def _read(self, X: Any, X_weights: Any) -> tuple[Readout, Array]:
+        """Return the readout, and its scores of samples."""
+        check_is_fitted(self)
+        readout = self._fitted_readout()
+        return readout, readout.scores(self, self._checked(X, reset=False), X_weights)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
         return (None, None) if shares is None else (self.classes_, shares)
-
-    def _prior_logits(self) -> Array:
-        prior = np.clip(self.class_prior_, 1e-9, 1 - 1e-9)
-        return np.asarray(np.log(prior / (1 - prior)) if self.multilabel_ else np.log(prior))
 
     @with_readout
     def decision_function(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -151,17 +129,8 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             second minus the first (of scores divided by their sum).  With multiple labels, how far
             they lie above the threshold: positive values are predicted.
         """
-        return self._decisions(X, X_weights)
-
-    def _decisions(self, X: Any, X_weights: Any) -> Array:
-        logits = self._logits(X, X_weights)
-        if self.multilabel_:
-            limits = self._limits()
-            lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
-            return np.asarray(logits - np.log(lower / upper))
-        if logits.shape[1] != 2:
-            return logits if logits.shape[1] > 2 else np.asarray(logits[:, 0])
-        return np.asarray(logits[:, 1] - logits[:, 0])
+        readout, scores = self._read(X, X_weights)
+        return readout.decide(scores, self._limits(readout))
 
     @with_readout
     def predict_proba(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -175,10 +144,8 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             are not calibrated: scores S B divided by their sum over the classes, `class_prior_`
             where all are zero; with multiple labels, the scores clipped to the inside of (0, 1).
         """
-        return self._chances(X, X_weights)
-
-    def _chances(self, X: Any, X_weights: Any) -> Array:
-        return probabilities(self._logits(X, X_weights), self.multilabel_)
+        readout, scores = self._read(X, X_weights)
+        return readout.proba(scores, self.multilabel_)
 
     @with_readout
     def predict_log_proba(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -200,13 +167,10 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             The most probable class; with multiple labels, 1 (int64) where the probability (or
             score) is above the threshold.
         """
-        return self._predicted(X, X_weights)
-
-    def _predicted(self, X: Any, X_weights: Any) -> Array:
-        chance = self._chances(X, X_weights)
+        readout, scores = self._read(X, X_weights)
         if self.multilabel_:
-            return np.asarray(chance > self.readout_.thresholds, dtype=np.int64)
-        return np.asarray(self.classes_[chance.argmax(axis=1)])
+            return np.asarray(readout.decide(scores, self._limits(readout)) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[readout.proba(scores, False).argmax(axis=1)])
 
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
@@ -233,9 +197,3 @@ class ReadoutPredictions(ClassifierMixin):  # type: ignore[misc]
             return indicators.known, indicators.complete
         labels = ClassLabels(y, self.unlabeled, known_classes=self.classes_)
         return labels.known, labels.labeled
-
-
-class GuidedBase(ReadoutPredictions, FactorizationBase):
-    """A dictionary whose learning labels guide; samples are represented over it without labels."""
-
-    _saved: ClassVar = {**FactorizationBase._saved, **READOUT_ATTRIBUTES}

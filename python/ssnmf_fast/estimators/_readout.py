@@ -7,7 +7,7 @@ of the labeled samples that are computed without their labels, as those of new s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -15,19 +15,40 @@ from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
 from .._common.saved import Saved
+from .._data.border import require_finite
 from .._data.threads import one_blas_thread
-from ._context import Context
-from ._training_labels import TrainingLabels
+from .._topics import topic_shares
+from ._base import product
+from ._training_data import Context, TrainingLabels, context_of, filled, row_blocks, row_sums
 
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
 _NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
 _MAX_ITER = 1000
+_LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
+_LEAST_SHARE = 1e-9  # of a class in a probability
 _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
 
 
+class Readout(Protocol):
+    """How a model predicts: scores of its samples, and what they say of the classes."""
+
+    @property
+    def thresholds(self) -> Array:
+        """Above which probability each label is predicted, (k,)."""
+
+    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+        """Return the scores of checked samples, (n, k)."""
+
+    def decide(self, scores: Array, limits: Array | None) -> Array:
+        """Return what `decision_function` returns; for several labels, with their limits."""
+
+    def proba(self, scores: Array, several: bool) -> Array:
+        """Return probabilities, (n, k)."""
+
+
 @dataclass(frozen=True)
-class Readout:
-    """A fitted readout.
+class LogisticReadout:
+    """Logistic regression; its scores are logits.
 
     `coefficients` (k, p) and `intercepts` (k,) are those of the logistic regressions, one of all
     classes or one for each label; `slopes` and `offsets` (k,) calibrate its logits, and a label is
@@ -50,14 +71,75 @@ class Readout:
         raw = np.asarray(features @ self.coefficients.T) + self.intercepts
         return np.asarray(raw * self.slopes + self.offsets)
 
+    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+        S, A = model._represent(X, X_weights), model.components_
+        shares = topic_shares(S, A)
+        if self.directions is not None and len(self.directions):
+            logits = np.zeros((len(shares), len(self.intercepts)))
+            for rows, block, absent in row_blocks(X, X_weights):
+                context = context_of(filled(block, S[rows], A, absent), self.directions)
+                logits[rows] = self.logits(context, shares[rows])
+        else:
+            logits = self.logits(Context(), shares)
+        # An empty sample gets the frequencies of the classes.
+        prior = np.clip(model.class_prior_, 1e-9, 1 - 1e-9)
+        odds = prior / (1 - prior) if model.multilabel_ else prior
+        logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = np.log(odds)
+        require_finite({"the decision function": logits})
+        return logits
+
+    def decide(self, scores: Array, limits: Array | None) -> Array:
+        if limits is not None:
+            lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
+            return np.asarray(scores - np.log(lower / upper))
+        if scores.shape[1] == 2:
+            return np.asarray(scores[:, 1] - scores[:, 0])
+        return scores if scores.shape[1] > 2 else np.asarray(scores[:, 0])
+
+    def proba(self, scores: Array, several: bool) -> Array:
+        return probabilities(scores, several)
+
     def arrays(self) -> dict[str, Array]:
         """Return what is saved of it."""
         parts = {name: np.atleast_1d(part) for name, part in vars(self).items() if part is not None}
         return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
 
 
+@dataclass(frozen=True)
+class ComponentReadout:
+    """Scores S B, with B (r, k) of the factorization ("joint") or fitted afterwards ("refit")."""
+
+    components: Array
+
+    @property
+    def thresholds(self) -> Array:
+        return np.full(self.components.shape[1], 0.5)
+
+    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+        S = model._represent(X, X_weights)
+        scores = product(S, self.components, "the predictions")
+        if not model.multilabel_:
+            scores[~scores.any(axis=1)] = model.class_prior_
+        return scores
+
+    def decide(self, scores: Array, limits: Array | None) -> Array:
+        if limits is not None:
+            return np.asarray(scores - limits.astype(scores.dtype))
+        if scores.shape[1] > 2:
+            return scores
+        shares = _row_shares(scores)
+        return np.asarray(shares[:, 1] - shares[:, 0])
+
+    def proba(self, scores: Array, several: bool) -> Array:
+        if several:
+            margin = np.finfo(scores.dtype).eps
+            return np.clip(scores, margin, 1 - margin)
+        shares, least = _row_shares(scores), scores.dtype.type(_LEAST_SHARE)
+        return np.asarray((shares + least) / (1 + least * shares.shape[1]))
+
+
 class SavedReadout(Saved):
-    """A :class:`Readout`, saved as its arrays."""
+    """A :class:`LogisticReadout`, saved as its arrays."""
 
     @property
     def of_numbers(self) -> bool:
@@ -78,9 +160,9 @@ class SavedReadout(Saved):
         if sizes["p"] != sizes["r"] + seen:
             raise ValueError(f"{name} has {sizes['p']} columns, which other arrays contradict")
 
-    def restored(self, value: Any) -> Readout:
+    def restored(self, value: Any) -> LogisticReadout:
         """Return the readout of checked arrays."""
-        return Readout(**value | {"row_scale": float(value["row_scale"][0])})
+        return LogisticReadout(**value | {"row_scale": float(value["row_scale"][0])})
 
 
 # What is saved of a readout, and of the classes that it predicts.
@@ -101,7 +183,7 @@ def probabilities(logits: Array, several: bool) -> Array:
     return np.asarray(softmax(below, axis=1))
 
 
-def row_shares(scores: Array) -> Array:
+def _row_shares(scores: Array) -> Array:
     """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
     scores = scores / scores.max(axis=1, keepdims=True)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
@@ -117,7 +199,7 @@ def fit_readout(
     row_scale: float = 1.0,
     class_weight: Any = None,
     tol: float = 1e-3,
-) -> Readout:
+) -> LogisticReadout:
     """Fit logistic regression to the labels of some rows, whose context and shares are given."""
     features = context.features(shares, row_scale)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
@@ -130,7 +212,7 @@ def fit_readout(
     coefficients = np.pad(coefficients, ((0, missing), (0, 0)))
     intercepts = np.concatenate([intercepts, unlikely])
     uncalibrated, halves = (np.ones(k), np.zeros(k)), np.full(k, 0.5)
-    return Readout(coefficients, intercepts, row_scale, *uncalibrated, halves)
+    return LogisticReadout(coefficients, intercepts, row_scale, *uncalibrated, halves)
 
 
 def _fit_classes(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .._common.arrays import Array
 from .._data.checks import check_real
@@ -18,22 +18,13 @@ from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
-from ._conventions import AllOrNothing, documented
+from ._conventions import Estimator
 
 Self = TypeVar("Self", bound="SliceLearner")
 
 
-@documented
-class SliceLearner(AllOrNothing):
+class SliceLearner(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]
     """A decomposition that may learn from one slice after the other."""
-
-    n_components: int
-    loss: str | float
-    init: Any
-    n_threads: int | None
-    stream_mode: int
-    forget_factor: float
-    get_params: Callable[..., dict[str, Any]]
 
     factors_: list[Array]
     weights_: Array
@@ -128,7 +119,7 @@ class SliceLearner(AllOrNothing):
 
     def _decomposed(self, X: Tensor, mode: int) -> TensorFactorization:
         """Decompose the first slices, which are the first mode of X."""
-        parameters = self._fit_parameters()
+        parameters = self._arguments(factorize_tensor)
         given = given_factors(self.init)
         if given is not None and len(given[1]) == len(X.shape):
             weights, factors = given
@@ -180,12 +171,6 @@ class SliceLearner(AllOrNothing):
         self.loss_, self.stream_mode_ = self.loss, mode
         self.stream_statistics_ = stream.arrays()
         self.__dict__.pop("label_components_", None)
-
-    def _fit_parameters(self) -> dict[str, Any]:
-        parameters: dict[str, Any] = self.get_params(deep=False)
-        for name in ("stream_mode", "forget_factor"):
-            del parameters[name]
-        return parameters
 
 
 def slices_first(
