@@ -54,10 +54,10 @@ SSNMF_FLATTEN void wide_residual_row(const Csr<T>& Z, const T* f, const Rows<con
   for (Size entry = Z.indptr[row]; entry < last; ++entry) {
     prefetch_row(Z, entry, Z.entries(), G);
     const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-    residuals[entry] = Z.value(entry) - long_dot<kRankBlock>(f, g, G.columns);
-    for (Size k = 0; k < G.columns; k += kRankBlock) {
-      Eigen::Map<Eigen::Matrix<T, 1, kRankBlock>>(out + k) +=
-          residuals[entry] * RowMap<T, kRankBlock>(g + k);
+    residuals[entry] = Z.value(entry) - long_dot<kColumnBlock>(f, g, G.columns);
+    for (Size k = 0; k < G.columns; k += kColumnBlock) {
+      Eigen::Map<Eigen::Matrix<T, 1, kColumnBlock>>(out + k) +=
+          residuals[entry] * RowMap<T, kColumnBlock>(g + k);
     }
   }
 }
@@ -98,7 +98,7 @@ SSNMF_FLATTEN void model_rows(const Csr<T>& Z, const Rows<const T>& F, const Row
       if constexpr (R > 0) {
         out[entry] = scale * dot<R>(F.row(row), g);
       } else {
-        out[entry] = scale * long_dot<kRankBlock>(F.row(row), g, G.columns);
+        out[entry] = scale * long_dot<kColumnBlock>(F.row(row), g, G.columns);
       }
     }
   }

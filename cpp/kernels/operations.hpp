@@ -14,13 +14,8 @@
 namespace ssnmf {
 
 // Where several coefficients together cost less than one by one (`coefficients`): nowhere, for rows
-// that stay in registers meanwhile, or for all.
-enum class Together { kNever, kShortRows, kAlways };
-
-template <class Op>
-constexpr bool in_batches(bool row_fits) {
-  return Op::together == Together::kAlways || (Op::together == Together::kShortRows && row_fits);
-}
+// that stay in registers meanwhile, or for chunks of any length.
+enum class Together { kNever, kShortRows, kChunks };
 
 // needs_model: whether a coefficient depends on the model.
 struct Product {
@@ -72,7 +67,7 @@ constexpr T kLargestPower = std::numeric_limits<T>::max() / T(1 << 20);
 // A model that vanishes pulls at no positive factor entry: its powers count as 0.
 struct Power {
   static constexpr bool needs_model = true;
-  static constexpr Together together = Together::kAlways;
+  static constexpr Together together = Together::kChunks;
   double exponent;
 
   template <class T>
@@ -100,11 +95,6 @@ struct Power {
       const Run kept = (z > floor).select(power, 0.0);
       v *= kept.template cast<T>();
     }
-  }
-  template <int N, class T>
-  void coefficients(const T* values, const T* models, T* out) const {
-    std::copy(values, values + N, out);
-    coefficients(out, models, N);
   }
 };
 

@@ -3,7 +3,8 @@
 // A run-time rank in the inner loop costs 3 to 5 times.  Factors are stored with the rank padded by
 // columns of zeros, up to 64 to one of a few widths for which the passes are compiled, above that
 // to a multiple of 32.  The passes are compiled for every width that fits in the registers of the
-// level, and go through wider ones in column blocks.
+// level, and go through wider ones in column blocks.  Of x86-64 without AVX, which few have today,
+// only the narrowest is compiled: every width takes time to compile.
 #pragma once
 
 #include <stdexcept>
@@ -26,7 +27,13 @@ constexpr int kRegisterBytes = 32;
 constexpr int kRegisterBytes = 16;
 #endif
 // Up to here a row and its sum fit in the registers, or nearly.
+#if defined(__SSE2__) && !defined(__AVX__)
+constexpr int kLargestFixedRank = kNarrowestRank;
+#else
 constexpr int kLargestFixedRank = kRegisterBytes == 64 ? 128 : 64;
+#endif
+// Width of the column blocks of wider rows, which divides their ranks.
+constexpr int kColumnBlock = kLargestFixedRank < kLargestNarrowRank ? kNarrowestRank : kRankBlock;
 
 // Step of the padded ranks up to 64: one AVX-512 register of either type, halved for small ranks.
 template <class T>

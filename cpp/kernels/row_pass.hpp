@@ -45,7 +45,7 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
   Size entry = first;
-  if constexpr (Gather::in_place && in_batches<Op>(RowBatch<T, R>::fits)) {
+  if constexpr (Gather::in_place && Op::together == Together::kShortRows && RowBatch<T, R>::fits) {
     constexpr int size = RowBatch<T, R>::size;
     for (; entry + size <= last; entry += size) {
       for (int e = 0; e < size; ++e) {
@@ -140,6 +140,7 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
   std::vector<T>& sum = work.sum;
   std::fill(sum.begin(), sum.end(), T(0));
   Size summed = 0;
+  T models[kMostEntriesPerChunk];
   T coefficients[kMostEntriesPerChunk];
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
@@ -153,11 +154,17 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
     const Size count = std::min(chunk, last - begin);
     for (Size e = 0; e < count; ++e) {
       gather.template prefetch<0>(begin + e);
-      T model = T(0);
-      if constexpr (Op::needs_model) {
-        model = gathered_dot<Block>(f, gather, begin + e);
+      models[e] = Op::needs_model ? gathered_dot<Block>(f, gather, begin + e) : T(0);
+    }
+    if constexpr (Op::together == Together::kChunks) {
+      for (Size e = 0; e < count; ++e) {
+        coefficients[e] = Z.value(begin + e);
       }
-      coefficients[e] = op.coefficient(Z.value(begin + e), model);
+      op.coefficients(coefficients, models, count);
+    } else {
+      for (Size e = 0; e < count; ++e) {
+        coefficients[e] = op.coefficient(Z.value(begin + e), models[e]);
+      }
     }
     Size k = 0;
     for (; k + 2 * Block <= rank; k += 2 * Block) {
@@ -195,7 +202,8 @@ using RowPass = void (*)(const Op& op, const Csr<T>& Z, const T* f, const Gather
 
 template <class Op, class T, class Gather>
 RowPass<Op, T, Gather> choose_row_pass(Size rank) {
-  if constexpr (!Gather::known_ranks) {
+  // A power of the model takes so long that a rank known to the compiler gains nothing.
+  if constexpr (!Gather::known_ranks || Op::together == Together::kChunks) {
     return &blocked_row<Op, kNarrowestRank, T, Gather>;
   }
   RowPass<Op, T, Gather> chosen = nullptr;
@@ -204,7 +212,7 @@ RowPass<Op, T, Gather> choose_row_pass(Size rank) {
     if constexpr (R > 0) {
       chosen = &fixed_row<Op, R, T, Gather>;
     } else {
-      chosen = &blocked_row<Op, kRankBlock, T, Gather>;
+      chosen = &blocked_row<Op, kColumnBlock, T, Gather>;
     }
   });
   return chosen;

@@ -50,7 +50,7 @@ SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnR
     if constexpr (R > 0) {
       model = RowMap<T, R>(g).dot(gather.template row<R, R>(entry));
     } else {
-      constexpr int width = known_ranks<Op> ? kRankBlock : kNarrowestRank;
+      constexpr int width = known_ranks<Op> ? kColumnBlock : kNarrowestRank;
       const T* f = gather.template row<0, width>(entry).data();
       model = long_dot<width>(f, g, gather.rank());
     }
@@ -107,7 +107,7 @@ template <int R, class T>
 SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
                                 const Rows<const T>& G, Index low, Index high, T scale,
                                 const Rows<T>& out) {
-  constexpr int width = R > 0 ? R : kRankBlock;
+  constexpr int width = R > 0 ? R : kColumnBlock;
   const Size rank = R > 0 ? R : out.columns;
   const Rows<T> to{out.data, out.rows, rank};
   const Size before = Z.indptr[rows.begin];

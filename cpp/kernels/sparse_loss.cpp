@@ -28,7 +28,7 @@ SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G
     if constexpr (R > 0) {
       models[e] = dot<R>(f, g);
     } else {
-      models[e] = long_dot<kRankBlock>(f, g, G.columns);
+      models[e] = long_dot<kColumnBlock>(f, g, G.columns);
     }
   }
 }
