@@ -174,11 +174,11 @@ class TestColumns:
     )
     def test_by_name(self, header: str, more: Any, found: Any, tmp_path: Path) -> None:
         given = source_of(tmp_path)
-        assert _ratings.chosen_columns(given, header.split(","), more or [None] * 3) == found
+        assert _ratings.choose_columns(given, header.split(","), more or [None] * 3) == found
 
     def test_by_place_warns(self, tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="user 'stars', item 'film', rating 'viewer'.*--user"):
-            _ratings.chosen_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
+            _ratings.choose_columns(source_of(tmp_path), ["stars", "film", "viewer"], [None] * 3)
 
     @pytest.mark.parametrize("cells", ["5,1,film,7", "5,1,80,7"])
     def test_numbers_do_not_pass_for_ratings(

@@ -21,8 +21,7 @@ from ._outputs import MODEL_NAME
 from ._predict import recommendations
 from ._predictions import write_csv
 from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
-from ._read import load_matrix
-from ._source import Source, source
+from ._source import Source, load_matrix, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
 LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)

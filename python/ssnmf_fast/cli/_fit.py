@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from ._fitted import Data, Fitted
 from ._folder import results_folder
 from ._models import Model, check_labels, chosen
 from ._outputs import FILES, print_report, write_all
-from ._read import read_lines, read_matrix, read_table
+from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
-from ._source import Source, source
+from ._source import Source, read_matrix, source
 from ._text import fit_vectorizer, ids_of, read_texts, text_column
-from ._times import times_of_file, times_of_table
+from ._times import times_of
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -73,15 +72,9 @@ def _read_text(given: Source, options: Any) -> Data:
     column = text_column(table, options.text, options.labels, options.time)
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
-    labels = None
-    if options.labels in table.columns:
-        labels = _labels(table.column(options.labels, lists=True), options)
-    elif options.labels is not None and Path(options.labels).is_file():
-        labels = _labels_file(options, len(table.rows))
-    elif options.labels is not None:
-        table.column(options.labels)
-    times = times_of_table(table, options)
-    texts = read_texts(table, column, options)
+    labels = _labels(options, table, len(table.rows))
+    times = times_of(options, table, len(table.rows))
+    texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
     ids = ids_of(table, options.id, column, options.labels, options.time)
     return Data(
@@ -99,36 +92,25 @@ def _read_numbers(given: Source, options: Any) -> Data:
     if options.id is not None:
         raise UsageError(f"--id names a column of a table; {given} is a matrix")
     X = read_matrix(given)
-    labels = _labels_file(options, X.shape[0]) if options.labels else None
+    labels = _labels(options, given, X.shape[0])
     shape = options.image_shape
     if shape is not None and shape[0] * shape[1] != X.shape[1]:
         raise UsageError(
             f"--image-shape {shape} is of {shape[0] * shape[1]} pixels; the matrix has "
             f"{X.shape[1]} columns"
         )
-    times = times_of_file(options, X.shape[0])
+    times = times_of(options, given, X.shape[0])
     terms = None
     if options.features is not None:
-        terms = read_lines(Path(options.features), options.encoding)
-        if len(terms) != X.shape[1]:
-            raise UsageError(
-                f"{options.features} has {len(terms)} lines; expected one for each of the "
-                f"{X.shape[1]} features of {given}"
-            )
+        terms = read_values(options.features, given, X.shape[1], f"features of {given}")
     return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
 
 
-def _labels_file(options: Any, n_samples: int) -> SampleLabels:
-    lines = read_lines(Path(options.labels), options.encoding)
-    if len(lines) != n_samples:
-        raise UsageError(
-            f"{options.labels} has {len(lines)} lines; expected one for each of the {n_samples} "
-            "samples, empty for an unlabeled one"
-        )
-    return _labels(lines, options)
-
-
-def _labels(values: Sequence[Any], options: Any) -> SampleLabels:
+def _labels(options: Any, data: Table | Source, n_samples: int) -> SampleLabels | None:
+    if not options.labels:
+        return None
+    things = "samples, empty for an unlabeled one"
+    values = read_values(options.labels, data, n_samples, things, lists=True)
     return read_labels(values, options.label_separator, options.unlabeled or ())
 
 

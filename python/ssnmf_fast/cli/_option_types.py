@@ -1,57 +1,51 @@
-"""Values of options: read from the text that the user gives."""
+"""Types of options: how their values are read from the text that the user gives."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
+import sys
 from collections.abc import Callable
-
-from .._data.times import FREQUENCIES
+from typing import Any
 
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
-def positive(text: str) -> int:
-    """Read a whole number of at least 1."""
-    return _integer(text, 1)
+def option_type(metavar: str) -> Callable[[str], Any]:
+    """Return what reads the values of an option; `auto|COUNT` is a word or one of TYPES."""
+    *words, kind = metavar.split("|")
+    expected, read_other = TYPES[kind]
+
+    def read(text: str) -> Any:
+        if text in words:
+            return text
+        try:
+            return read_other(text)
+        except (ValueError, LookupError) as error:
+            needed = ", ".join([*words, f"or {expected}"]) if words else expected
+            raise argparse.ArgumentTypeError(f"must be {needed}; got {text!r}") from error
+
+    return read
 
 
-def natural(text: str) -> int:
-    """Read a whole number of at least 0."""
-    return _integer(text, 0)
+def _within(kind: type[int] | type[float], low: float, high: float) -> Callable[[str], Any]:
+    """Return a reader of numbers in a range."""
+
+    def read(text: str) -> Any:
+        value = kind(text)
+        if not low <= value <= high:
+            raise ValueError
+        return value
+
+    return read
 
 
-def _integer(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}: {text!r}")
-    return value
-
-
-def fraction(text: str) -> float:
-    """Read a number from 0 to 1."""
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1: {text!r}")
-    return value
-
-
-def positive_number(text: str) -> float:
-    """Read a number above 0."""
-    value = _number(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a number above 0: {text!r}")
-    return value
-
-
-def loss(text: str) -> str | float:
+def _loss(text: str) -> str | float:
     """Read the name of a loss, or the beta of a beta-divergence."""
     from .._solver.beta_divergences import loss_named
 
-    given = _number(text) if text[:1].isdigit() else text
+    given = float(text) if text[:1].isdigit() else text
     try:
         loss_named(given, "the loss")
     except ValueError as error:
@@ -59,49 +53,14 @@ def loss(text: str) -> str | float:
     return given
 
 
-def weight(*words: str, infinite: bool = False) -> Callable[[str], float | str]:
-    """Return a reader of a number of at least 0, or of a word that stands for one."""
-
-    def read(text: str) -> float | str:
-        if text in words:
-            return text
-        value = _number(text)
-        if not 0 <= value < float("inf") and not (infinite and value == float("inf")):
-            known = " or ".join([*words, *(["inf"] if infinite else [])])
-            raise argparse.ArgumentTypeError(f"expected a number >= 0, or {known}: {text!r}")
-        return value
-
-    return read
-
-
-def rounds(text: str) -> int | str:
-    """Read a whole number of at least 0, or the word auto."""
-    return text if text == "auto" else natural(text)
-
-
-def frequency(text: str) -> str | int:
-    """Read the length of slices of time, or their number."""
-    if text in FREQUENCIES:
-        return text
-    try:
-        return _integer(text, 2)
-    except argparse.ArgumentTypeError:
-        names = ", ".join(FREQUENCIES)
-        message = f"expected one of {names}, or a number of slices from 2: {text!r}"
-        raise argparse.ArgumentTypeError(message) from None
-
-
-def separator(text: str) -> str:
-    """Read a text that is not empty."""
+def _separator(text: str) -> str:
     if not text:
-        raise argparse.ArgumentTypeError("expected at least one character")
+        raise ValueError
     return text
 
 
-def texts(text: str) -> list[str]:
-    """Read texts with commas between."""
-    found = [part.strip() for part in text.split(",")]
-    return [part for part in found if part]
+def _texts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 class ImageShape(tuple[int, int]):
@@ -111,52 +70,32 @@ class ImageShape(tuple[int, int]):
         return f"{self[0]}x{self[1]}"
 
 
-def image_shape(text: str) -> ImageShape:
-    """Read height and width, as 28x28."""
-    sides = text.lower().split("x")
-    if len(sides) != 2 or not all(side.strip().isdecimal() and int(side) > 0 for side in sides):
-        raise argparse.ArgumentTypeError(f"expected height and width as in 28x28: {text!r}")
-    return ImageShape(int(side) for side in sides)
+def _image_shape(text: str) -> ImageShape:
+    height, width = map(_COUNT, text.lower().split("x"))
+    return ImageShape((height, width))
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return -1.0
-
-
-def encoding(text: str) -> str:
-    """Read the name of an encoding of text."""
-    try:
-        "".encode(text)
-    except (LookupError, ValueError) as error:
-        raise argparse.ArgumentTypeError(
-            f"no such encoding: {text!r}; some are utf-8, utf-16, latin-1 and cp1252"
-        ) from error
+def _encoding(text: str) -> str:
+    "".encode(text)  # LookupError if it is unknown
     return text
 
 
-def delimiter(text: str) -> str:
-    """Read what stands between the cells of a line."""
+def _delimiter(text: str) -> str:
     mark = _NAMED_DELIMITERS.get(text, text)
     if len(mark) != 1 or mark in '"\r\n':
-        raise argparse.ArgumentTypeError(f"expected one character, or tab: {text!r}")
+        raise ValueError
     return mark
 
 
-def ngram_range(text: str) -> tuple[int, int]:
+def _ngram_range(text: str) -> tuple[int, int]:
     """Read how many words a term has: LOW,HIGH, or one number for both."""
-    parts = text.split(",")
-    numbers = [int(part) for part in parts if part.strip().isdecimal()]
-    if len(numbers) != len(parts) or len(parts) > 2 or not 1 <= numbers[0] <= numbers[-1]:
-        raise argparse.ArgumentTypeError(
-            f"expected two numbers of words as 1,2, the larger one last, or one as 2: {text!r}"
-        )
+    numbers = [_COUNT(part) for part in text.split(",")]
+    if len(numbers) > 2 or numbers[0] > numbers[-1]:
+        raise ValueError
     return numbers[0], numbers[-1]
 
 
-def token_pattern(text: str) -> str:
+def _token_pattern(text: str) -> str:
     """Read a regular expression that finds words."""
     try:
         pattern = re.compile(text)
@@ -164,8 +103,32 @@ def token_pattern(text: str) -> str:
         raise argparse.ArgumentTypeError(f"no regular expression: {text!r} ({error})") from error
     if pattern.groups > 1:
         raise argparse.ArgumentTypeError(
-            f"expected at most one group; write the others as (?:...): {text!r}"
+            f"must have at most one group; write the others as (?:...); got {text!r}"
         )
     if pattern.fullmatch(""):
-        raise argparse.ArgumentTypeError(f"the empty text is no word: {text!r}")
+        raise argparse.ArgumentTypeError(f"must not match the empty text; got {text!r}")
     return text
+
+
+_COUNT = _within(int, 1, math.inf)
+
+# By their names in the help: what a value must be, and what reads it.  A reader refuses a value by
+# ValueError, LookupError or, to give a reason of its own, argparse.ArgumentTypeError.
+TYPES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "INTEGER": ("a whole number of at least 0", _within(int, 0, math.inf)),
+    "COUNT": ("a whole number of at least 1", _COUNT),
+    "SLICES": ("a number of slices of at least 2", _within(int, 2, math.inf)),
+    "FRACTION": ("a number from 0 to 1", _within(float, 0, 1)),
+    "POSITIVE": ("a number above 0", _within(float, sys.float_info.min, sys.float_info.max)),
+    "NUMBER": ("a number of at least 0", _within(float, 0, sys.float_info.max)),
+    "WEIGHT": ("a number of at least 0, or inf", _within(float, 0, math.inf)),
+    "LOSS": ("the name of a loss, or a number from 0 to 2", _loss),
+    "HxW": ("height and width as in 28x28", _image_shape),
+    "LOW,HIGH": ("two numbers of words as 1,2, the larger one last, or one as 2", _ngram_range),
+    "REGEX": ("a regular expression", _token_pattern),
+    "TEXT": ("at least one character", _separator),
+    "TEXT,...": ("texts with commas between", _texts),
+    "CHARACTER": ("one character, or tab", _delimiter),
+    "ENCODING": ("an encoding such as utf-8, utf-16, latin-1 or cp1252", _encoding),
+    **dict.fromkeys(("COLUMN", "DIR", "FILE", "LABELS", "LIST", "PATH"), ("a text", str)),
+}

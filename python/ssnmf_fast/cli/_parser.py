@@ -4,61 +4,163 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NoReturn
 
 from .._config import show_config
+from .._data.times import FREQUENCIES
 from .._version import __version__
-from ._arguments import (
-    DATA,
-    DEFAULT,
-    add_common,
-    add_complete,
-    add_debug,
-    add_id,
-    add_predict,
-    add_reading,
-    add_safe_csv,
-    add_text,
-    add_threads,
-    run_by,
-)
+from ..completion._methods import METHODS
 from ._models import MODELS
-from ._option_types import (
-    fraction,
-    frequency,
-    image_shape,
-    loss,
-    natural,
-    positive,
-    positive_number,
-    rounds,
-    separator,
-    texts,
-    weight,
+from ._option_types import option_type
+from ._predictions import KINDS
+from ._ratings import DUPLICATES, ROLES
+from ._source import TABLES
+from ._text import TOKENS
+
+_DATA = (
+    "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too; - for a "
+    "table from standard input"
+)
+_HOLES = (
+    "table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to predict; or matrix "
+    "(.npz, .npy, .mtx): NaN is missing in a dense one, what is not stored in a sparse one; .gz "
+    "too; - for a table from standard input"
 )
 
-# Options of single models: the type of their number, and what it is.
-_SPECIAL: dict[str, tuple[Any, str]] = {
-    "--free-topics": (natural, "topics in addition to those of the labels (default: 0; {users})"),
-    "--labeled-weight": (
-        weight("inverse-rate"),
-        "weight of a labeled sample beside 1 for others; inverse-rate: samples divided by "
-        "labeled ones (default: inverse-rate; {users})",
-    ),
-    "--svm-c": (
-        positive_number,
-        "penalty of the support vector machines on margin violations (default: 1; {users})",
-    ),
-    "--s-shape": (
-        positive_number,
-        "shape of the prior of topics' weights in samples; below 1 for few topics a sample "
-        "(default: 1; {users})",
-    ),
-    "--rate-shape": (
-        positive_number,
-        "shape of the prior of the rates that a class gives topics: controls how few topics "
-        "a class uses ({users})",
-    ),
+# Options by their usage, each with its help; _add tells how they are written.
+_SEED = {"--seed INTEGER=0": "seed of the random numbers"}
+_THREADS = {"--threads COUNT": "number of threads (default: all available cores)"}
+_DEBUG = {"--debug": "show where in the code errors arise"}
+_ID = {
+    "--id COLUMN": "column of DATA to write next to every prediction (default: id, if there is one)"
+}
+_SAFE_CSV = {
+    "--safe-csv": "put an apostrophe before cells of text that begin with = + - or @ (not before "
+    "numbers): a spreadsheet program would run them as formulas",
+}
+_READING = {
+    f"--format {'|'.join(kind[1:] for kind in TABLES)}": "kind of table (default: by the ending of "
+    "DATA; csv for standard input)",
+    "--encoding ENCODING=utf-8": "of DATA and of every other text file that is read",
+    "--delimiter CHARACTER": "between the cells of a line, as ';' or tab (default: comma for .csv, "
+    "tab for .tsv)",
+}
+_PRINTING = {
+    "--json": "print a summary as JSON on standard output, and nothing else there",
+    "--quiet": "print nothing but errors",
+    **_DEBUG,
+}
+
+_FIT = {
+    "--labels LABELS": "column of the table, or a text file with one label per line; empty = "
+    "unlabeled; in .jsonl also lists of labels",
+    "--label-separator TEXT": "separator of several labels of a sample, such as ';' in a;b "
+    "({users})",
+    "--unlabeled TEXT,...": "labels that mean that a sample has none, such as NA,unknown; may be "
+    "repeated",
+    "--image-shape HxW": "height and width of the images that rows of a matrix are, as 28x28: "
+    "draws topics",
+    "--rank COUNT": "number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for "
+    "each class, ts-nmf takes one for each label)",
+    **_ID,
+    "--features FILE": "names of the features of a matrix, one per line",
+    "--terms COUNT=10": "terms a topic",
+    **_SAFE_CSV,
+}
+_MODEL = {
+    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, or nmf without "
+    "--labels)",
+    "--loss LOSS": "loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
+    "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf and nmf-alpha, else "
+    "frobenius; {users})",
+    "--supervision-loss LOSS": "loss of the labels, one of the same (default: kullback-leibler; "
+    "{users})",
+    "--supervision-weight balanced|auto|WEIGHT": "weight of the labels' loss; balanced: both "
+    "losses count the same at the start; inf: labeled samples have the topics of their classes "
+    "only; auto: inf, or balanced if there are fewer topics than classes, for nmf-alpha a small "
+    "number (default: auto; {users})",
+    "--self-training auto|INTEGER": "rounds in which the most certain predictions become labels of "
+    "small weight (default: auto; {users})",
+    "--readout auto|logistic|refit|joint": "how to predict: logistic regression on the topics of a "
+    "sample and on its features, the matrix B fitted again without labels, or the B of the "
+    "factorization (default: auto, which is logistic; {users})",
+    "--max-iter INTEGER": "most iterations (default: 200)",
+    "--tol FRACTION": "stop when the objective falls by less per iteration, relative to its first "
+    "value (default: 1e-4; Bayesian models 1e-5)",
+    **_SEED,
+    **_THREADS,
+    "--test-size FRACTION": "share of the labeled samples held out for the score, 0 for none "
+    "(default: 0 where the fit validates, as ssnmf does, else 0.2)",
+    "--time COLUMN": "column of the table with the dates (2004-12-26, 20041226, ...), or a text "
+    "file with one date per line ({users})",
+    f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, or how many "
+    "(default: month; {users})",
+    "--method tensor|nmf": "how topics are found: from terms and time together, or from the texts "
+    "alone (default: tensor; {users})",
+    "--documents-per-slice COUNT": "texts that are drawn from every slice of time for the tensor "
+    "(default: the median; {users})",
+    "--free-topics INTEGER": "topics in addition to those of the labels (default: 0; {users})",
+    "--labeled-weight inverse-rate|NUMBER": "weight of a labeled sample beside 1 for others; "
+    "inverse-rate: samples divided by labeled ones (default: inverse-rate; {users})",
+    "--svm-c POSITIVE": "penalty of the support vector machines on margin violations (default: 1; "
+    "{users})",
+    "--s-shape POSITIVE": "shape of the prior of topics' weights in samples; below 1 for few "
+    "topics a sample (default: 1; {users})",
+    "--rate-shape POSITIVE": "shape of the prior of the rates that a class gives topics: controls "
+    "how few topics a class uses ({users})",
+}
+_TEXT = {
+    "--text COLUMN": "column with the text (default: text)",
+    "--max-features COUNT=5000": "most terms, of which the most frequent ones are taken",
+    "--min-df COUNT=2": "least number of documents of a term",
+    "--max-df FRACTION=0.7": "largest share of documents of a term",
+    "--stop-words LIST=english": "words to leave out: english, none, a file with one on a line in "
+    "place of the English ones, or english,FILE for both",
+    "--ngram LOW,HIGH=1": "words in a term: 1,2 for single words and pairs; one number, as 2, for "
+    "pairs alone",
+    f"--token-pattern REGEX={TOKENS}": "regular expression of a word; that of the default finds "
+    "two or more letters, digits or underscores",
+    "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
+    "of removing tags and addresses, and replacing entities by their characters",
+}
+_PREDICT = {
+    f"--out-format {'|'.join(KINDS)}": "format, if not that of the ending of --out (default for -: "
+    "csv)",
+    **_SAFE_CSV,
+    "--text COLUMN": "column with the text, if named otherwise",
+    **{
+        f"--{name} COLUMN": f"{name}s, for a model of `complete` (default: {name}, else the column "
+        "in its place)"
+        for name in ROLES[:2]
+    },
+    **_ID,
+    **_THREADS,
+}
+_RATINGS = {
+    **{
+        f"--{name} COLUMN": f"default: {name}, or of three columns the one in its place"
+        for name in ROLES
+    },
+    f"--duplicates {'|'.join(DUPLICATES)}": "several ratings of an item by one user: an error, or "
+    "use their mean, the first or the last (default: error)",
+    "--top COUNT": "items recommended to a user (default: 10)",
+    **_SAFE_CSV,
+}
+_EXACTNESS = {
+    "--exact": "the data are of low rank but for rounding: fit them exactly (default for a matrix)",
+    "--noisy": "choose the shrinkage on held-out entries; for ratings, fit means of users and "
+    "items too (default for ratings)",
+}
+_COMPLETION = {
+    "--rank COUNT": "default: chosen from the data",
+    f"--method {'|'.join(METHODS)}=auto": "algorithm",
+    "--max-iter COUNT": "most iterations (default: by the method)",
+    "--clip": "keep predictions within the range of the values of DATA, also those of `predict`",
+    **_SEED,
+    **_THREADS,
+    "--test-size FRACTION=0.1": "share of the entries held out to estimate the error, 0 for none",
 }
 
 
@@ -77,188 +179,105 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_demo(commands)
-    _add_fit(commands)
-    add_predict(commands)
-    add_complete(commands)
-    config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
-    add_debug(config)
-    config.set_defaults(run=lambda _: show_config())
-    return parser
 
-
-def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser(
+    demo = commands.add_parser(
         "demo", help="fit handwritten digits, compare with LinearSVC, draw pictures and a report"
     )
-    parser.add_argument("--out", metavar="DIR", default="ssnmf-fast-demo", help=DEFAULT)
-    parser.add_argument("--seed", type=natural, default=0, help=DEFAULT)
-    add_threads(parser)
-    add_debug(parser)
-    run_by(parser, "_fit", "run_demo")
+    _add(demo, {"--out DIR=ssnmf-fast-demo": "folder for the results"} | _SEED | _THREADS | _DEBUG)
+    demo.set_defaults(run=_runner("_fit", "run_demo"))
 
-
-def _add_fit(commands: Any) -> None:
-    parser = commands.add_parser(
+    width = max(map(len, MODELS))
+    about = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
+    fit = commands.add_parser(
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
         "With --labels and nothing else, every setting is chosen by validation; the accuracy\n"
         "to expect is printed beside that of LinearSVC.",
-        epilog=_models_text(),
+        epilog="models:" + "".join(about),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data", metavar="DATA", help=DATA)
-    parser.add_argument(
-        "--labels",
-        metavar="LABELS",
-        help="column of the table, or a text file with one label per line; empty = unlabeled; in "
-        ".jsonl also lists of labels",
+    fit.add_argument("data", metavar="DATA", help=_DATA)
+    _add(fit, {"--out DIR": "folder for the results"}, required=True)
+    _add(fit, _FIT)
+    _add(fit.add_argument_group("model"), _MODEL)
+    _add(fit.add_argument_group("text"), _TEXT)
+    _add_common(fit)
+    fit.set_defaults(run=_runner("_fit"))
+
+    predict = commands.add_parser(
+        "predict",
+        help="predict labels or topics of new data with a fitted model",
+        description="Models that were fitted with labels predict labels and their probabilities; "
+        "the others give the weights of the topics; those of `complete` predict ratings.",
     )
-    parser.add_argument(
-        "--label-separator",
-        type=separator,
-        metavar="TEXT",
-        help=f"separator of several labels of a sample, such as ';' in a;b "
-        f"({_users('label_separator')})",
+    predict.add_argument(
+        "model", metavar="MODEL", help="folder of `fit` or `complete`, or its model.npz"
     )
-    parser.add_argument(
-        "--unlabeled",
-        type=texts,
-        action="extend",
-        metavar="TEXT",
-        help="labels that mean that a sample has none, such as NA,unknown; may be repeated",
+    predict.add_argument(
+        "data", metavar="DATA", help=f"{_DATA}; of users and items for a model of `complete`"
     )
-    parser.add_argument(
-        "--image-shape",
-        type=image_shape,
-        metavar="HxW",
-        help="height and width of the images that rows of a matrix are, as 28x28: draws topics",
+    result = "file for the result (.csv or .jsonl), or - for standard output"
+    _add(predict, {"--out FILE": result}, required=True)
+    _add(predict, _PREDICT)
+    _add_common(predict)
+    predict.set_defaults(run=_runner("_predict"))
+
+    complete = commands.add_parser(
+        "complete",
+        help="complete a table of ratings or a matrix with missing entries",
+        description="Find the missing values of DATA by a matrix of low rank.",
     )
-    parser.add_argument(
-        "--rank",
-        type=positive,
-        help="number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for each "
-        "class, ts-nmf takes one for each label)",
+    complete.add_argument("data", metavar="DATA", help=_HOLES)
+    result = (
+        "ratings: folder for the results; matrix: file for the completed one (.npy, .npz with "
+        "array X, .csv); beyond 2e8 entries an .npz file for its factors"
     )
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the results")
-    _add_model(parser.add_argument_group("model"))
-    add_id(parser)
-    add_reading(parser)
-    add_text(parser.add_argument_group("text"))
-    parser.add_argument(
-        "--features", metavar="FILE", help="names of the features of a matrix, one per line"
-    )
-    parser.add_argument("--terms", type=positive, default=10, help=f"terms a topic; {DEFAULT}")
-    add_safe_csv(parser)
-    add_common(parser)
-    run_by(parser, "_fit")
+    _add(complete, {"--out PATH": result}, required=True)
+    _add(complete.add_argument_group("ratings"), _RATINGS)
+    model = complete.add_argument_group("model")
+    _add(model.add_mutually_exclusive_group(), _EXACTNESS)
+    _add(model, _COMPLETION)
+    _add_common(complete)
+    complete.set_defaults(run=_runner("_complete"))
+
+    config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
+    _add(config, _DEBUG)
+    config.set_defaults(run=lambda _: show_config())
+    return parser
 
 
-def _add_model(group: Any) -> None:
-    group.add_argument(
-        "--model",
-        choices=tuple(MODELS),
-        metavar="MODEL",
-        help="one of the models below (default: ssnmf, or nmf without --labels)",
-    )
-    group.add_argument(
-        "--loss",
-        type=loss,
-        metavar="LOSS",
-        help="loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
-        "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf and nmf-alpha, else "
-        f"frobenius; {_users('loss')})",
-    )
-    group.add_argument(
-        "--supervision-loss",
-        type=loss,
-        metavar="LOSS",
-        help="loss of the labels, one of the same "
-        f"(default: kullback-leibler; {_users('supervision_loss')})",
-    )
-    group.add_argument(
-        "--supervision-weight",
-        type=weight("balanced", "auto", infinite=True),
-        metavar="NUMBER",
-        help="weight of the labels' loss; balanced: both losses count the same at the start; inf: "
-        "labeled samples have the topics of their classes only; auto: inf, or balanced if there "
-        "are fewer topics than classes, for nmf-alpha a small number (default: auto; "
-        f"{_users('supervision_weight')})",
-    )
-    group.add_argument(
-        "--self-training",
-        type=rounds,
-        metavar="ROUNDS",
-        help="rounds in which the most certain predictions become labels of small weight, or auto "
-        f"(default: auto; {_users('self_training')})",
-    )
-    group.add_argument(
-        "--readout",
-        choices=("auto", "logistic", "refit", "joint"),
-        help="how to predict: logistic regression on the topics of a sample and on its features, "
-        "the matrix B fitted again without labels, or the B of the factorization "
-        f"(default: auto, which is logistic; {_users('readout')})",
-    )
-    group.add_argument("--max-iter", type=natural, help="most iterations (default: 200)")
-    group.add_argument(
-        "--tol",
-        type=fraction,
-        metavar="NUMBER",
-        help="stop when the objective falls by less per iteration, relative to its first value "
-        "(default: 1e-4; Bayesian models 1e-5)",
-    )
-    group.add_argument("--seed", type=natural, default=0, help=DEFAULT)
-    add_threads(group)
-    group.add_argument(
-        "--test-size",
-        type=fraction,
-        help="share of the labeled samples held out for the score, 0 for none (default: 0 where "
-        "the fit validates, as ssnmf does, else 0.2)",
-    )
-    _add_special(group)
+def _add(parser: Any, options: Mapping[str, str], **more: Any) -> None:
+    """Add options that are written as `--name TYPE=DEFAULT`, each with its help.
+
+    The type is one of TYPES or words with | between; a name alone is a switch.  In the help
+    {users} stands for the models that take the option.
+    """
+    for usage, about in options.items():
+        option, _, value = usage.partition(" ")
+        metavar, _, default = value.partition("=")
+        name = option[2:].replace("-", "_")
+        users = ", ".join(model.name for model in MODELS.values() if name in model.options)
+        kind: dict[str, Any]
+        if not value:
+            kind = {"action": "store_true"}
+        elif metavar.islower():
+            kind = {"choices": metavar.split("|")}
+        else:
+            action = "extend" if metavar.endswith("...") else "store"
+            kind = {"type": option_type(metavar), "metavar": metavar, "action": action}
+        if default:
+            kind["default"] = default
+            about += " (default: %(default)s)"
+        parser.add_argument(option, help=about.format(users=users), **kind, **more)
 
 
-def _add_special(group: Any) -> None:
-    """Add the options of single models."""
-    group.add_argument(
-        "--time",
-        metavar="COLUMN",
-        help="column of the table with the dates (2004-12-26, 20041226, ...), or a text file with "
-        f"one date per line ({_users('time')})",
-    )
-    group.add_argument(
-        "--freq",
-        type=frequency,
-        metavar="LENGTH",
-        help="slices of time: day, week, month, quarter, year, or their number "
-        f"(default: month; {_users('freq')})",
-    )
-    group.add_argument(
-        "--method",
-        choices=("tensor", "nmf"),
-        help="how topics are found: from terms and time together, or from the texts alone "
-        f"(default: tensor; {_users('method')})",
-    )
-    group.add_argument(
-        "--documents-per-slice",
-        type=positive,
-        metavar="NUMBER",
-        help="texts that are drawn from every slice of time for the tensor "
-        f"(default: the median; {_users('documents_per_slice')})",
-    )
-    for option, (kind, text) in _SPECIAL.items():
-        users = _users(option[2:].replace("-", "_"))
-        group.add_argument(option, type=kind, metavar="NUMBER", help=text.format(users=users))
+def _add_common(parser: Any) -> None:
+    """Add the options of reading and printing."""
+    _add(parser.add_argument_group("reading"), _READING)
+    _add(parser.add_argument_group("output"), _PRINTING)
 
 
-def _users(option: str) -> str:
-    """Return the models that take an option."""
-    return ", ".join(name for name, model in MODELS.items() if option in model.options)
-
-
-def _models_text() -> str:
-    """Return one line for each model."""
-    width = max(map(len, MODELS))
-    lines = [f"  {name:<{width}}  {model.about}" for name, model in MODELS.items()]
-    return "\n".join(["models:", *lines])
+def _runner(module: str, name: str = "run") -> Callable[[Any], Any]:
+    """Return a function that runs a subcommand; its module is imported only then."""
+    return lambda options: getattr(import_module(f".{module}", __package__), name)(options)

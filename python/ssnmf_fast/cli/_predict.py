@@ -20,9 +20,9 @@ from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
 from ._predictions import Output, output_of, predictions, table_of_samples
 from ._ratings import read_pairs
-from ._read import read_matrix, read_table
-from ._source import Source, source
-from ._text import FILE_NAME, ids_of, load_vectorizer, texts_of, warn_of_empty
+from ._read import read_table
+from ._source import Source, read_matrix, source
+from ._text import FILE_NAME, ids_of, load_vectorizer, read_texts, warn_of_empty
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _read(data: Source, stored: Path, options: Any) -> Data:
     vectorizer = load_vectorizer(stored)
     table = read_table(data)
     column = options.text or vectorizer.column
-    X = vectorizer.transform(texts_of(table, column))
+    X = vectorizer.transform(read_texts(table, column, keep_markup=vectorizer.keep_markup))
     warn_of_empty(X, "they all get the same prediction, which tells nothing of them")
     return Data(X=X, ids=ids_of(table, options.id, column))
 

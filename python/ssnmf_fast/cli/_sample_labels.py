@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ from ._errors import UsageError
 
 Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]
+
+_FEW = 20  # labeled samples, of which each may well have a class of its own
+_MOSTLY = 0.9
+_SEPARATORS = (";", "|", ",")
 
 
 class NamedColumns(np.ndarray):
@@ -86,28 +90,19 @@ class SampleLabels:
     def hold_out(self, share: float, seed: int) -> Mask:
         """Choose labeled samples to hide; every label keeps a sample that shows it."""
         rng = np.random.default_rng(seed)
-        return self._of_any_class(share, rng) if self.several else self._of_each_class(share, rng)
-
-    def _of_each_class(self, share: float, rng: np.random.Generator) -> Mask:
-        """Choose the same share of every class."""
-        labels = self.single()
-        chosen = np.zeros(len(labels), dtype=bool)
-        for name in self.names:
-            members = rng.permutation(np.flatnonzero(labels == name))
-            count = min(round(share * len(members)), len(members) - 1)
-            chosen[members[:count]] = True
-        return chosen
-
-    def _of_any_class(self, share: float, rng: np.random.Generator) -> Mask:
-        known = np.flatnonzero(self.known)
-        left = self.indicators().sum(axis=0)
-        place = {name: k for k, name in enumerate(self.names)}
         chosen = np.zeros(len(self.each), dtype=bool)
-        wanted = round(share * len(known))
-        for i in rng.permutation(known):
-            columns = [place[name] for name in self.each[i]]
-            if wanted and (left[columns] > 1).all():
-                left[columns] -= 1
+        if not self.several:  # the same share of every class
+            labels = self.single()
+            for name in self.names:
+                members = rng.permutation(np.flatnonzero(labels == name))
+                count = min(round(share * len(members)), len(members) - 1)
+                chosen[members[:count]] = True
+            return chosen
+        left = Counter(name for names in self.each for name in names)
+        wanted = round(share * int(self.known.sum()))
+        for i in rng.permutation(np.flatnonzero(self.known)):
+            if wanted and all(left[name] > 1 for name in self.each[i]):
+                left.subtract(self.each[i])
                 chosen[i] = True
                 wanted -= 1
         return chosen
@@ -130,19 +125,11 @@ def read_labels(
 
 
 def _names(value: Any, separator: str | None, absent: set[str]) -> Names:
-    if isinstance(value, list):
-        parts = value
-    elif separator is not None and isinstance(value, str):
-        parts = list(value.split(separator))
-    else:
-        parts = [value]
+    parts = value if isinstance(value, list) else [value]
+    if separator is not None and isinstance(value, str):
+        parts = value.split(separator)
     texts = [str(part).strip() for part in parts if not is_missing(part)]
     return tuple(dict.fromkeys(text for text in texts if text not in absent))
-
-
-_FEW = 20  # labeled samples, of which each may well have a class of its own
-_MOSTLY = 0.9
-_SEPARATORS = (";", "|", ",")
 
 
 def warn_of_labels(labels: SampleLabels, given: str, separator: str | None) -> None:
@@ -150,39 +137,34 @@ def warn_of_labels(labels: SampleLabels, given: str, separator: str | None) -> N
 
     `given` is the value of --labels.
     """
-    for message in (*_unique(labels, given), *_joined(labels, separator), *_absent(labels)):
-        warnings.warn(message, stacklevel=3)
-
-
-def _unique(labels: SampleLabels, given: str) -> Iterator[str]:
     count, classes = int(labels.known.sum()), len(labels.names)
+    messages = []
     if count >= _FEW and classes >= _MOSTLY * count:
-        yield (
+        messages = [
             f"the {count} labels in {given!r} are nearly all different ({classes} classes), as ids "
             "or numbers are; is it the column of the labels?"
-        )
-
-
-def _joined(labels: SampleLabels, separator: str | None) -> Iterator[str]:
-    """Tell of a mark between parts, some of which occur in other labels too."""
-    if separator is not None or labels.several:
-        return
-    for mark in _SEPARATORS:
-        split = {name: {part.strip() for part in name.split(mark)} for name in labels.names}
-        joined = [name for name, parts in split.items() if len(parts) > 1]
-        occurs = Counter(part for parts in split.values() for part in parts)
-        if any(part and occurs[part] > 1 for name in joined for part in split[name]):
-            yield (
-                f"{len(joined)} of the {len(split)} classes contain {mark!r}, such as "
-                f"{joined[0]!r}; if they are several labels, give --label-separator {mark!r}"
-            )
-            return
-
-
-def _absent(labels: SampleLabels) -> Iterator[str]:
+        ]
+    if separator is None and not labels.several:
+        hints = (_joined(labels.names, mark) for mark in _SEPARATORS)
+        messages += [hint for hint in hints if hint is not None][:1]
     for name in missing_words(labels.names):
         count = sum(name in names for names in labels.each)
-        yield (
+        messages.append(
             f"{count} samples are of the class {name!r}, which looks like a missing label; if it "
             f"is one, give --unlabeled {shlex.quote(name)}"
         )
+    for message in messages:
+        warnings.warn(message, stacklevel=2)
+
+
+def _joined(names: list[str], mark: str) -> str | None:
+    """Return a hint if a mark stands between parts of names, some of which occur in others too."""
+    split = {name: {part.strip() for part in name.split(mark)} for name in names}
+    joined = [name for name, parts in split.items() if len(parts) > 1]
+    occurs = Counter(part for parts in split.values() for part in parts)
+    if not any(part and occurs[part] > 1 for name in joined for part in split[name]):
+        return None
+    return (
+        f"{len(joined)} of the {len(names)} classes contain {mark!r}, such as {joined[0]!r}; if "
+        f"they are several labels, give --label-separator {mark!r}"
+    )

@@ -1,7 +1,8 @@
-"""Where data come from: a file or standard input, of which kind, and in which encoding."""
+"""Where data come from: files or standard input; text, lines and matrices in them."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -14,6 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+from .._data.arrays import read_sparse
 from ._errors import UsageError
 
 TABLES = (".csv", ".tsv", ".jsonl")
@@ -21,8 +27,8 @@ MATRICES = (".npz", ".npy", ".mtx")
 STANDARD = "-"  # standard input or output, in place of a file
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_UTF8 = ("utf-8", "utf8", "u8", "utf_8")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_ARRAY_NAME = "X"
 _DAMAGED = (
     *(ValueError, EOFError, KeyError, csv.Error),
     *(zipfile.BadZipFile, zlib.error, gzip.BadGzipFile),
@@ -46,15 +52,6 @@ class Source:
         """Whether it is a table rather than a matrix."""
         return self.kind in TABLES
 
-    def open(self) -> TextIO:
-        """Open the text of a table."""
-        if self.path is not None:
-            return open_text(self.path, self.encoding)
-        if sys.stdin is None:
-            raise UsageError("standard input is closed; give a file in place of -")
-        encoding = _with_mark(self.encoding)
-        return io.TextIOWrapper(sys.stdin.buffer, encoding=encoding, newline="")
-
 
 def source(options: Any) -> Source:
     """Return the data that the options name: data, format, encoding and delimiter.
@@ -62,11 +59,8 @@ def source(options: Any) -> Source:
     A format or delimiter of None is that of the ending of the file.
     """
     given = None if options.format is None else f".{options.format}"
-    if options.data == STANDARD:
-        path, kind = None, given or ".csv"
-    else:
-        path = Path(options.data)
-        kind = _kind(path, given)
+    path = None if options.data == STANDARD else Path(options.data)
+    kind = given or ".csv" if path is None else _kind(path, given)
     if options.delimiter is not None and kind not in _DELIMITERS:
         raise UsageError(
             f"--delimiter belongs to .csv and .tsv; {options.data} is read as {kind[1:]}"
@@ -80,9 +74,7 @@ def _kind(path: Path, given: str | None) -> str:
         raise UsageError(f"{path}: no such file")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; expected a file")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
-        suffixes.pop()
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     ending = suffixes[-1] if suffixes else ""
     if given is not None:
         if ending in MATRICES:
@@ -97,16 +89,16 @@ def _kind(path: Path, given: str | None) -> str:
     return ending
 
 
-def open_text(path: Path, encoding: str) -> TextIO:
-    """Open a text file, plain or gzipped; a byte order mark is no part of the text."""
-    encoding = _with_mark(encoding)
-    if path.suffix.lower() == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding=encoding, newline=""))
-    return path.open(encoding=encoding, newline="")
-
-
-def _with_mark(encoding: str) -> str:
-    return "utf-8-sig" if encoding.lower() in _UTF8 else encoding
+def open_text(path: Path | None, encoding: str) -> TextIO:
+    """Open text, plain or gzipped; a byte order mark is no part of it."""
+    if codecs.lookup(encoding).name == "utf-8":
+        encoding = "utf-8-sig"
+    if path is not None:
+        opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+        return cast(TextIO, opener(path, "rt", encoding=encoding, newline=""))
+    if sys.stdin is None:
+        raise UsageError("standard input is closed; give a file in place of -")
+    return io.TextIOWrapper(sys.stdin.buffer, encoding=encoding, newline="")
 
 
 @contextmanager
@@ -114,17 +106,65 @@ def reporting(name: object) -> Iterator[None]:
     """Turn what readers raise on a damaged file into one line that names the file."""
     try:
         yield
-    except UnicodeError as error:
-        raise UsageError(f"{name} {_undecoded(error)}") from error
+    except UnicodeDecodeError as error:
+        marked = bytes(error.object[:2]) in _UTF16_MARKS
+        guess = "utf-16" if marked else "cp1252 or latin-1"
+        encoding = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
+        raise UsageError(
+            f"{name} is not {encoding} text ({error}); name its encoding with --encoding, "
+            f"perhaps {guess}"
+        ) from error
+    except UnicodeError as error:  # such as UTF-16 without a byte order mark
+        raise UsageError(
+            f"{name} is not in the encoding that was given ({error}); name another with --encoding"
+        ) from error
     except _DAMAGED as error:
         raise UsageError(f"{name} cannot be read: {error}") from error
 
 
-def _undecoded(error: UnicodeError) -> str:
-    """Say that the encoding is another, and which it may be."""
-    if not isinstance(error, UnicodeDecodeError):  # such as UTF-16 without a byte order mark
-        return f"is not in the encoding that was given ({error}); name another with --encoding"
-    marked = bytes(error.object[:2]) in _UTF16_MARKS
-    guess = "utf-16" if marked else "cp1252 or latin-1"
-    name = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
-    return f"is not {name} text ({error}); name its encoding with --encoding, perhaps {guess}"
+def read_lines(path: Path, encoding: str) -> list[str]:
+    """Return the lines of a text file, stripped; empty lines at the very end count too."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    with reporting(path), open_text(path, encoding) as file:
+        return [line.strip() for line in file]
+
+
+def read_matrix(source: Source) -> Any:
+    """Read a .npz (scipy.sparse.save_npz, or one array), .npy or .mtx file; sparse ones as CSR."""
+    X = load_matrix(source)
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind == "f" and values.size and np.isnan(values).all():
+        raise UsageError(f"{source} has no value: all of its entries are NaN, which is missing")
+    return X.tocsr() if sp.issparse(X) else X
+
+
+def load_matrix(source: Source) -> Any:
+    """The same as the file has it, in which an entry may stand twice: csr, csc, bsr or coo."""
+    path = source.path
+    assert path is not None  # standard input is a table
+    with reporting(source):
+        X = scipy.io.mmread(path) if source.kind == ".mtx" else _load_array(path)
+        X = read_sparse(X, "the matrix") if sp.issparse(X) and X.ndim == 2 else X
+    if X.ndim != 2 or 0 in X.shape:
+        raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
+    return X
+
+
+def _load_array(path: Path) -> Any:
+    """Read a .npy or .npz file, which may be zipped once more."""
+    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            return loaded
+        names = list(loaded.files)
+        if "format" in names:
+            file.seek(0)
+            return sp.load_npz(file)
+        if _ARRAY_NAME not in names and len(names) != 1:
+            raise UsageError(
+                f"{path} holds several arrays ({', '.join(names)}); expected a single one, one "
+                f"named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
+            )
+        return loaded[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]

@@ -6,7 +6,6 @@ import html
 import json
 import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ._errors import UsageError
-from ._read import Table, likely_delimiter, read_lines
+from ._read import Table, likely_delimiter
+from ._source import read_lines
 
 FILE_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
@@ -24,43 +24,21 @@ _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
 _ENGLISH, _NONE = "english", "none"
 # What TOKENS leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
-_CONTRACTED = frozenset(
-    [
-        "ain",
-        "aren",
-        "couldn",
-        "didn",
-        "doesn",
-        "don",
-        "hadn",
-        "hasn",
-        "haven",
-        "isn",
-        "ll",
-        "mustn",
-        "needn",
-        "shan",
-        "shouldn",
-        "ve",
-        "wasn",
-        "weren",
-        "wouldn",
-    ]
-)
+_CONTRACTED = {
+    *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
+    *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
+}
 _SHOWN = 5
-KEEP, STRIP = "keep", "strip"
+_MARKUP = ("strip", "keep")  # what becomes of HTML, in the file
 
 
 @dataclass(frozen=True)
 class Vectorizer:
-    """A fitted TF-IDF transformation, and the column that it reads.
-
-    `markup` is what becomes of HTML in texts, STRIP or KEEP.
-    """
+    """A fitted TF-IDF transformation, and the column that it reads."""
 
     column: str
     tfidf: Any
-    markup: str = STRIP
+    keep_markup: bool
 
     @property
     def terms(self) -> list[str]:
@@ -68,10 +46,10 @@ class Vectorizer:
         return [str(term) for term in self.tfidf.get_feature_names_out()]
 
     def transform(self, texts: list[str]) -> Any:
-        """Return the TF-IDF matrix (csr) of texts."""
+        """Return the TF-IDF matrix (csr) of what :func:`read_texts` returns."""
         with warnings.catch_warnings():  # of which the fit has warned
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
-            return self.tfidf.transform(cleaned(texts, self.markup))
+            return self.tfidf.transform(texts)
 
     def save(self, path: Path) -> None:
         """Write vocabulary and idf as JSON."""
@@ -82,7 +60,7 @@ class Vectorizer:
             "token_pattern": self.tfidf.token_pattern,
             "ngram_range": list(self.tfidf.ngram_range),
             "stop_words": sorted(self.tfidf.get_stop_words() or ()),
-            "markup": self.markup,
+            "markup": _MARKUP[self.keep_markup],
             "terms": self.terms,
             "idf": self.tfidf.idf_.tolist(),
         }
@@ -92,8 +70,7 @@ class Vectorizer:
 def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
     """Return the vectorizer and the TF-IDF matrix (csr) of the texts in a column.
 
-    The texts are those of :func:`read_texts`, the options those of :func:`add_text`, and the
-    encoding that of the file of stop words.
+    The texts are those of :func:`read_texts`.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -115,7 +92,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
             f"--token-pattern {options.token_pattern} ({error})"
         ) from error
     warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
-    return Vectorizer(column, tfidf, _markup(options)), X
+    return Vectorizer(column, tfidf, options.keep_markup), X
 
 
 def warn_of_empty(X: Any, consequence: str) -> None:
@@ -147,10 +124,9 @@ def load_vectorizer(path: Path) -> Vectorizer:
             stop_words=list(content["stop_words"]) or None,
         )
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        markup = content["markup"]
-        if markup not in (KEEP, STRIP):
-            raise ValueError(f"unknown markup {markup!r}")
-        return Vectorizer(str(content["column"]), tfidf, markup)
+        return Vectorizer(
+            str(content["column"]), tfidf, keep_markup=bool(_MARKUP.index(content["markup"]))
+        )
     except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
@@ -179,18 +155,10 @@ def text_column(table: Table, given: str | None, *taken: str | None) -> str:
     )
 
 
-def read_texts(table: Table, column: str, options: Any) -> list[str]:
-    """Return the texts of a column without their markup, unless the options keep it."""
-    return cleaned(texts_of(table, column), _markup(options))
-
-
-def _markup(options: Any) -> str:
-    return KEEP if options.keep_markup else STRIP
-
-
-def texts_of(table: Table, column: str) -> list[str]:
+def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
     """Return the texts of a column; a missing one is empty."""
-    return ["" if value is None else str(value) for value in table.column(column)]
+    texts = ["" if value is None else str(value) for value in table.column(column)]
+    return texts if keep_markup else [strip_markup(text) for text in texts]
 
 
 def ids_of(table: Table, given: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
@@ -255,23 +223,12 @@ _TAG = re.compile(
 )
 
 
-def cleaned(texts: Sequence[str], how: str) -> list[str]:
-    """Return texts as they are (KEEP), or without any markup (STRIP)."""
-    return list(texts) if how == KEEP else [_stripped(text) for text in texts]
-
-
-def _unescaped(text: str) -> str:
-    """Return a text with the characters for which HTML entities stand, as & for ``&amp;``."""
-    if ";" not in text:
-        return text
-    for _ in range(_ENTITY_DEPTH):
-        text = html.unescape(text)
-    return html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
-
-
-def _stripped(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Return a text without entities, tags and addresses; each of the last leaves a space."""
-    text = _unescaped(text)
+    if ";" in text:  # the characters for which entities stand, as & for ``&amp;``
+        for _ in range(_ENTITY_DEPTH):
+            text = html.unescape(text)
+        text = html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
     if "<" in text:
         text = _TAG.sub(" ", text)
     # Most texts have none, which this tells ten times as fast.

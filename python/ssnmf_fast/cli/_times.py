@@ -13,36 +13,21 @@ from ..report import Picture, png
 from ._errors import UsageError
 from ._folder import Results
 from ._predictions import write_csv
-from ._read import Table, read_lines
+from ._read import Table, read_values
+from ._source import Source
 
 TABLE, PICTURE = "topics_over_time.csv", "topics_over_time.png"
 _TERMS = 3  # in the name of a topic
 
 
-def times_of_table(table: Table, options: Any) -> Array | None:
-    """Return the times in a column, or in a file; None if there are none."""
-    name = options.time
-    if name is None:
-        return None
-    if name not in table.columns and Path(name).is_file():
-        return times_of_file(options, len(table.rows))
-    return _read(table.column(name), name, str(table.source))
-
-
-def times_of_file(options: Any, n_samples: int) -> Array | None:
-    """Return the times in a file with one on a line; None if there are none."""
+def times_of(options: Any, data: Table | Source, n_samples: int) -> Array | None:
+    """Return the times in a column or a file; None if there are none."""
     if options.time is None:
         return None
-    lines = read_lines(Path(options.time), options.encoding)
-    if len(lines) != n_samples:
-        raise UsageError(
-            f"{options.time} has {len(lines)} lines; expected one date for each of the {n_samples} "
-            "samples"
-        )
-    return _read(lines, "date", options.time)
-
-
-def _read(values: list[Any], name: str, where: str) -> Array:
+    values = read_values(options.time, data, n_samples)
+    name, where = "date", options.time
+    if isinstance(data, Table) and options.time in data.columns:
+        name, where = options.time, data.source
     try:
         return read_times(values, name)
     except (TypeError, ValueError) as error:
