@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.arrays import Array
+from .._data.times import read_times
 from ._errors import UsageError
 from ._fitted import Data, Fitted
 from ._folder import results_folder
@@ -19,7 +21,6 @@ from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
 from ._source import Source, read_matrix, source
 from ._text import fit_vectorizer, ids_of, read_texts, text_column
-from ._times import times_of
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def _read_text(given: Source, options: Any) -> Data:
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
     labels = _labels(options, table, len(table.rows))
-    times = times_of(options, table, len(table.rows))
+    times = _times(options, table, len(table.rows))
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
     ids = ids_of(table, options.id, column, options.labels, options.time)
@@ -99,7 +100,7 @@ def _read_numbers(given: Source, options: Any) -> Data:
             f"--image-shape {shape} is of {shape[0] * shape[1]} pixels; the matrix has "
             f"{X.shape[1]} columns"
         )
-    times = times_of(options, given, X.shape[0])
+    times = _times(options, given, X.shape[0])
     terms = None
     if options.features is not None:
         terms = read_values(options.features, given, X.shape[1], f"features of {given}")
@@ -112,6 +113,19 @@ def _labels(options: Any, data: Table | Source, n_samples: int) -> SampleLabels 
     things = "samples, empty for an unlabeled one"
     values = read_values(options.labels, data, n_samples, things, lists=True)
     return read_labels(values, options.label_separator, options.unlabeled or ())
+
+
+def _times(options: Any, data: Table | Source, n_samples: int) -> Array | None:
+    if options.time is None:
+        return None
+    values = read_values(options.time, data, n_samples)
+    name, where = "date", options.time
+    if isinstance(data, Table) and options.time in data.columns:
+        name, where = options.time, data.source
+    try:
+        return read_times(values, name)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
 
 
 def _train(model: Model, data: Data, options: Any) -> Fitted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._topics import Topic, real_terms
-from ..report import Report, render
+from .._topics import Topic, numbered_names, real_terms
+from ..report import Picture, Report, png, render
 from ._errors import UsageError
 from ._findings import PICTURE, draw_components, make_report
 from ._fitted import Fitted
@@ -20,14 +21,12 @@ from ._folder import Results
 from ._models import Model
 from ._predictions import predictions, write_csv
 from ._text import FILE_NAME
-from ._times import PICTURE as HEAT_MAP
-from ._times import TABLE as OVER_TIME
-from ._times import draw_over_time, peaks, print_peaks, write_over_time
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
+_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _REPORT = "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -39,12 +38,13 @@ FILES = {
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     PICTURE: "the topics as images",
-    OVER_TIME: "prevalence of every topic in every slice of time",
-    HEAT_MAP: "the same as a picture",
+    _OVER_TIME: "prevalence of every topic in every slice of time",
+    _HEAT_MAP: "the same as a picture",
     _REPORT: "all of it on one page: open this first",
 }
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _TERMS_PRINTED = 8
+_NAME_TERMS = 3  # in the name of a topic over time
 _IMAGES_PRINTED = 10  # topics that are better seen than listed
 _LABEL_WIDTH = 32
 
@@ -65,8 +65,8 @@ def write_all(
     np.save(out.path(_REPRESENTATION), fitted.model.representation_)
     pictures = draw_components(out, fitted, report.topics)
     if fitted.dated:
-        write_over_time(out.path(OVER_TIME), fitted.model, fitted.terms, safe=safe)
-        pictures += draw_over_time(out, fitted.model, fitted.terms)
+        _write_over_time(out.path(_OVER_TIME), fitted.model, fitted.terms, safe)
+        pictures += _draw_over_time(out, fitted.model, fitted.terms)
     content = describe(model, fitted, report, separator)
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     out.path(METRICS_NAME).write_text(text, encoding="utf-8")
@@ -131,7 +131,7 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
     }
     if fitted.dated:
         content["slices"] = len(fitted.model.slices_)
-        content["peaks"] = peaks(fitted.model)
+        content["peaks"] = _peaks(fitted.model)
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = separator
     return content
@@ -162,7 +162,7 @@ def print_report(fitted: Fitted, report: Report) -> None:
         warnings.warn(line, stacklevel=2)
     _print_topics(report.topics, fitted.image_shape is None)
     if fitted.dated:
-        print_peaks(fitted.model, fitted.terms)
+        _print_peaks(fitted.model, fitted.terms)
 
 
 def _print_topics(topics: Sequence[Topic], terms: bool) -> None:
@@ -188,3 +188,51 @@ def _head(topic: Topic) -> str:
     else:
         words += [f"{name} {share:.0%}" for name, share in topic.leading[:1]]
     return " ".join(words)
+
+
+def _write_over_time(path: Path, model: Any, terms: Any, safe: bool) -> None:
+    """Write the prevalence of every topic in every slice of time."""
+    names = numbered_names(model.topics(terms, _NAME_TERMS))
+    columns = zip(
+        model.slices_.astype(str).tolist(),
+        model.slice_sizes_.tolist(),
+        model.prevalence_.tolist(),
+        strict=True,
+    )
+    rows = ([start, size, *values] for start, size, values in columns)
+    write_csv(path, ["slice", "documents", *names], rows, safe=safe)
+
+
+def _peaks(model: Any) -> list[dict[str, Any]]:
+    """Return the peak of every topic, for JSON."""
+    return [
+        {
+            "topic": peak.topic,
+            "slice": str(peak.slice),
+            "prevalence": peak.prevalence,
+            "concentration": round(peak.concentration, 6),
+            "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
+        }
+        for peak in model.peaks()
+    ]
+
+
+def _print_peaks(model: Any, terms: Any) -> None:
+    """Print when every topic is most prevalent, the earliest first."""
+    names = numbered_names(model.topics(terms, _NAME_TERMS))
+    width = max(map(len, names))
+    print("\nPeaks (share of the topic within one slice of its peak)")
+    for peak in sorted(model.peaks(), key=lambda one: one.slice):
+        print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
+
+
+def _draw_over_time(out: Results, model: Any, terms: Any) -> list[Picture]:
+    """Draw the heat map; return the picture, if there is one."""
+    from ..plotting import topics_over_time
+
+    drawn = out.written(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
+    caption = (
+        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
+        "peak. Topics are in the order of their peaks; gray slices have no documents."
+    )
+    return [Picture("Topics over time", caption, drawn)]
