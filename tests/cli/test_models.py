@@ -188,7 +188,7 @@ class TestOptionsOfOtherModels:
         self, more: list[str], single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 2
-        assert f"argument {more[0]}: expected" in error_line(capsys)
+        assert f"argument {more[0]}: must be" in error_line(capsys)
 
 
 class TestDigits:

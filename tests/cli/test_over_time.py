@@ -110,10 +110,10 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         ([], None, "--model dynamic needs --time, the column of the dates"),
         ([], "day", "has no column 'day'; its columns are: date, body"),
         ([], "body", "body[0] is 'cat dog pet vet word0', which is not a date; expected dates"),
-        (["--freq", "eon"], "date", "argument --freq: expected one of day, week, month"),
-        (["--freq", "1"], "date", "argument --freq: expected one of"),
+        (["--freq", "eon"], "date", "argument --freq: must be day, week, month"),
+        (["--freq", "1"], "date", "argument --freq: must be day"),
         (["--freq", "year"], "date", "all times lie in one slice"),
-        (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: expected"),
+        (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: must be"),
         (["--documents-per-slice", "2", "--method", "nmf"], "date", "belongs to --method tensor"),
         (["--svm-c", "1"], "date", "--model dynamic has no use for --svm-c"),
         (["--model", "nmf"], "date", "--model nmf has no use for --time; it is for dynamic"),
@@ -140,4 +140,4 @@ def test_a_row_without_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "dates.txt").write_text("2004-01-01\n", encoding="utf-8")
     np.save(tmp_path / "X.npy", np.ones((3, 2)))
     assert fit(tmp_path / "X.npy", tmp_path / "out", time=str(tmp_path / "dates.txt")) == 2
-    assert "has 1 lines; expected one date for each of the 3" in error_line(capsys)
+    assert "has 1 lines; expected one for each of the 3 samples" in error_line(capsys)

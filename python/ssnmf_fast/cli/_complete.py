@@ -6,13 +6,12 @@ import csv
 import json
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, print_trial
@@ -34,10 +33,10 @@ _DEFAULT_TOP = 10
 def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     given = source(options)
-    return _ratings(given, options) if given.is_table else _matrix(given, options)
+    return (_complete_ratings if given.is_table else _complete_matrix)(given, options)
 
 
-def _ratings(given: Source, options: Any) -> dict[str, Any]:
+def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
     if Path(options.out).suffix.lower() in MATRIX_ENDINGS:
         raise UsageError(
             f"--out {options.out}: expected a folder, as {given} is a table of ratings"
@@ -45,9 +44,7 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
     ratings = read_ratings(given, columns, options.duplicates or DUPLICATES[0])
-    size = (len(ratings.users), len(ratings.items))
-    entries = sp.coo_array((ratings.values, (ratings.rows, ratings.columns)), shape=size)
-    task = Task(entries.tocsr(), options, noisy=not options.exact, biases=not options.exact)
+    task = Task(ratings.matrix, options, noisy=not options.exact, biases=not options.exact)
     task.check()
     top = options.top or _DEFAULT_TOP
     about = {
@@ -59,26 +56,33 @@ def _ratings(given: Source, options: Any) -> dict[str, Any]:
         _ITEMS: "place of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
-    with results_folder(options.out, about, [given.path]) as results:
-        _print_ratings(given, ratings, task)
+    with results_folder(options.out, about, [given.path]) as out:
+        n, m = ratings.matrix.shape
+        print("Completion of ratings\n")
+        print(f"  data      {given}: {ratings.matrix.nnz} ratings of {m} items by {n} users")
+        if ratings.n_merged:
+            print(f"            {ratings.n_merged} more of the same pairs, merged with these")
+        if len(ratings.empty):
+            print(f"            {len(ratings.empty)} empty ratings, to be predicted")
+        roles = ", ".join(f"{role} {name!r}" for role, name in ratings.names.items())
+        print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         _warn(task, given, ("user", "item"))
-        trial = _fitted(task, "ratings")
-        _write_ratings(results, task, ratings, trial, top, begin)
-    results.show()
-    report = json.loads((results.folder / _REPORT).read_text(encoding="utf-8"))
-    return {**report, "out": str(results.folder), "files": results.names}
-
-
-def _print_ratings(given: Source, ratings: Ratings, task: Task) -> None:
-    print("Completion of ratings\n")
-    n, m = task.matrix.shape
-    roles = ", ".join(f"{role} {name!r}" for role, name in zip(ROLES, ratings.names, strict=True))
-    print(f"  data      {given}: {task.matrix.nnz} ratings of {m} items by {n} users")
-    if ratings.n_merged:
-        print(f"            {ratings.n_merged} more of the same pairs, merged with these")
-    if len(ratings.empty):
-        print(f"            {len(ratings.empty)} empty ratings, to be predicted")
-    print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
+        trial = _fit(task, "ratings")
+        _write_ratings(out, task, ratings, trial.completion, top)
+        report = {
+            "users": n,
+            "items": m,
+            "ratings": int(ratings.matrix.nnz),
+            "merged": ratings.n_merged,
+            "empty": len(ratings.empty),
+            "columns": ratings.names,
+            **trial.summary(task),
+            "seconds": {**trial.seconds, "all": time.perf_counter() - begin},
+        }
+        text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+        out.path(_REPORT).write_text(text, encoding="utf-8")
+    out.show()
+    return {**report, "out": str(out.folder), "files": out.names}
 
 
 def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
@@ -109,7 +113,7 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
         )
 
 
-def _fitted(task: Task, things: str) -> Trial:
+def _fit(task: Task, things: str) -> Trial:
     """Fit with entries held out, then with all of them, and print the errors."""
     if task.noisy:
         sought = "rank and shrinkage" if task.options.rank is None else "shrinkage"
@@ -119,52 +123,35 @@ def _fitted(task: Task, things: str) -> Trial:
     return trial
 
 
-def _write_ratings(
-    out: Results, task: Task, ratings: Ratings, trial: Trial, top: int, begin: float
-) -> None:
-    """Write every file."""
+def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, top: int) -> None:
+    """Write the model and the tables."""
     from .. import save
     from ..plotting import singular_values
     from ..report import png
 
-    completion = trial.completion
-    rows = (
-        (ratings.users[user], rank, ratings.items[item], value)
-        for user, rank, item, value in recommendations(completion, task.matrix, top)
-    )
-    safe = task.options.safe_csv
-    write_csv(out.path(_BEST), ("user", "rank", "item", "predicted rating"), rows, safe=safe)
-    users, items = np.array(ratings.users), np.array(ratings.items)
-    save(replace(completion, row_ids=users, column_ids=items), out.path(MODEL_NAME))
-    tables = ((_USERS, "user", ratings.users, 1), (_ITEMS, "item", ratings.items, 0))
-    for file, name, ids, axis in tables:
-        lines = zip(range(len(ids)), ids, _counts(task, axis).tolist(), strict=True)
-        write_csv(out.path(file), ("place", name, "ratings"), lines, safe=safe)
-    if len(ratings.empty):
-        write_csv(
-            out.path(_PREDICTIONS),
-            ("user", "item", "predicted rating"),
-            _predicted(completion, ratings),
-            safe=safe,
+    def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
+        write_csv(out.path(file), heads, rows, safe=task.options.safe_csv)
+
+    users, items, matrix = ratings.users, ratings.items, ratings.matrix
+    best = recommendations(completion, matrix, top)
+    heads = ("user", "rank", "item", "predicted rating")
+    write(_BEST, heads, ((users[u], rank, items[i], value) for u, rank, i, value in best))
+    named = replace(completion, row_ids=np.array(users), column_ids=np.array(items))
+    save(named, out.path(MODEL_NAME))
+    # How many ratings each has; one of 0 counts as well.
+    by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=len(items))
+    for file, name, ids, counts in (
+        (_USERS, "user", users, by_user),
+        (_ITEMS, "item", items, by_item),
+    ):
+        write(
+            file,
+            ("place", name, "ratings"),
+            zip(range(len(ids)), ids, counts.tolist(), strict=True),
         )
+    if len(ratings.empty):
+        write(_PREDICTIONS, ("user", "item", "predicted rating"), _predicted(completion, ratings))
     out.written(_PICTURE, lambda: png(singular_values(completion.singular_values)))
-    _write_report(out.path(_REPORT), task, ratings, trial, time.perf_counter() - begin)
-
-
-def _write_report(path: Path, task: Task, ratings: Ratings, trial: Trial, seconds: float) -> None:
-    """Write sizes, choices, errors and times as JSON."""
-    report = {
-        "users": len(ratings.users),
-        "items": len(ratings.items),
-        "ratings": int(task.matrix.nnz),
-        "merged": ratings.n_merged,
-        "empty": len(ratings.empty),
-        "columns": dict(zip(ROLES, ratings.names, strict=True)),
-        **trial.summary(task),
-        "seconds": {**trial.seconds, "all": seconds},
-    }
-    text = json.dumps(report, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _predicted(completion: Any, ratings: Ratings) -> Iterator[tuple[str, str, float]]:
@@ -174,22 +161,22 @@ def _predicted(completion: Any, ratings: Ratings) -> Iterator[tuple[str, str, fl
         yield ratings.users[user], ratings.items[item], value
 
 
-def _counts(task: Task, axis: int) -> Any:
-    """Ratings of every user (axis 1) or item (axis 0); one of 0 counts as well."""
-    matrix = task.matrix
-    if axis == 1:
-        return np.diff(matrix.indptr)
-    return np.bincount(matrix.indices, minlength=matrix.shape[1])
-
-
-def _matrix(given: Source, options: Any) -> dict[str, Any]:
+def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
     from .. import save
     from ..completion._read import read_observed
 
     path = given.path
     assert path is not None  # standard input is a table
-    _refuse_columns(path, options)
-    out = _output_file(path, options.out)
+    for name in (*ROLES, "duplicates", "top"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
+    if options.safe_csv:
+        raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
+    out = Path(options.out)
+    if out.is_dir() or out.suffix.lower() not in MATRIX_ENDINGS:
+        endings = ", ".join(MATRIX_ENDINGS)
+        raise UsageError(f"--out {out}: expected a file ({endings}), as {path} is a matrix")
+    refuse_replacing(out, [path])
     entries = read_observed(load_matrix(given), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
@@ -209,7 +196,7 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         _warn(task, given, ("row", "column"))
-        trial = _fitted(task, "entries")
+        trial = _fit(task, "entries")
         if large:
             save(trial.completion, files.path(out))
         else:
@@ -220,23 +207,6 @@ def _matrix(given: Source, options: Any) -> dict[str, Any]:
         print(f"\nThe completed matrix is in {out}; observed entries are as they were")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
     return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
-
-
-def _refuse_columns(path: Path, options: Any) -> None:
-    for name in (*ROLES, "duplicates", "top"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} belongs to a table of ratings; {path} is a matrix")
-    if options.safe_csv:
-        raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
-
-
-def _output_file(path: Path, name: str) -> Path:
-    out = Path(name)
-    if out.is_dir() or out.suffix.lower() not in MATRIX_ENDINGS:
-        endings = ", ".join(MATRIX_ENDINGS)
-        raise UsageError(f"--out {out}: expected a file ({endings}), as {path} is a matrix")
-    refuse_replacing(out, [path])
-    return out
 
 
 def _write_dense(path: Path, dense: Any) -> None:

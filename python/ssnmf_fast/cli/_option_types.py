@@ -121,7 +121,7 @@ TYPES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "FRACTION": ("a number from 0 to 1", _within(float, 0, 1)),
     "POSITIVE": ("a number above 0", _within(float, sys.float_info.min, sys.float_info.max)),
     "NUMBER": ("a number of at least 0", _within(float, 0, sys.float_info.max)),
-    "WEIGHT": ("a number of at least 0, or inf", _within(float, 0, math.inf)),
+    "WEIGHT": ("a number of at least 0 (inf too)", _within(float, 0, math.inf)),
     "LOSS": ("the name of a loss, or a number from 0 to 2", _loss),
     "HxW": ("height and width as in 28x28", _image_shape),
     "LOW,HIGH": ("two numbers of words as 1,2, the larger one last, or one as 2", _ngram_range),

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._common.arrays import Array
 from ._errors import UsageError
@@ -26,19 +27,17 @@ Cells = tuple[int, str, str, Any]  # number of the line, user, item and what rat
 
 @dataclass(frozen=True)
 class Ratings:
-    """Ratings in the order of the table.
+    """Ratings, and the columns with user, item and rating.
 
-    `rows` and `columns` number users and items from 0, in the order in which they first appear.
-    `empty` holds the places, (e, 2), of pairs without a rating; `n_merged` counts ratings that were
-    merged with others of the same pair.
+    `users` and `items` are the rows and columns of `matrix`, in the order in which they first
+    appear.  `empty` holds the places, (e, 2), of pairs without a rating; `n_merged` counts ratings
+    that were merged with others of the same pair.
     """
 
-    names: tuple[str, ...]
+    names: dict[str, str]
     users: list[str]
     items: list[str]
-    rows: Array
-    columns: Array
-    values: Array
+    matrix: sp.csr_array
     empty: Array
     n_merged: int
 
@@ -64,8 +63,15 @@ def read_ratings(source: Source, given: Sequence[str | None], duplicates: str) -
         raise UsageError(f"{source} has no ratings")
     ids = list(users), list(items)
     pairs, kept = _merge(source, ids, places[rated], numbers[rated], duplicates)
-    n_merged = int(rated.sum()) - len(kept)
-    return Ratings(names, *ids, pairs[:, 0], pairs[:, 1], kept, places[~rated], n_merged)
+    entries = sp.coo_array((kept, (pairs[:, 0], pairs[:, 1])), shape=(len(users), len(items)))
+    return Ratings(
+        names=dict(zip(ROLES, names, strict=True)),
+        users=ids[0],
+        items=ids[1],
+        matrix=entries.tocsr(),
+        empty=places[~rated],
+        n_merged=int(rated.sum()) - len(kept),
+    )
 
 
 def read_pairs(source: Source, given: Sequence[str | None]) -> tuple[list[str], list[str]]:
