@@ -134,21 +134,21 @@ def predictions(fitted: Fitted, separator: str, *, new: bool = False) -> tuple[l
     largest share and, for `new` samples, the representation.  The separator stands between several
     labels of a sample.
     """
-    columns = _known(fitted, separator)
+    columns = _given_columns(fitted, separator)
     if fitted.predicts:
         columns += _label_columns(fitted, separator)
     if hasattr(fitted.model, "topic_names_"):
         columns += _topic_columns(fitted.model, fitted.amounts)
     elif not fitted.predicts:
-        topics, shares = _largest(fitted.shares, range(fitted.shares.shape[1]))
+        topics, shares = _find_largest(fitted.shares, range(fitted.shares.shape[1]))
         columns += [("topic", topics), ("share", shares)]
         if new:
-            weights = _sane(fitted.representation).T.tolist()
+            weights = _drop_tiny(fitted.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
     return table_of_samples(fitted.ids, columns)
 
 
-def _known(fitted: Fitted, separator: str) -> Columns:
+def _given_columns(fitted: Fitted, separator: str) -> Columns:
     """Return what was given of every sample, where labels were."""
     labels = fitted.labels
     if labels is None:
@@ -182,18 +182,22 @@ def _topic_columns(model: Any, S: Array) -> Columns:
     Free topics may explain what no label is about, and so are no answer to which label fits.
     """
     named = [str(name) for name in model.topic_names_]
-    found, weights = _largest(S[:, : len(named)], named)
+    found, weights = _find_largest(S[:, : len(named)], named)
     names = (f"weight {name}" for name in model.get_feature_names_out())
-    return [("topic", found), ("weight", weights), *zip(names, _sane(S).T.tolist(), strict=True)]
+    return [
+        ("topic", found),
+        ("weight", weights),
+        *zip(names, _drop_tiny(S).T.tolist(), strict=True),
+    ]
 
 
-def _sane(weights: Array) -> Array:
+def _drop_tiny(weights: Array) -> Array:
     """Return weights with 0 for those that are negligible, such as 8e-293."""
     least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
     return np.where(np.abs(weights) < least, 0.0, weights)
 
 
-def _largest(S: Array, names: Sequence[Any]) -> tuple[list[Any], list[float]]:
+def _find_largest(S: Array, names: Sequence[Any]) -> tuple[list[Any], list[float]]:
     """Return the name of the largest column in each row, None for a row of zeros, and its value."""
     columns, values = S.argmax(axis=1).tolist(), S.max(axis=1).tolist()
     pairs = zip(columns, values, strict=True)
