@@ -286,7 +286,11 @@ class TestErrors:
             ("a.csv", "", "has no ratings"),
             ("a.csv", "user,item,rating\n", "has no ratings"),
             ("a.jsonl", "\n", "has no ratings"),
-            ("a.csv", "user,item\na,b\n", "has the columns user, item; expected three"),
+            (
+                "a.csv",
+                "user,item\na,b\n",
+                "columns user, item; expected those of users, items and",
+            ),
             ("a.csv", "1,2,3\n4,5,6\n", "the first line, 1,2,3, looks like a rating"),
             ("a.csv", "time,user,score\n1,a,3\n", "cannot tell users, items and ratings apart"),
             ("a.csv", "user,item,rating\na,b,1\n\na,c,good\n", "line 4: the rating in column"),

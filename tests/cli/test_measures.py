@@ -19,7 +19,7 @@ class TestLabels:
     def test_reading(self) -> None:
         values = ["a; b;a", "", None, float("nan"), ["b", None, " c "], [], 3]
         labels = _sample_labels.read_labels(values, ";")
-        assert labels.lists() == [["a", "b"], [], [], [], ["b", "c"], [], ["3"]]
+        assert labels.each == (("a", "b"), (), (), (), ("b", "c"), (), ("3",))
         assert labels.several
         assert labels.names == ["3", "a", "b", "c"]
         assert not _sample_labels.read_labels(["a; b"], None).several
@@ -27,7 +27,7 @@ class TestLabels:
     def test_what_is_missing(self) -> None:
         pandas = pytest.importorskip("pandas")
         values = [None, float("nan"), pandas.NA, " ", " a ", -1]
-        assert _sample_labels.read_labels(values, None).lists() == [[], [], [], [], ["a"], ["-1"]]
+        assert _sample_labels.read_labels(values, None).each == ((), (), (), (), ("a",), ("-1",))
 
     def test_every_label_stays_seen(self) -> None:
         rng = np.random.default_rng(0)

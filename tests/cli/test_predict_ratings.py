@@ -87,7 +87,7 @@ def test_unknown_ones_are_counted(
     ("text", "more", "message"),
     [
         ("user,item\n", [], "has no pairs of users and items"),
-        ("user\nu1\n", [], "expected two, for users and items"),
+        ("user\nu1\n", [], "expected those of users and items"),
         ("item,x,y\ni1,u1,2\n", [], "cannot tell users and items apart"),
         ("user,item\nu1,\n", [], "line 2: no value in column 'item'"),
         ("user,item\ni1,u1\n", [], "no user and no item of "),

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import save
+from ..completion._read import counts, empty_lines, only_value, read_observed
+from ..report import png
 from ._errors import UsageError
 from ._evaluate import Task, Trial, evaluate, print_trial
 from ._folder import Results, new_files, refuse_replacing, results_folder
@@ -87,25 +90,20 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
 
 def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
     """Warn of users and items, or rows and columns, of which nothing is known."""
-    from ..completion._read import counts, empty_lines, only_value
-
-    is_ratings = names[0] == "user"
+    one, several, filled = "entry", "entries", "0"
+    if names == ROLES[:2]:
+        one, several, filled = "rating", "ratings", "0 (without --exact, they are means)"
+    if task.biases:
+        filled = "the overall mean plus the bias of the user or the item that is known"
     empty, value = empty_lines(task.matrix), only_value(task.matrix)
     if any(empty):
-        what = "rating" if is_ratings else "entry"
-        how = "0"
-        if task.biases:
-            how = "the overall mean plus the bias of the user or the item that is known"
-        elif is_ratings:
-            how = "0 (without --exact, they are means)"
+        lines = counts(*empty, names)
         warnings.warn(
-            f"{given} has no {what} for {counts(*empty, names)}; predictions for them are {how}",
-            stacklevel=2,
+            f"{given} has no {one} for {lines}; predictions for them are {filled}", stacklevel=2
         )
     if value is not None:
-        what = "ratings" if is_ratings else "entries"
         warnings.warn(
-            f"all {task.matrix.nnz} {what} are {value:g}, so that all predictions are, and the "
+            f"all {task.matrix.nnz} {several} are {value:g}, so that all predictions are, and the "
             "errors mean nothing. If they stand for what users did, such as clicks (implicit "
             "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
             "in docs/completion.md",
@@ -125,9 +123,7 @@ def _fit(task: Task, things: str) -> Trial:
 
 def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, top: int) -> None:
     """Write the model and the tables."""
-    from .. import save
     from ..plotting import singular_values
-    from ..report import png
 
     def write(file: str, heads: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
         write_csv(out.path(file), heads, rows, safe=task.options.safe_csv)
@@ -139,16 +135,11 @@ def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, 
     named = replace(completion, row_ids=np.array(users), column_ids=np.array(items))
     save(named, out.path(MODEL_NAME))
     # How many ratings each has; one of 0 counts as well.
-    by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=len(items))
-    for file, name, ids, counts in (
-        (_USERS, "user", users, by_user),
-        (_ITEMS, "item", items, by_item),
-    ):
-        write(
-            file,
-            ("place", name, "ratings"),
-            zip(range(len(ids)), ids, counts.tolist(), strict=True),
-        )
+    by_user = np.diff(matrix.indptr).tolist()
+    by_item = np.bincount(matrix.indices, minlength=len(items)).tolist()
+    places = range(len(users)), range(len(items))
+    write(_USERS, ("place", "user", "ratings"), zip(places[0], users, by_user, strict=True))
+    write(_ITEMS, ("place", "item", "ratings"), zip(places[1], items, by_item, strict=True))
     if len(ratings.empty):
         write(_PREDICTIONS, ("user", "item", "predicted rating"), _predicted(completion, ratings))
     out.written(_PICTURE, lambda: png(singular_values(completion.singular_values)))
@@ -162,9 +153,6 @@ def _predicted(completion: Any, ratings: Ratings) -> Iterator[tuple[str, str, fl
 
 
 def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
-    from .. import save
-    from ..completion._read import read_observed
-
     path = given.path
     assert path is not None  # standard input is a table
     for name in (*ROLES, "duplicates", "top"):

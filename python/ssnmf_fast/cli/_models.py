@@ -119,7 +119,7 @@ _ALL = (
         "TopicSupervisedNMF",
         "one topic for each label, which labeled texts may have only if they name it",
         ("loss", "labeled_weight", "free_topics", "label_separator", "test_size"),
-        targets=SampleLabels.single_or_lists,
+        targets=SampleLabels.single_or_indicators,
         names_topics=True,
         measures=(measures.topic_measures,),
     ),

@@ -113,15 +113,12 @@ def choose_columns(
         if name is not None and name not in columns:
             raise UsageError(no_column(source, name, columns))
     roles, listed = ROLES[: len(given)], ", ".join(columns)
-    needed, options, number = "users and items", "--user and --item", "two"
+    needed, options = "users and items", "--user and --item"
     if len(roles) == len(ROLES):
         needed, options = "users, items and ratings", "--user, --item and --rating"
-        number = "three"
     if len(columns) < len(roles):
         hint = delimiter_hint(source, columns)
-        raise UsageError(
-            f"{source} has the columns {listed}; expected {number}, for {needed}{hint}"
-        )
+        raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
     # Names such as user, userId and user_id.
     exact = {name.strip().lower(): name for name in reversed(columns)}
     as_id = {re.sub("[ _-]?id$", "", name): column for name, column in exact.items()}

@@ -55,10 +55,6 @@ class SampleLabels:
         first = [names[0] if names else None for names in self.each]
         return np.array(first, dtype=object)
 
-    def lists(self) -> list[list[str]]:
-        """Return a list of labels a sample, empty where there is none."""
-        return [list(names) for names in self.each]
-
     def indicators(self, names: Sequence[str] | None = None) -> Array:
         """Return which labels the samples have, (n, k) of 0 and 1, in the order of `names`."""
         position = {name: k for k, name in enumerate(self.names if names is None else names)}
@@ -73,10 +69,6 @@ class SampleLabels:
         matrix[~self.known] = np.nan
         matrix.columns = self.names
         return matrix
-
-    def single_or_lists(self) -> Any:
-        """Return one label a sample or, where any has more, lists of them."""
-        return self.lists() if self.several else self.single()
 
     def without(self, hidden: Mask) -> SampleLabels:
         """Return the labels with those of some samples hidden."""
