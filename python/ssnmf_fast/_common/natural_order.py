@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 
-def natural_order(names: Sequence[Any]) -> list[int]:
-    """Return the places of names in the order "1", "2", "10", "part 2", "part 10".
+def sort_naturally(names: Sequence[str]) -> list[str]:
+    """Return names in the order "1", "2", "10", "part 2", "part 10".
 
-    If all names are numbers, with a sign or a decimal point too, they are ordered by value.
+    If all are numbers, with a sign or a decimal point too, they are ordered by value.
     """
-    texts = [str(name) for name in names]
-    try:
-        values = [float(text) for text in texts]
-    except ValueError:
-        values = [math.nan]
-    if all(map(math.isfinite, values)):
-        return sorted(range(len(texts)), key=lambda k: values[k])
-    return sorted(range(len(texts)), key=lambda k: (_key(texts[k]), texts[k]))
+    with suppress(ValueError):
+        if all(math.isfinite(float(name)) for name in names):
+            return sorted(names, key=float)
+    return sorted(names, key=lambda name: (_key(name), name))
 
 
 def _key(text: str) -> list[Any]:

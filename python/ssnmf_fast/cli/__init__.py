@@ -49,22 +49,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.showwarning = _show_warning
-        closed = sys.stdout is None
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere, ExitStack() as stack:
             if sys.stdout is None:
                 stack.enter_context(redirect_stdout(nowhere))
             if sys.stderr is None:
                 stack.enter_context(redirect_stderr(nowhere))
-            return _run(arguments, closed, nowhere)
+            return _run(arguments, nowhere)
 
 
-def _run(arguments: Any, closed: bool, nowhere: TextIO) -> int:
-    """Run a subcommand; errors that the user can mend become one line.
-
-    `closed` is whether standard output is.
-    """
+def _run(arguments: Any, nowhere: TextIO) -> int:
+    """Run a subcommand; errors that the user can mend become one line."""
     try:
-        with _less_output(arguments, closed, nowhere):
+        with _less_output(arguments, nowhere):
             summary = arguments.run(arguments)
         if getattr(arguments, "json", False):
             print(json.dumps(summary, indent=2, ensure_ascii=False))
@@ -88,13 +84,13 @@ def _run(arguments: Any, closed: bool, nowhere: TextIO) -> int:
 
 
 @contextmanager
-def _less_output(arguments: Any, closed: bool, nowhere: TextIO) -> Iterator[None]:
+def _less_output(arguments: Any, nowhere: TextIO) -> Iterator[None]:
     """Print as little as --json and --quiet ask for."""
     quiet, as_json = (getattr(arguments, name, False) for name in ("quiet", "json"))
     to_output = getattr(arguments, "out", None) == STANDARD
     if as_json and to_output:
         raise UsageError("--json and --out - both write to standard output; leave one of them out")
-    if closed and (as_json or to_output):
+    if sys.stdout is nowhere and (as_json or to_output):
         option = "--json" if as_json else "--out -"
         raise UsageError(f"standard output is closed, and {option} writes to it")
     with ExitStack() as stack:

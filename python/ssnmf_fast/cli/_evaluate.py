@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 import ssnmf_fast
@@ -115,7 +114,11 @@ def evaluate(task: Task) -> Trial:
     rank, gamma = task.options.rank, None
     errors: dict[str, dict[str, float]] = {}
     seconds: dict[str, float] = {}
-    held = _hold_out(task.matrix.nnz, task.options.test_size, task.options.seed)
+    count, share = task.matrix.nnz, task.options.test_size
+    held = np.zeros(count, dtype=bool)
+    held[np.random.default_rng(task.options.seed).permutation(count)[: round(share * count)]] = True
+    if held.all():
+        raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
     begin = time.perf_counter()
     if held.any():
         matrix, kept = task.matrix, drop_entries(task.matrix, held)
@@ -137,15 +140,6 @@ def evaluate(task: Task) -> Trial:
     completion = task.fit(task.matrix, rank, gamma)
     seconds["fit"] = time.perf_counter() - begin
     return Trial(completion, int(held.sum()), errors, seconds)
-
-
-def _hold_out(count: int, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Choose a share of the entries at random."""
-    chosen = np.zeros(count, dtype=bool)
-    chosen[np.random.default_rng(seed).permutation(count)[: round(share * count)]] = True
-    if chosen.all():
-        raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
-    return chosen
 
 
 def _errors(guess: Array, truth: Array) -> dict[str, float]:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.natural_order import natural_order
+from .._common.natural_order import sort_naturally
 from .._topics import Topics, class_means
 from ..report import Example, Measure, Picture, Report, png
 from ._fitted import Fitted
@@ -101,8 +101,7 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
     if labels is None:
         return topics, "", []
     used, note = _samples(fitted, labels)
-    names = labels.names
-    names = [names[k] for k in natural_order(names)]
+    names = sort_naturally(labels.names)
     members = labels.indicators(names)[used]
     topics = topics.with_shares(names, class_means(fitted.shares[used], members))
     return topics, note, members.sum(axis=0).astype(int).tolist()

@@ -15,7 +15,7 @@ from .._data.times import read_times
 from ._errors import UsageError
 from ._fitted import Data, Fitted
 from ._folder import results_folder
-from ._models import Model, check_labels, chosen
+from ._models import Model, check_labels, choose_model
 from ._outputs import FILES, print_report, write_all
 from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
@@ -25,7 +25,7 @@ from ._text import fit_vectorizer, ids_of, read_texts, text_column
 
 def run(options: Any) -> dict[str, Any]:
     """Run the subcommand; return sizes and measures, where the results are, and which files."""
-    model = chosen(options)
+    model = choose_model(options)
     model.complete_options(options)
     if options.unlabeled and options.labels is None:
         raise UsageError("--unlabeled is for labels; give --labels too")
@@ -47,25 +47,12 @@ def _fit(
         data = read()
         if data.labels is not None:
             warn_of_labels(data.labels, options.labels, options.label_separator)
-            check_labels(model, data.labels)
-            _warn_of_few_topics(model, data.labels, options)
+            check_labels(model, data.labels, options.rank)
         fitted = _train(model, data, options)
         report, content = write_all(model, fitted, out, options)
     print_report(fitted, report)
     out.show()
     return {**content, "out": str(out.folder), "files": sorted(out.names)}
-
-
-def _warn_of_few_topics(model: Model, labels: SampleLabels, options: Any) -> None:
-    if model.targets is None or model.names_topics or options.rank is None:
-        return
-    if options.rank >= len(labels.names):
-        return
-    warnings.warn(
-        f"--rank {options.rank} is below the number of classes, {len(labels.names)}: so few topics "
-        "cannot stand for all of them",
-        stacklevel=2,
-    )
 
 
 def _read_text(given: Source, options: Any) -> Data:
@@ -145,7 +132,7 @@ def _train(model: Model, data: Data, options: Any) -> Fitted:
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
         estimator = model.build(options, visible, bar)
-        estimator.fit(data.X, data.times if model.dated else y)
+        estimator.fit(data.X, y if data.times is None else data.times)
     estimator.set_params(callback=None)
     return Fitted(
         **vars(data),
@@ -206,7 +193,7 @@ def run_demo(options: Any) -> None:
     given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
     settings = build_parser().parse_args(given)
     settings.threads = options.threads
-    model = chosen(settings)
+    model = choose_model(settings)
     model.complete_options(settings)
     X = bunch.data / bunch.data.max()
     X[np.random.default_rng(options.seed).random(X.shape) < _HIDDEN_PIXELS] = np.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +42,6 @@ class Model:
         return "label_separator" in self.options
 
     @property
-    def dated(self) -> bool:
-        """Whether samples have times."""
-        return "time" in self.options
-
-    @property
     def _parameters(self) -> dict[str, str]:
         """Return the options that set parameters of the estimator, and these."""
         particular = [name for name in self.options if name not in _OF_COMMAND]
@@ -55,7 +51,7 @@ class Model:
         """Check the options, and set those that are not given to the estimator's defaults."""
         if self.targets is not None and not options.labels:
             raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
-        if self.dated and options.time is None:
+        if "time" in self.options and options.time is None:
             raise UsageError(f"--model {self.name} needs --time, the column of the dates")
         for name in dict.fromkeys(name for model in _ALL for name in model.options):
             if name not in self.options and getattr(options, name) is not None:
@@ -93,7 +89,14 @@ class Model:
         if self.targets is not None:
             given["unlabeled"] = None  # a label "-1" in a file is a label
         if self.names_topics and labels is not None:
-            given["n_free_topics"] = _free_topics(options, len(labels.names))
+            given["n_free_topics"] = options.free_topics or 0
+            if options.rank is not None:
+                given["n_free_topics"] = options.rank - len(labels.names)
+            if given["n_free_topics"] < 0:
+                raise UsageError(
+                    f"--rank {options.rank} is too small: the labels name {len(labels.names)} "
+                    "topics, and each needs one; leave --rank out, or add --free-topics instead"
+                )
         elif options.rank is not None:
             given["n_components"] = options.rank
         return getattr(ssnmf_fast, self.estimator)(
@@ -162,31 +165,26 @@ _ALL = (
 MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 
 
-def chosen(options: Any) -> Model:
+def choose_model(options: Any) -> Model:
     """Return the model that the options name, or the default one."""
     return MODELS[options.model or ("ssnmf" if options.labels else "nmf")]
 
 
-def check_labels(model: Model, labels: SampleLabels) -> None:
-    """Raise UsageError for labels that the model cannot take."""
-    if model.several or not labels.several or model.targets is None:
+def check_labels(model: Model, labels: SampleLabels, rank: int | None) -> None:
+    """Raise UsageError for labels that the model cannot take; warn of too few topics for them."""
+    if model.targets is None:
         return  # labels that a model is not fitted to only color the report
-    first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
-    names = ", ".join(labels.each[first])
-    able = ", ".join(name for name, other in MODELS.items() if other.several)
-    raise UsageError(
-        f"sample {first} has several labels ({names}); --model {model.name} takes one a sample, "
-        f"{able} take several"
-    )
-
-
-def _free_topics(options: Any, n_named: int) -> int:
-    """Return the number of topics beside those that labels name."""
-    if options.rank is None:
-        return int(options.free_topics or 0)
-    if options.rank < n_named:
+    if labels.several and not model.several:
+        first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
+        names = ", ".join(labels.each[first])
+        able = ", ".join(name for name, other in MODELS.items() if other.several)
         raise UsageError(
-            f"--rank {options.rank} is too small: the labels name {n_named} topics, and each needs "
-            "one; leave --rank out, or add --free-topics instead"
+            f"sample {first} has several labels ({names}); --model {model.name} takes one a "
+            f"sample, {able} take several"
         )
-    return int(options.rank - n_named)
+    if rank is not None and rank < len(labels.names) and not model.names_topics:
+        warnings.warn(
+            f"--rank {rank} is below the number of classes, {len(labels.names)}: so few topics "
+            "cannot stand for all of them",
+            stacklevel=2,
+        )

@@ -65,8 +65,7 @@ def write_all(
     np.save(out.path(_REPRESENTATION), fitted.model.representation_)
     pictures = draw_components(out, fitted, report.topics)
     if fitted.dated:
-        _write_over_time(out.path(_OVER_TIME), fitted.model, fitted.terms, safe)
-        pictures += _draw_over_time(out, fitted.model, fitted.terms)
+        pictures.append(_write_over_time(out, fitted.model, fitted.terms, safe))
     content = describe(model, fitted, report, separator)
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     out.path(METRICS_NAME).write_text(text, encoding="utf-8")
@@ -190,8 +189,10 @@ def _head(topic: Topic) -> str:
     return " ".join(words)
 
 
-def _write_over_time(path: Path, model: Any, terms: Any, safe: bool) -> None:
-    """Write the prevalence of every topic in every slice of time."""
+def _write_over_time(out: Results, model: Any, terms: Any, safe: bool) -> Picture:
+    """Write the prevalence of every topic in every slice of time, as a table and as a heat map."""
+    from ..plotting import topics_over_time
+
     names = numbered_names(model.topics(terms, _NAME_TERMS))
     columns = zip(
         model.slices_.astype(str).tolist(),
@@ -200,7 +201,13 @@ def _write_over_time(path: Path, model: Any, terms: Any, safe: bool) -> None:
         strict=True,
     )
     rows = ([start, size, *values] for start, size, values in columns)
-    write_csv(path, ["slice", "documents", *names], rows, safe=safe)
+    write_csv(out.path(_OVER_TIME), ["slice", "documents", *names], rows, safe=safe)
+    drawn = out.written(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
+    caption = (
+        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
+        "peak. Topics are in the order of their peaks; gray slices have no documents."
+    )
+    return Picture("Topics over time", caption, drawn)
 
 
 def _peaks(model: Any) -> list[dict[str, Any]]:
@@ -224,15 +231,3 @@ def _print_peaks(model: Any, terms: Any) -> None:
     print("\nPeaks (share of the topic within one slice of its peak)")
     for peak in sorted(model.peaks(), key=lambda one: one.slice):
         print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
-
-
-def _draw_over_time(out: Results, model: Any, terms: Any) -> list[Picture]:
-    """Draw the heat map; return the picture, if there is one."""
-    from ..plotting import topics_over_time
-
-    drawn = out.written(_HEAT_MAP, lambda: png(topics_over_time(model, terms, n_terms=_NAME_TERMS)))
-    caption = (
-        f"How prevalent every topic is in {len(model.slices_)} slices of time, relative to its "
-        "peak. Topics are in the order of their peaks; gray slices have no documents."
-    )
-    return [Picture("Topics over time", caption, drawn)]

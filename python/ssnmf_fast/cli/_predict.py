@@ -66,7 +66,16 @@ def _refuse(options: Any, names: tuple[str, ...], reason: str) -> None:
 def _read(data: Source, stored: Path, options: Any) -> Data:
     if not data.is_table:
         _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-        return Data(X=_matrix(data))
+        X = read_matrix(data)
+        if not sp.issparse(X) and X.dtype.kind == "f":
+            unknown = np.flatnonzero(np.isnan(X).all(axis=1))
+            if len(unknown):
+                warnings.warn(
+                    f"{len(unknown)} of {len(X)} samples have no value but NaN (the first is "
+                    f"sample {unknown[0]}): their predictions tell nothing of them",
+                    stacklevel=2,
+                )
+        return Data(X=X)
     if not stored.is_file():
         raise UsageError(
             f"{stored} is missing, so the model was fitted to a matrix; {data} is a table of texts"
@@ -77,19 +86,6 @@ def _read(data: Source, stored: Path, options: Any) -> Data:
     X = vectorizer.transform(read_texts(table, column, keep_markup=vectorizer.keep_markup))
     warn_of_empty(X, "they all get the same prediction, which tells nothing of them")
     return Data(X=X, ids=ids_of(table, options.id, column))
-
-
-def _matrix(data: Source) -> Any:
-    X = read_matrix(data)
-    if not sp.issparse(X) and X.dtype.kind == "f":
-        unknown = np.flatnonzero(np.isnan(X).all(axis=1))
-        if len(unknown):
-            warnings.warn(
-                f"{len(unknown)} of {len(X)} samples have no value but NaN (the first is sample "
-                f"{unknown[0]}): their predictions tell nothing of them",
-                stacklevel=2,
-            )
-    return X
 
 
 def _write_ratings(

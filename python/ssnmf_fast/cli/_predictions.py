@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.natural_order import natural_order
+from .._common.natural_order import sort_naturally
 from ._errors import UsageError
 from ._fitted import Fitted, Ids
 from ._folder import new_files
@@ -171,8 +171,9 @@ def _label_columns(fitted: Fitted, separator: str) -> Columns:
             separator.join(name for name, one in zip(classes, row, strict=True) if one)
             for row in found
         ]
-    rounded = fitted.chances.round(_PROBABILITY_DIGITS).T.tolist()
-    columns = [(f"probability {classes[k]}", rounded[k]) for k in natural_order(classes)]
+    chances = fitted.chances.round(_PROBABILITY_DIGITS).T.tolist()
+    of_class = dict(zip(classes, chances, strict=True))
+    columns = [(f"probability {name}", of_class[name]) for name in sort_naturally(classes)]
     return [("prediction", found), *columns]
 
 

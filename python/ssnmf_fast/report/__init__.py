@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ._content import Confusion, Example, Picture, Report, confusion
+from ._content import Example, Picture, Report, confusion
 from ._judged import Judged, Measure
 from ._page import png, render
 
 __all__ = [
-    "Confusion",
     "Example",
     "Judged",
     "Measure",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.natural_order import natural_order
+from .._common.natural_order import sort_naturally
 from .._topics import Topics
 from ._judged import Judged, Measure
 
@@ -32,8 +32,7 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
     from sklearn.metrics import confusion_matrix
 
     truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
-    names = sorted({*map(str, classes), *truth.tolist()})
-    names = [names[k] for k in natural_order(names)]
+    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
     return Confusion(names, confusion_matrix(truth, predicted, labels=names))
 
 
