@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,22 @@ class Saved:
     Attributes
     ----------
     axes : str or None
-        A letter for each axis of an array: equal letters must have equal sizes.  Matrices are
-        nonnegative unless `values` is "finite".  "" stands for a count or a flag, None for
-        anything else.
+        A letter for each axis of an array: equal letters must have equal sizes, "?" may have any.
+        Matrices are nonnegative unless `values` is "finite".  "" stands for a count or a flag, None
+        for anything else.
     values : str
         What holds besides: "number", "finite", "positive" (and finite), "times" (datetime64), or
         "text".
     optional : bool
         Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
+    container : type or None
+        list or dict for one of such arrays.
     """
 
     axes: str | None = None
     values: str = ""
     optional: bool = False
+    container: type[list[Any] | dict[Any, Any]] | None = None
 
     @property
     def of_numbers(self) -> bool:
@@ -40,6 +43,14 @@ class Saved:
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
+        if self.container is not None:
+            if not isinstance(value, self.container):
+                kind = "mapping" if self.container is dict else "list"
+                raise ValueError(f"{name} is no {kind} of matrices")
+            one = replace(self, container=None)
+            for part, array in value.items() if isinstance(value, dict) else enumerate(value):
+                one.check(f"{name}[{part!r}]", array, sizes)
+            return
         if self.axes == "":
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} is no count")
@@ -51,7 +62,11 @@ class Saved:
             array = isinstance(value, np.ndarray) or sp.issparse(value)
             if not array or value.ndim != len(self.axes):
                 raise ValueError(f"{name} is no array of {len(self.axes)} dimensions")
-            _check_sizes(name, self.axes, value.shape, sizes)
+            for axis, size in zip(self.axes, value.shape, strict=True):
+                if axis != "?" and sizes.setdefault(axis, size) != size:
+                    raise ValueError(
+                        f"{name} has shape {value.shape}, which other arrays contradict"
+                    )
         self._check_entries(name, value)
 
     def restored(self, value: Any) -> Any:
@@ -72,45 +87,6 @@ class Saved:
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
         if not (np.isfinite(entries).all() and np.all(entries >= low)):
             raise ValueError(f"{name} holds other than {self.values or 'nonnegative'} numbers")
-
-
-@dataclass(frozen=True)
-class SavedArrays(Saved):
-    """A list of nonnegative matrices, or a mapping of them.
-
-    Attributes
-    ----------
-    rows, columns : str
-        A letter for the rows, or the columns, of all of them; "" stands for any number.
-    mapping : bool
-        Whether it is a mapping.
-    """
-
-    rows: str = ""
-    columns: str = ""
-    mapping: bool = False
-
-    @property
-    def of_numbers(self) -> bool:
-        return True
-
-    def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless a value is of this kind; `sizes` of the axes are noted."""
-        if not isinstance(value, dict if self.mapping else list):
-            raise ValueError(f"{name} is no {'mapping' if self.mapping else 'list'} of matrices")
-        parts = value.items() if isinstance(value, dict) else enumerate(value)
-        for part, array in parts:
-            here = f"{name}[{part!r}]"
-            Saved("ij").check(here, array, {})
-            _check_sizes(here, (self.rows, self.columns), array.shape, sizes)
-
-
-def _check_sizes(
-    name: str, axes: Sequence[str], shape: tuple[int, ...], sizes: dict[str, int]
-) -> None:
-    for axis, size in zip(axes, shape, strict=True):
-        if axis and sizes.setdefault(axis, size) != size:
-            raise ValueError(f"{name} has shape {shape}, which other arrays contradict")
 
 
 Table = Mapping[str, Saved]

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, SavedArrays, Table, arrays_of, check_parts
+from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, arrays_of, check_parts
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
 from .._version import __version__
@@ -40,9 +40,9 @@ _RESULTS: dict[Any, Table] = {
         **_FIT,
     },
     TensorFactorization: {
-        "factors": SavedArrays(columns="r"),
+        "factors": Saved("?r", container=list),
         "weights": Saved("r", "finite"),
-        "label_components": SavedArrays(rows="r", mapping=True),
+        "label_components": Saved("r?", container=dict),
         **_FIT,
     },
     Completion: {

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, PLAIN, Saved, SavedArrays
+from .._common.saved import COUNT, PLAIN, Saved
 from .._data.tensor_checks import check_mode
 from .._models.factorize_tensor import factorize_tensor
 from .._topics import Topics, make_topics
@@ -99,14 +99,14 @@ class NonnegativeCP(SliceLearner):
     """
 
     _saved: ClassVar[dict[str, Saved]] = {
-        "factors_": SavedArrays(columns="r"),
+        "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
-        "label_components_": SavedArrays(rows="r", mapping=True, optional=True),
+        "label_components_": Saved("r?", container=dict, optional=True),
         "objective_": PLAIN,
         "n_iter_": COUNT,
         "loss_": PLAIN,
         "stream_mode_": Saved("", optional=True),
-        "stream_statistics_": SavedArrays(mapping=True, optional=True),
+        "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 
     def __init__(
