@@ -183,7 +183,7 @@ def test_predictions_that_fail_leave_the_old_file(
         file.write("sample,topic\n0,")  # type: ignore[attr-defined]
         full_disk()
 
-    monkeypatch.setattr(_predictions, "_write_cells", some_cells)
+    monkeypatch.setattr(_predictions, "_write_table", some_cells)
     assert main(["predict", str(model), str(matrix), "--out", str(out)]) == 2
     assert contents(tmp_path) == before
 

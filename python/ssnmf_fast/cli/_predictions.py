@@ -47,23 +47,13 @@ class Output:
     def write(self, names: Sequence[str], rows: Rows) -> None:
         """Write a table; a file appears when all of it is there."""
         if self.path is None:
-            self._write(sys.stdout, names, rows)
+            _write_table(sys.stdout, names, rows, self.kind, self.safe)
             return
         with (
             new_files(self.path.parent) as files,
             files.path(self.path).open("w", encoding="utf-8", newline="") as file,
         ):
-            self._write(file, names, rows)
-
-    def _write(self, file: TextIO, names: Sequence[str], rows: Rows) -> None:
-        if self.kind == "csv":
-            _write_cells(file, names, rows, self.safe)
-            return
-        for row in rows:
-            # JSON has no NaN and no infinity.
-            cells = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
-            content = dict(zip(names, cells, strict=True))
-            file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
+            _write_table(file, names, rows, self.kind, self.safe)
 
 
 def output_of(options: Any) -> Output:
@@ -93,10 +83,19 @@ def write_csv(path: Path, names: Sequence[Any], rows: Rows, *, safe: bool = Fals
     `safe` puts an apostrophe before text that a spreadsheet program would take for a formula.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
-        _write_cells(file, names, rows, safe)
+        _write_table(file, names, rows, safe=safe)
 
 
-def _write_cells(file: TextIO, names: Sequence[Any], rows: Rows, safe: bool) -> None:
+def _write_table(
+    file: TextIO, names: Sequence[Any], rows: Rows, kind: str = "csv", safe: bool = False
+) -> None:
+    if kind == "jsonl":
+        for row in rows:
+            # JSON has no NaN and no infinity.
+            values = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
+            content = dict(zip(names, values, strict=True))
+            file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
+        return
     # The ends of lines that csv writes by default are made for files, not for pipes.
     end = "\n" if file is sys.stdout else "\r\n"
     writer = csv.writer(file, lineterminator=end)
