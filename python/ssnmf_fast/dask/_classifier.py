@@ -104,7 +104,6 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         targets.check_fit()
         chosen = np.flatnonzero(targets.labeled)
         labels = _training_data.labels_for_training(targets, sample_weight, chosen)
-        _training_data.check_classes(labels)
         (choice,), _ = choices_of(self, labels, targets.classes)
         given = {"X": X, "X_weights": X_weights, "labels": labels, "chosen": chosen}
         blocks = LabeledBlocks.of(self, choice.n_components, **given)

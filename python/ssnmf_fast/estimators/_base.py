@@ -196,7 +196,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ig
         Parameters
         ----------
         X : array_like, shape (n, r)
-            A representation S, as from :meth:`transform`.
+            Features, as from :meth:`transform`.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,6 +73,9 @@ class SupervisedBase(BatchLearner):
     _auto_readout: ClassVar = "refit"
 
     readout: str
+    # Returns the targets of a batch, and parameters for it that differ from those of the model.
+    _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
+    _keep_targets: Callable[[Any], None]
 
     def fit(
         self: Self, X: Any, y: Any = None, *, X_weights: Any = None, sample_weight: Any = None
@@ -115,6 +119,46 @@ class SupervisedBase(BatchLearner):
                 "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
                 UserWarning,
             )
+
+    def _learn_targets(
+        self, X: Any, y: Any, X_weights: Any, sample_weight: Any, *known: Any
+    ) -> None:
+        self._require_joint()
+        X = self._batch(X)
+        require(self, X, y)
+        targets, replaced = self._batch_targets(y, *known)
+        self._learn_batch(X, targets, X_weights, sample_weight, **replaced)
+        self._keep_targets(targets)
+
+    def partial_fit(
+        self: Self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from one batch of samples, in addition to earlier batches.
+
+        Parameters
+        ----------
+        y : array_like, shape (n,) or (n, k)
+            Their labels or targets; all of them may be unlabeled.
+        sample_weight : array_like, shape (n,), optional
+            Nonnegative weights of the labels.
+
+        Returns
+        -------
+        self
+            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit`, and if `readout` is neither "auto" nor "joint".
+
+        Warns
+        -----
+        UserWarning
+            If `readout` is "auto" and an earlier :meth:`fit` had another one, which is left.
+        """
+        self._learn_targets(X, y, X_weights, sample_weight)
+        return self
 
     def _refit_components(self, S: Array, labels: TrainingLabels) -> None:
         """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
@@ -161,53 +205,47 @@ class ClassBatches(ReadoutPredictions, SupervisedBase):
 
         Parameters
         ----------
-        y : array_like, shape (n,) or (n, k)
-            Their labels; all of them may be unlabeled.
         classes : array_like, optional
             All classes that any batch will hold; needed in the first call, unless y is an indicator
             matrix.
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the labels.
-
-        Returns
-        -------
-        self
-            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
-
-        Raises
-        ------
-        ValueError
-            As :meth:`fit`, and if `readout` is neither "auto" nor "joint".
-
-        Warns
-        -----
-        UserWarning
-            If `readout` is "auto" and an earlier :meth:`fit` had another one, which is left.
 
         Notes
         -----
         Nothing is chosen by validation: where "auto" is given, `n_components` is the number of
         classes, `supervision_weight` "balanced" and `init` "random".
         """
-        self._require_joint()
         refuse_unused(self, "joint")
-        X = self._batch(X)
-        require(self, X, y)
-        several, known = batch_classes(self, y, classes)
-        targets: ClassLabels | Indicators = (
-            Indicators(y, n_labels=len(known))
-            if several
-            else ClassLabels(y, self.unlabeled, known_classes=known)
-        )
-        chosen = _without_validation(self, len(known))
-        self._learn_batch(X, targets, X_weights, sample_weight, **chosen)
-        self.multilabel_, self.classes_ = several, known
-        self.class_prior_, self.n_labeled_ = running_prior(self, targets)
-        self._drop_readout()
+        self._learn_targets(X, y, X_weights, sample_weight, classes)
         return self
 
+    def _batch_targets(
+        self, y: Any, classes: Any
+    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
+        """Read labels; nothing is chosen by validation where parameters are "auto"."""
+        several, known = _batch_classes(self, y, classes)
+        chosen: dict[str, Any] = {}
+        if self.n_components == "auto":
+            chosen["n_components"] = len(known)
+        if self.supervision_weight == "auto":
+            chosen["supervision_weight"] = "balanced"
+        if isinstance(self.init, str) and self.init in ("auto", "labels"):
+            chosen["init"] = "random"
+        if several:
+            return Indicators(y, n_labels=len(known)), chosen
+        return ClassLabels(y, self.unlabeled, known_classes=known), chosen
 
-def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
+    def _keep_targets(self, targets: ClassLabels | Indicators) -> None:
+        self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
+        n, before = int(targets.labeled.sum()), getattr(self, "n_labeled_", 0)
+        k = len(targets.classes)
+        prior = self.class_prior_ if before else np.full(k, 1 / k)
+        if n:
+            prior = (before * prior + n * targets.prior()) / (before + n)
+        self.class_prior_, self.n_labeled_ = prior, before + n
+        self._drop_readout()
+
+
+def _batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     """Return whether there are several labels per sample, and the classes."""
     if hasattr(model, "classes_"):
         if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
@@ -227,25 +265,3 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     if len(classes) < 2:
         raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
     return False, classes
-
-
-def running_prior(model: Any, targets: ClassLabels | Indicators) -> tuple[Array, int]:
-    """Return the shares of the classes over all batches so far, and the number of labels."""
-    n, before = int(targets.labeled.sum()), getattr(model, "n_labeled_", 0)
-    n_classes = len(targets.classes)
-    prior = model.class_prior_ if before else np.full(n_classes, 1 / n_classes)
-    if n:
-        prior = (before * prior + n * targets.prior()) / (before + n)
-    return prior, before + n
-
-
-def _without_validation(model: Any, n_classes: int) -> dict[str, Any]:
-    """Return the parameters of batches that "auto" leaves open: nothing is chosen by validation."""
-    chosen: dict[str, Any] = {}
-    if model.n_components == "auto":
-        chosen["n_components"] = n_classes
-    if model.supervision_weight == "auto":
-        chosen["supervision_weight"] = "balanced"
-    if isinstance(model.init, str) and model.init in ("auto", "labels"):
-        chosen["init"] = "random"
-    return chosen

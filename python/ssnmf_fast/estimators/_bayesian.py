@@ -123,14 +123,11 @@ class BayesianBase(FactorizationBase):
         for name in ("unlabeled", "readout"):
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | learned)
-        self.components_ = result.A
-        self.components_rate_ = result.A_rates
-        self.representation_ = result.S
-        self.representation_rates_ = result.S_rates
+        self.components_, self.components_rate_ = result.A, result.A_rates
+        self.representation_, self.representation_rates_ = result.S, result.S_rates
         self.representation_groups_ = result.S_groups
-        self.objective_ = result.objective
+        self.objective_, self.n_iter_ = result.objective, result.n_iter
         self.lower_bound_ = -result.objective[-1][1]
-        self.n_iter_ = result.n_iter
         self.count_scale_ = result.count_scale
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
@@ -141,11 +138,8 @@ class BayesianBase(FactorizationBase):
     @property
     def active_components_(self) -> Array:
         """Whether each component explains a count or more of some feature, (r,) bool."""
-        evidence = (
-            self.components_.astype(np.float64) * self.components_rate_[:, None] - self.A_shape_
-        )
-        active: Array = evidence.max(axis=1) >= _LEAST_EVIDENCE
-        return active
+        shapes = self.components_.astype(np.float64) * self.components_rate_[:, None]
+        return np.asarray((shapes - self.A_shape_).max(axis=1) >= _LEAST_EVIDENCE)
 
     def _warn_of_idle_components(self) -> None:
         active = self.active_components_
@@ -164,15 +158,8 @@ class BayesianBase(FactorizationBase):
 
     def _represent(self, X: Any, X_weights: Any) -> Array:
         self._refuse_weights(X_weights)
-        return infer(
-            X,
-            self.components_,
-            self.components_rate_,
-            *self._prior_of_new_samples(),
-            _TRANSFORM_ITERATIONS,
-            self.n_threads,
-            self.count_scale_,
-        )
+        given = self.components_, self.components_rate_, *self._prior_of_new_samples()
+        return infer(X, *given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
     def transform(self, X: Any) -> Array:  # type: ignore[override]
         """Represent samples over the learned dictionary, whose posterior does not change.

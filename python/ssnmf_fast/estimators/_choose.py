@@ -171,7 +171,7 @@ class Trials:
             shares = np.zeros((len(known), len(fit.A)))
             shares[known] = samples.shares(fit.A, known)
             rows = samples.labels.known
-            given = context[rows], shares[rows], samples.labels, rows
+            given = context[rows], shares[rows], samples.labels
             for logits, option in zip(found, options, strict=True):
                 readout = fit_readout(*given, **option, tol=_TRIAL_TOLERANCE)
                 logits[hidden] = readout.logits(context[hidden], shares[hidden])

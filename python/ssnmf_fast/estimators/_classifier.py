@@ -18,7 +18,6 @@ from ._classifier_training import choices_of, train
 from ._conventions import require, set_parameters
 from ._training_data import (
     TrainingLabels,
-    check_classes,
     context_of,
     directions_of,
     filled,
@@ -109,9 +108,8 @@ class SSNMFClassifier(ClassBatches):
 
     References
     ----------
-    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
-       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
-       for topic modeling in learning tasks", 2020.
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020.
     .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
 
     Examples
@@ -176,7 +174,6 @@ class SSNMFClassifier(ClassBatches):
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         labels = labels_for_training(targets, sample_weight)
-        check_classes(labels)
         choices, validates = choices_of(self, labels, targets.classes)
         for choice in choices:
             require_memory(choice.n_components, X.shape, X.dtype)

@@ -44,6 +44,11 @@ def choices_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[list
 
     The first choice is the rule for too few labels.
     """
+    if not labels.several and (labels.counts > 0).sum() < 2:
+        raise ValueError(
+            "The labels of one class only have a weight above 0; expected two classes. Give "
+            "labeled samples of another class a weight above 0."
+        )
     kind, k = model._chosen_readout(), labels.members.shape[1]
     ranks = [per_class * k for per_class in _PER_CLASS]
     any_rank = _is_auto(model.n_components, "n_components")
@@ -145,7 +150,7 @@ def train(
         rows = given.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
-        readout = fit_readout(context[rows], shares[rows], given.labels, rows, **choice.readout)
+        readout = fit_readout(context[rows], shares[rows], given.labels, **choice.readout)
         chance = probabilities(readout.logits(context, shares), False)
         if turn == 0:  # where the readout has few labels to go by, neighbors see clusters
             chance = _blend_neighbors(chance, context.scores, samples.labels, samples.seed)
@@ -156,7 +161,7 @@ def train(
     of_labeled = shares[known[rows]]
     if not predicts:
         return fit, None, of_labeled
-    readout = fit_readout(context[rows], shares, given.labels, rows, **choice.readout)
+    readout = fit_readout(context[rows], shares, given.labels, **choice.readout)
     return fit, readout, of_labeled
 
 

@@ -235,8 +235,9 @@ def complete_docstrings(cls: type) -> None:
     of a base class has, are added.
     """
     bases = [base for base in cls.__mro__[1:] if base.__module__.startswith(__package__)]
+    cls._particular = cls.__doc__  # type: ignore[attr-defined]
     if cls.__doc__:
-        docs = [base.__doc__ for base in bases]
+        docs = [vars(base).get("_particular") for base in bases]
         known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
         names = [name for name in chain(*known) if _has(cls, name)]
         cls.__doc__ = _complete(cls.__doc__, docs, signature(cls).parameters, names)
@@ -264,9 +265,6 @@ def _complete(
     sections = _sections(doc)
     for section, names in (("Parameters", parameters), ("Attributes", attributes)):
         found = [_entries(source, section) for source in sources]
-        # A base has some of the shared entries, behind which those of another base do not hide.
-        *ours, shared = found
-        found = [ours[0], *(_without(part, shared) for part in ours[1:]), shared]
         of_names = [next((part[n] for part in found if n in part), "") for n in names]
         # Attributes of the class itself come first, in their order; parameters as in the signature.
         ahead = found[0].values() if section == "Attributes" else ()
@@ -280,10 +278,6 @@ def _complete(
             sections[section] = "\n".join(dict.fromkeys(kept))
     body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
     return "\n\n".join([sections[""], *body]) + "\n"
-
-
-def _without(entries: dict[str, str], shared: dict[str, str]) -> dict[str, str]:
-    return {name: entry for name, entry in entries.items() if shared.get(name) != entry}
 
 
 def _sections(doc: str) -> dict[str, str]:

@@ -170,18 +170,7 @@ class MarginNMF(ReadoutPredictions):
         return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
 
     def inverse_transform(self, X: Any) -> Array:
-        """Return the data that features stand for.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, r)
-            Features, as from :meth:`transform`.
-
-        Returns
-        -------
-        ndarray, shape (n, m)
-            S A; for Z with the pseudo-inverse of (A A^T)^{1/2}.
-        """
+        """Return the data that features stand for, S A; for Z with a pseudo-inverse."""
         if self.features == "representation":
             return super().inverse_transform(X)
         Z = self._checked_features(X)

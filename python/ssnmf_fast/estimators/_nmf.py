@@ -148,9 +148,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
 
     References
     ----------
-    .. [1] J. Haddock, L. Kassab, S. Li, A. Kryshchenko, R. Grotheer, E. Sizikova, C. Wang,
-       T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
-       for topic modeling in learning tasks", 2020.
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020.
 
     Examples
     --------
@@ -220,40 +219,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets.check_sign()
         return targets
 
-    def partial_fit(
-        self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None
-    ) -> SSNMFRegressor:
-        """Learn from one batch of samples, in addition to earlier batches.
+    def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
+        return self._targets(y, getattr(self, "n_targets_", None)), {}
 
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            Their targets; all of them may be unlabeled (NaN).
-        sample_weight : array_like, shape (n,), optional
-            Nonnegative weights of the targets.
-
-        Returns
-        -------
-        self
-            The attributes are set as by :meth:`NMF.partial_fit`; the readout is "joint".
-
-        Raises
-        ------
-        ValueError
-            As :meth:`fit`, and if `readout` is "refit".
-
-        Warns
-        -----
-        UserWarning
-            If `readout` is "auto" and an earlier :meth:`fit` had "refit", which is left.
-        """
-        self._require_joint()
-        X = self._batch(X)
-        require(self, X, y)
-        targets = self._targets(y, getattr(self, "n_targets_", None))
-        self._learn_batch(X, targets, X_weights, sample_weight)
+    def _keep_targets(self, targets: RealTargets) -> None:
         self.n_targets_ = targets.n_targets
-        return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return R squared of the predictions.

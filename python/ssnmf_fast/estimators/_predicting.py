@@ -77,7 +77,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         context, directions = Context(), directions_of(X, X_weights, 0, self.n_threads)
         if directions is not None:
             context = context_of(filled(X, S, self.components_)[rows], directions)
-        readout = fit_readout(context, shares, labels, rows, row_scale=4.0 if enough else 1.0)
+        readout = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = replace(readout, directions=directions)
         self.class_shares_ = labels.class_shares(shares)
 

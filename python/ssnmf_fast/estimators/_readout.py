@@ -7,7 +7,7 @@ of the labeled samples that are computed without their labels, as those of new s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -27,23 +27,6 @@ _MAX_ITER = 1000
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _LEAST_SHARE = 1e-9  # of a class in a probability
 _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-
-
-class Readout(Protocol):
-    """How a model predicts: scores of its samples, and what they say of the classes."""
-
-    @property
-    def thresholds(self) -> Array:
-        """Above which probability each label is predicted, (k,)."""
-
-    def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
-        """Return the scores of checked samples, (n, k)."""
-
-    def decide(self, scores: Array, limits: Array | None) -> Array:
-        """Return what `decision_function` returns; for several labels, with their limits."""
-
-    def proba(self, scores: Array, several: bool) -> Array:
-        """Return probabilities, (n, k)."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +55,7 @@ class LogisticReadout:
         return np.asarray(raw * self.slopes + self.offsets)
 
     def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
+        """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
         if self.directions is not None and len(self.directions):
@@ -89,6 +73,7 @@ class LogisticReadout:
         return logits
 
     def decide(self, scores: Array, limits: Array | None) -> Array:
+        """Return what `decision_function` returns; for several labels, with their limits."""
         if limits is not None:
             lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
             return np.asarray(scores - np.log(lower / upper))
@@ -97,6 +82,7 @@ class LogisticReadout:
         return scores if scores.shape[1] > 2 else np.asarray(scores[:, 0])
 
     def proba(self, scores: Array, several: bool) -> Array:
+        """Return probabilities, (n, k)."""
         return probabilities(scores, several)
 
     def arrays(self) -> dict[str, Array]:
@@ -107,7 +93,10 @@ class LogisticReadout:
 
 @dataclass(frozen=True)
 class ComponentReadout:
-    """Scores S B, with B (r, k) of the factorization ("joint") or fitted afterwards ("refit")."""
+    """Scores S B, with B (r, k) of the factorization ("joint") or fitted afterwards ("refit").
+
+    Its methods are those of :class:`LogisticReadout`.
+    """
 
     components: Array
 
@@ -136,6 +125,9 @@ class ComponentReadout:
             return np.clip(scores, margin, 1 - margin)
         shares, least = _row_shares(scores), scores.dtype.type(_LEAST_SHARE)
         return np.asarray((shares + least) / (1 + least * shares.shape[1]))
+
+
+Readout = LogisticReadout | ComponentReadout
 
 
 class SavedReadout(Saved):
@@ -194,16 +186,15 @@ def fit_readout(
     context: Context,
     shares: Array,
     labels: TrainingLabels,
-    rows: Array,
     C: float = 10.0,
     row_scale: float = 1.0,
     class_weight: Any = None,
     tol: float = 1e-3,
 ) -> LogisticReadout:
-    """Fit logistic regression to the labels of some rows, whose context and shares are given."""
+    """Fit logistic regression to known labels; context and shares are those of their samples."""
     features = context.features(shares, row_scale)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
-    fit = _fit_labels if labels.several else _fit_classes
+    fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
     targets, weights = labels.targets(rows), labels.readout_weights(rows)
     coefficients, intercepts = fit(features, targets, weights, settings)
     k = labels.members.shape[1]
@@ -237,7 +228,6 @@ def _fit_labels(
     features: Any, indicators: Array, weights: Array, settings: dict[str, Any]
 ) -> tuple[Array, Array]:
     k = indicators.shape[1]
-    weights = np.broadcast_to(weights if weights.ndim == 2 else weights[:, None], (len(weights), k))
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label in range(k):
         used = weights[:, label] > _NEGLIGIBLE
@@ -257,18 +247,13 @@ def _fit_labels(
 @one_blas_thread()
 def calibration(logits: Array, targets: Array, several: bool) -> tuple[float, float]:
     """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
-    if not several:
-        return _temperature(logits, targets), 0.0
+    if not several:  # a temperature
+        slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
+        chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
+        return float(slopes[np.argmin([-np.log(chance).mean() for chance in chances])]), 0.0
     flat, truth = logits.ravel()[:, None], targets.ravel() > 0
     if truth.all() or not truth.any():
         return 1.0, 0.0
     machine = LogisticRegression(C=1e6, max_iter=_MAX_ITER).fit(flat, truth)
     slope = float(np.clip(machine.coef_[0, 0], *_SLOPES))
     return slope, float(machine.intercept_[0])
-
-
-def _temperature(logits: Array, codes: Array) -> float:
-    slopes = np.geomspace(*_SLOPES, 25)
-    rows = np.arange(len(codes))
-    losses = [-np.log(probabilities(s * logits, False)[rows, codes]).mean() for s in slopes]
-    return float(slopes[int(np.argmin(losses))])

@@ -46,11 +46,7 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[
         mode = check_mode(mode, "mode", len(self.factors_))
         wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
         if X.shape != wanted:
-            lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(self.shape_))
-            raise ValueError(
-                f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all "
-                f"modes but {mode}, the mode of the rows."
-            )
+            raise _other_lengths(X, self.shape_, mode, "the mode of the rows")
         dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
         others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
         return represent_tensor(
@@ -173,6 +169,14 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[
         self.__dict__.pop("label_components_", None)
 
 
+def _other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:
+    lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
+    return ValueError(
+        f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all modes but "
+        f"{mode}, {rest}."
+    )
+
+
 def slices_first(
     X: Tensor, mode: int, shape: tuple[int, ...] | None, one_slice: bool | None
 ) -> tuple[Tensor, int]:
@@ -191,11 +195,7 @@ def slices_first(
     mode = check_mode(mode, "stream_mode", n_modes)
     others = X.shape if one_slice else X.shape[:mode] + X.shape[mode + 1 :]
     if shape is not None and (n_modes != len(shape) or others != shape[:mode] + shape[mode + 1 :]):
-        lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
-        raise ValueError(
-            f"X has shape {X.shape}; expected lengths ({lengths}), those of earlier slices in all "
-            f"modes but {mode}, or one slice without that mode."
-        )
+        raise _other_lengths(X, shape, mode, "or one slice without that mode")
     if isinstance(X, SparseTensor):
         return X.with_leading_mode() if one_slice else X.leading(mode), mode
     return X[None] if one_slice else np.ascontiguousarray(np.moveaxis(X, mode, 0)), mode

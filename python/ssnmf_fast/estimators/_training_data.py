@@ -108,15 +108,6 @@ def labels_for_training(
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels))
 
 
-def check_classes(labels: TrainingLabels) -> None:
-    """Raise ValueError unless labels of two classes count."""
-    if not labels.several and (labels.counts > 0).sum() < 2:
-        raise ValueError(
-            "The labels of one class only have a weight above 0; expected two classes. Give "
-            "labeled samples of another class a weight above 0."
-        )
-
-
 def visible(X: Any, X_weights: Any) -> Any:
     """Return X with 0 where an entry has no weight, as far as the form of the weights tells it."""
     if X_weights is None or sp.issparse(X_weights):  # the fit refuses the latter
