@@ -17,7 +17,7 @@ from .. import save
 from ..completion._read import counts, empty_lines, only_value, read_observed
 from ..report import png
 from ._errors import UsageError
-from ._evaluate import Task, Trial, evaluate, print_trial
+from ._evaluate import Task, evaluate
 from ._folder import Results, new_files, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME
 from ._predict import recommendations
@@ -47,7 +47,8 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
     begin = time.perf_counter()
     columns = [options.user, options.item, options.rating]
     ratings = read_ratings(given, columns, options.duplicates or DUPLICATES[0])
-    task = Task(ratings.matrix, options, noisy=not options.exact, biases=not options.exact)
+    noisy = not options.exact
+    task = Task(ratings.matrix, "ratings", options, noisy=noisy, biases=noisy)
     task.check()
     top = options.top or _DEFAULT_TOP
     about = {
@@ -70,8 +71,8 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
         roles = ", ".join(f"{role} {name!r}" for role, name in ratings.names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         _warn(task, given, ("user", "item"))
-        trial = _fit(task, "ratings")
-        _write_ratings(out, task, ratings, trial.completion, top)
+        completion, summary = evaluate(task)
+        _write_ratings(out, task, ratings, completion, top)
         report = {
             "users": n,
             "items": m,
@@ -79,9 +80,9 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
             "merged": ratings.n_merged,
             "empty": len(ratings.empty),
             "columns": ratings.names,
-            **trial.summary(task),
-            "seconds": {**trial.seconds, "all": time.perf_counter() - begin},
+            **summary,
         }
+        report["seconds"]["all"] = time.perf_counter() - begin
         text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
         out.path(_REPORT).write_text(text, encoding="utf-8")
     out.show()
@@ -90,9 +91,9 @@ def _complete_ratings(given: Source, options: Any) -> dict[str, Any]:
 
 def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
     """Warn of users and items, or rows and columns, of which nothing is known."""
-    one, several, filled = "entry", "entries", "0"
+    one, filled = "entry", "0"
     if names == ROLES[:2]:
-        one, several, filled = "rating", "ratings", "0 (without --exact, they are means)"
+        one, filled = "rating", "0 (without --exact, they are means)"
     if task.biases:
         filled = "the overall mean plus the bias of the user or the item that is known"
     empty, value = empty_lines(task.matrix), only_value(task.matrix)
@@ -103,22 +104,12 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
         )
     if value is not None:
         warnings.warn(
-            f"all {task.matrix.nnz} {several} are {value:g}, so that all predictions are, and the "
-            "errors mean nothing. If they stand for what users did, such as clicks (implicit "
+            f"all {task.matrix.nnz} {task.things} are {value:g}, so that all predictions are, and "
+            "the errors mean nothing. If they stand for what users did, such as clicks (implicit "
             "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
             "in docs/completion.md",
             stacklevel=2,
         )
-
-
-def _fit(task: Task, things: str) -> Trial:
-    """Fit with entries held out, then with all of them, and print the errors."""
-    if task.noisy:
-        sought = "rank and shrinkage" if task.options.rank is None else "shrinkage"
-        print(f"  choice    {sought}: by the error at a tenth of the {things}", flush=True)
-    trial = evaluate(task)
-    print_trial(task, trial, things)
-    return trial
 
 
 def _write_ratings(out: Results, task: Task, ratings: Ratings, completion: Any, top: int) -> None:
@@ -178,23 +169,23 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
             f"the completed matrix has {n} x {m} entries, too many to write; give --out the ending "
             ".npz, for its factors"
         )
-    task = Task(entries, options, noisy=options.noisy, biases=False)
+    task = Task(entries, "entries", options, noisy=options.noisy, biases=False)
     task.check()
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
         _warn(task, given, ("row", "column"))
-        trial = _fit(task, "entries")
+        completion, summary = evaluate(task)
         if large:
-            save(trial.completion, files.path(out))
+            save(completion, files.path(out))
         else:
-            _write_dense(files.path(out), trial.completion.to_dense(keep_observed=True))
+            _write_dense(files.path(out), completion.to_dense(keep_observed=True))
     if large:
         print(f"\nThe factors are in {out}; ssnmf_fast.load(...).predict(rows, columns) reads them")
     else:
         print(f"\nThe completed matrix is in {out}; observed entries are as they were")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
-    return {**sizes, **trial.summary(task), "seconds": trial.seconds, "out": str(out)}
+    return {**sizes, **summary, "out": str(out)}
 
 
 def _write_dense(path: Path, dense: Any) -> None:

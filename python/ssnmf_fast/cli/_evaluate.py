@@ -11,21 +11,22 @@ import scipy.sparse as sp
 
 import ssnmf_fast
 
-from .._common.arrays import Array
 from .._common.warn import UNINFORMED, quietly
 from .._data.csr import drop_entries, entry_rows
 from .._solver.progress import ProgressBar
 from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
+from ..completion._result import Completion
 from ._errors import UsageError
 
 
 @dataclass(frozen=True)
 class Task:
-    """The observed entries (with sorted rows), and how to complete them."""
+    """The observed entries (with sorted rows), what they are, and how to complete them."""
 
     matrix: sp.csr_array
+    things: str
     options: Any
     noisy: bool
     biases: bool
@@ -49,11 +50,11 @@ class Task:
                 f"--method {self.options.method} determines the rank; leave --rank out"
             )
 
-    def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Any:
+    def fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
         """Complete; None leaves the choice to validation, or for exact fits to the library."""
         options, observer = self.options, self._progress(rank is not None and gamma is not None)
         with observer:
-            completion = quietly(
+            completion: Completion = quietly(
                 UNINFORMED,
                 ssnmf_fast.complete,
                 matrix,
@@ -79,46 +80,23 @@ class Task:
         return ProgressBar(self.options.max_iter or default, "fit", "change")
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A completion, and the errors of one like it at entries that it did not see."""
+def evaluate(task: Task) -> tuple[Completion, dict[str, Any]]:
+    """Fit with some entries held out, and predict these; then fit all entries, and print both.
 
-    completion: Any
-    held_out: int
-    errors: dict[str, dict[str, float]]
-    seconds: dict[str, float]
-
-    def summary(self, task: Task) -> dict[str, Any]:
-        """Return choices and errors, for a report."""
-        completion = self.completion
-        return {
-            "density": task.density,
-            "method": task.options.method,
-            "noisy": task.noisy,
-            "rank": completion.rank,
-            "gamma": completion.gamma,
-            "iterations": completion.n_iter,
-            "converged": completion.converged,
-            "seed": task.options.seed,
-            "clip": [completion.lower, completion.upper] if task.options.clip else None,
-            "held_out": self.held_out,
-            "errors": self.errors,
-        }
-
-
-def evaluate(task: Task) -> Trial:
-    """Fit with some entries held out, and predict these; then fit all entries.
-
-    Rank and gamma that the first fit chose by validation are those of the second.
+    Rank and gamma that the first fit chose by validation are those of the second.  Return this, and
+    choices, errors and times for a report.
     """
-    rank, gamma = task.options.rank, None
+    options, rank, gamma = task.options, task.options.rank, None
     errors: dict[str, dict[str, float]] = {}
     seconds: dict[str, float] = {}
-    count, share = task.matrix.nnz, task.options.test_size
+    count, share = task.matrix.nnz, options.test_size
     held = np.zeros(count, dtype=bool)
-    held[np.random.default_rng(task.options.seed).permutation(count)[: round(share * count)]] = True
+    held[np.random.default_rng(options.seed).permutation(count)[: round(share * count)]] = True
     if held.all():
         raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
+    if task.noisy:
+        sought = "rank and shrinkage" if rank is None else "shrinkage"
+        print(f"  choice    {sought}: by the error at a tenth of the {task.things}", flush=True)
     begin = time.perf_counter()
     if held.any():
         matrix, kept = task.matrix, drop_entries(task.matrix, held)
@@ -132,38 +110,40 @@ def evaluate(task: Task) -> Trial:
             "row and column means": biases.at(rows, columns),  # drawn to zero if of few entries
             "overall mean": kept.data.mean(),
         }
-        truth = matrix.data[held]
-        errors = {name: _errors(guess, truth) for name, guess in predicted.items()}
+        for name, guess in predicted.items():
+            gap = np.asarray(guess, dtype=np.float64) - matrix.data[held]
+            root = np.sqrt(np.mean(gap**2))
+            errors[name] = {"RMSE": float(root), "MAE": float(np.mean(np.abs(gap)))}
         if task.noisy:
             rank, gamma = max(1, completion.rank), completion.gamma
         begin = time.perf_counter()
     completion = task.fit(task.matrix, rank, gamma)
     seconds["fit"] = time.perf_counter() - begin
-    return Trial(completion, int(held.sum()), errors, seconds)
-
-
-def _errors(guess: Array, truth: Array) -> dict[str, float]:
-    gap = np.asarray(guess, dtype=np.float64) - truth
-    return {"RMSE": float(np.sqrt(np.mean(gap**2))), "MAE": float(np.mean(np.abs(gap)))}
-
-
-def print_trial(task: Task, trial: Trial, things: str) -> None:
-    """Print what was fitted, and how well."""
-    completion = trial.completion
     chosen = f"rank {completion.rank}"
     if task.noisy:
         chosen += f", gamma {completion.gamma:.3g}"
-    how = f"{completion.n_iter} iterations in {trial.seconds['fit']:.2f} s"
-    print(f"  fit       {chosen}, {how}")
+    print(f"  fit       {chosen}, {completion.n_iter} iterations in {seconds['fit']:.2f} s")
     if not completion.converged:
         print("            stopped before the change fell below the tolerance; see --max-iter")
-    if not trial.errors:
-        return
-    print(
-        f"\nError at {trial.held_out} {things} held out from a first fit\n  {'RMSE':>11}{'MAE':>11}"
-    )
-    for name, error in trial.errors.items():
+    if errors:
+        print(f"\nError at {held.sum()} {task.things} held out from a first fit")
+        print(f"  {'RMSE':>11}{'MAE':>11}")
+    for name, error in errors.items():
         print(f"  {error['RMSE']:11.4g}{error['MAE']:11.4g}  {name}")
+    return completion, {
+        "density": task.density,
+        "method": options.method,
+        "noisy": task.noisy,
+        "rank": completion.rank,
+        "gamma": completion.gamma,
+        "iterations": completion.n_iter,
+        "converged": completion.converged,
+        "seed": options.seed,
+        "clip": [completion.lower, completion.upper] if options.clip else None,
+        "held_out": int(held.sum()),
+        "errors": errors,
+        "seconds": seconds,
+    }
 
 
 class _FitsBar(ProgressBar):
