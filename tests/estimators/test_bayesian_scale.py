@@ -164,7 +164,7 @@ def test_idle_components_in_pictures_and_reports(counts):
     model = sf.SupervisedBayesianNMF(n_components=7, A_shape=0.5, **FIXED | {"max_iter": 300})
     topics = model.fit(X, y).topics(n_terms=3)
     active = model.active_components_
-    report = Report("", "", (), (), (), topics)
+    report = Report("title", "lead", (), (), ((0, 2.0), (1, 1.0)), topics)
     assert 0 < np.count_nonzero(~active) < 4
     bars = [len(axes.patches) for axes in plotting.term_bars(topics).axes]
     assert [n > 0 for n in bars] == active.tolist()
