@@ -58,11 +58,10 @@ def features(fitted: Fitted) -> Any:
     if fitted.texts is not None:
         return X
     if not sp.issparse(X):
-        X = np.asarray(X, dtype=np.float64)
-        if np.isnan(X).any():
-            with warnings.catch_warnings():  # a column of NaN alone
-                warnings.simplefilter("ignore")
-                X = np.where(np.isnan(X), np.nan_to_num(np.nanmean(X, axis=0)), X)
+        from sklearn.impute import SimpleImputer
+
+        imputer = SimpleImputer(keep_empty_features=True)
+        X = imputer.fit_transform(np.asarray(X, dtype=np.float64))
     return X / (float(X.max()) or 1.0)
 
 
@@ -72,39 +71,31 @@ def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[st
     The labels are text, or 0 and 1 (n, k); `folds` (n,) is the fold in which a label is hidden, -1
     for never.
     """
-    found: dict[str, Array] = {}
-    for fold in range(int(folds.max()) + 1):
-        test = folds == fold
-        train = known & ~test
-        guesses, seen = {}, X[np.flatnonzero(train)]
-        if (seen.nnz if sp.issparse(seen) else seen.size) <= _MOST_ENTRIES:
-            learner = SVC if labels.ndim == 1 else REGRESSION
-            guesses[learner] = _learn(seen, labels[train], X[np.flatnonzero(test)])
-        if labels.ndim == 1:
-            names, counts = np.unique(labels[train], return_counts=True)
-            guesses[LARGEST] = np.full(int(test.sum()), names[counts.argmax()])
-        for name, guess in guesses.items():
-            found.setdefault(name, np.zeros_like(labels))[test] = guess
-    order = (SVC, REGRESSION, LARGEST)
-    return {name: found[name][folds >= 0] for name in order if name in found}
-
-
-def _learn(X: Any, labels: Array, new: Any) -> Array:
+    from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.svm import LinearSVC
 
-    if labels.ndim == 1 and len(np.unique(labels)) == 1:
-        return np.full(new.shape[0], labels[0])
-    machine: Any = LinearSVC(random_state=0)
+    largest = DummyClassifier(strategy="most_frequent")
+    machines: dict[str, Any] = {SVC: LinearSVC(random_state=0), LARGEST: largest}
     if labels.ndim == 2:
-        machine = OneVsRestClassifier(
-            LogisticRegression(class_weight="balanced", solver="liblinear", random_state=0)
-        )
-    with warnings.catch_warnings():  # a label that all training samples have, or late convergence
-        warnings.simplefilter("ignore")
-        machine.fit(X, labels)
-    return np.asarray(machine.predict(new))
+        balanced = LogisticRegression(class_weight="balanced", solver="liblinear", random_state=0)
+        machines = {REGRESSION: OneVsRestClassifier(balanced)}
+    found: dict[str, Array] = {}
+    for fold in range(int(folds.max()) + 1):
+        train, test = np.flatnonzero(known & (folds != fold)), np.flatnonzero(folds == fold)
+        seen, seen_labels, new = X[train], labels[train], X[test]
+        size = seen.nnz if sp.issparse(seen) else seen.size
+        for name, machine in machines.items():
+            if name != LARGEST and size > _MOST_ENTRIES:
+                continue
+            if name == SVC and len(np.unique(seen_labels)) == 1:
+                machine = largest
+            with warnings.catch_warnings():  # a label of all samples, or late convergence
+                warnings.simplefilter("ignore")
+                guess = machine.fit(seen, seen_labels).predict(new)
+            found.setdefault(name, np.zeros_like(labels))[test] = guess
+    return {name: found[name][folds >= 0] for name in machines if name in found}
 
 
 def not_known(fitted: Fitted) -> str:
