@@ -21,6 +21,7 @@ from ..estimators import _class_topics, _training_data
 from ..estimators._class_topics import LabeledSamples
 from ..estimators._classifier_training import choices_of
 from ..estimators._conventions import require
+from ..estimators._docstrings import complete_docstring
 from ..estimators._training_data import as_outer, visible
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
@@ -30,6 +31,7 @@ from ._on_cluster import PredictsOnCluster, gather
 from ._waiting import result_of
 
 
+@complete_docstring
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 

@@ -16,11 +16,13 @@ from .._common.arrays import Array
 from .._labels import LabelLists
 from .._solver.weights import as_weights
 from ..estimators._bayesian import interval_ends
+from ..estimators._docstrings import complete_docstring
 from ._bayesian import fit_variational
 from ._data import MEMORY, Data
 from ._on_cluster import OnCluster, PredictsOnCluster, Self, gather, lazy
 
 
+@complete_docstring
 class NMF(OnCluster, estimators.NMF):
     """Nonnegative matrix factorization X ~ S A of data on a Dask cluster.
 
@@ -57,6 +59,7 @@ class NMF(OnCluster, estimators.NMF):
     _kind: ClassVar = estimators.NMF
 
 
+@complete_docstring
 class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
     """Topic-supervised NMF (TS-NMF) of data on a Dask cluster.
 
@@ -108,6 +111,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         return chosen, lists.part(lists.labeled)
 
 
+@complete_docstring
 class BayesianNMF(OnCluster, estimators.BayesianNMF):
     """Poisson-gamma NMF by variational Bayes of data on a Dask cluster.
 

@@ -18,7 +18,7 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import Topics, make_topics, topic_shares
-from ._conventions import Estimator, warn_unless_converged
+from ._conventions import IterativeEstimator
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -43,7 +43,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]
+class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -140,7 +140,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ig
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
-        warn_unless_converged(self, result)
+        self._warn_unless_converged(result)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         return super()._arguments(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self, count_copies
-from ._conventions import set_parameters, warn_unless_converged
+from ._docstrings import complete_docstring
 
 _TRANSFORM_ITERATIONS = 100
 # A component without evidence spreads a few counts over all features: in ten fits to texts at most
@@ -131,7 +132,7 @@ class BayesianBase(FactorizationBase):
         self.count_scale_ = result.count_scale
         for name, value in result.hyperparameters.items():
             setattr(self, f"{name}_", value)
-        warn_unless_converged(self, result)
+        self._warn_unless_converged(result)
         self._warn_of_idle_components()
         return result
 
@@ -212,6 +213,8 @@ def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Arra
     return low.astype(expectations.dtype), high.astype(expectations.dtype)
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes [1]_.
 
@@ -268,27 +271,18 @@ class BayesianNMF(BayesianBase):
     True
     """
 
-    _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
+    n_components: int = 10
+    _: KW_ONLY
+    A_shape: float | str = "auto"
+    A_mean: float | str = "auto"
+    S_shape: float | str = 1.0
+    S_mean: float | str = "auto"
+    count_scale: float | str = "auto"
+    burn_in: int = 10
+    init: Any = "auto"
+    tol: float = 1e-5
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        A_shape: float | str = "auto",
-        A_mean: float | str = "auto",
-        S_shape: float | str = 1.0,
-        S_mean: float | str = "auto",
-        count_scale: float | str = "auto",
-        burn_in: int = 10,
-        init: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        set_parameters(self, locals())
+    _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
         del y

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +15,14 @@ from .._common.warn import IDLE, quietly
 from .._data.checks import check_integer, check_random_state
 from .._labels import ClassLabels
 from ._bayesian import BayesianBase
-from ._conventions import require, set_parameters
+from ._conventions import require
+from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import READOUT_ATTRIBUTES
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes [1]_.
 
@@ -84,6 +87,19 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     ((2, 2), 4)
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    A_shape: float | str = 1.0
+    A_mean: float | str = "auto"
+    rate_shape: float | str = "auto"
+    rate_mean: float | str = "auto"
+    count_scale: float | str = "auto"
+    burn_in: int = 10
+    init: Any = "random"
+    tol: float = 1e-5
+    unlabeled: Any = "auto"
+    readout: str | None = "logistic"
+
     _saved: ClassVar = {
         **BayesianBase._saved,
         **READOUT_ATTRIBUTES,
@@ -93,28 +109,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         "rate_shape_": POSITIVE,
         "rate_mean_": POSITIVE,
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        A_shape: float | str = 1.0,
-        A_mean: float | str = "auto",
-        rate_shape: float | str = "auto",
-        rate_mean: float | str = "auto",
-        count_scale: float | str = "auto",
-        burn_in: int = 10,
-        init: Any = "random",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        unlabeled: Any = "auto",
-        readout: str | None = "logistic",
-    ) -> None:
-        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any) -> None:
         self._check_readout()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from .._common.arrays import Array
@@ -15,7 +14,8 @@ from ._batches import ClassBatches
 from ._choose import choose
 from ._class_topics import LabeledSamples
 from ._classifier_training import choices_of, train
-from ._conventions import require, set_parameters
+from ._conventions import require
+from ._docstrings import complete_docstring
 from ._training_data import (
     TrainingLabels,
     context_of,
@@ -25,6 +25,8 @@ from ._training_data import (
 )
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class SSNMFClassifier(ClassBatches):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
@@ -123,6 +125,20 @@ class SSNMFClassifier(ClassBatches):
     ['sport' 'politics']
     """
 
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    loss: str = "kullback-leibler"
+    supervision_loss: str = "kullback-leibler"
+    supervision_weight: float | str = "auto"
+    solver: str = "auto"
+    init: Any = "auto"
+    unlabeled: Any = "auto"
+    threshold: float | str = "auto"
+    readout: str = "auto"
+    self_training: int | str = "auto"
+    class_weight: Any = "auto"
+    forget_factor: float = 0.8
+
     _saved: ClassVar = {
         **ClassBatches._saved,
         "refitted_label_components_": Saved("rk", optional=True),
@@ -138,30 +154,6 @@ class SSNMFClassifier(ClassBatches):
 
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "logistic", "refit", "joint")
     _auto_readout = "logistic"
-
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        loss: str = "kullback-leibler",
-        supervision_loss: str = "kullback-leibler",
-        supervision_weight: float | str = "auto",
-        solver: str = "auto",
-        init: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        unlabeled: Any = "auto",
-        threshold: float | str = "auto",
-        readout: str = "auto",
-        self_training: int | str = "auto",
-        class_weight: Any = "auto",
-        forget_factor: float = 0.8,
-    ) -> None:
-        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +17,13 @@ from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from .._solver.weights import as_weights, collapse
 from .._topics import Topics
-from ._conventions import require, set_parameters
+from ._conventions import require
+from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class ConstrainedNMF(ReadoutPredictions):
     """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
@@ -69,29 +71,19 @@ class ConstrainedNMF(ReadoutPredictions):
     True
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    loss: str = "frobenius"
+    solver: str = "auto"
+    init: Any = "random"
+    unlabeled: Any = "auto"
+    readout: str | None = "logistic"
+
     _saved: ClassVar = {
         **ReadoutPredictions._saved,
         "class_representation_": Saved("kr"),
         "n_labeled_": COUNT,
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        loss: str = "frobenius",
-        solver: str = "auto",
-        init: Any = "random",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        unlabeled: Any = "auto",
-        readout: str | None = "logistic",
-    ) -> None:
-        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -138,6 +130,8 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
     return (sums / np.bincount(groups)[:, None], *init[1:])
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class TopicSupervisedNMF(ReadoutPredictions):
     """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
 
@@ -200,32 +194,22 @@ class TopicSupervisedNMF(ReadoutPredictions):
     ['sport' 'sport' 'politics' 'politics' 'sport']
     """
 
+    _: KW_ONLY
+    n_free_topics: int = 0
+    loss: str = "frobenius"
+    labeled_weight: float | str = "inverse-rate"
+    free_in_labeled: bool = False
+    solver: str = "auto"
+    init: Any = "random-acol"
+    topic_names: Any = None
+    unlabeled: Any = "auto"
+    readout: str | None = "logistic"
+
     _saved: ClassVar = {
         **ReadoutPredictions._saved,
         "topic_names_": Saved("t"),
         "n_labeled_": COUNT,
     }
-
-    def __init__(
-        self,
-        *,
-        n_free_topics: int = 0,
-        loss: str = "frobenius",
-        labeled_weight: float | str = "inverse-rate",
-        free_in_labeled: bool = False,
-        solver: str = "auto",
-        init: Any = "random-acol",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        topic_names: Any = None,
-        unlabeled: Any = "auto",
-        readout: str | None = "logistic",
-    ) -> None:
-        set_parameters(self, locals())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +14,12 @@ from .._common.saved import COUNT, PLAIN, Saved
 from .._data.tensor_checks import check_mode
 from .._models.factorize_tensor import factorize_tensor
 from .._topics import Topics, make_topics
-from ._conventions import set_parameters, warn_unless_converged
+from ._docstrings import complete_docstring
 from ._slices import SliceLearner
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class NonnegativeCP(SliceLearner):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
@@ -98,6 +101,16 @@ class NonnegativeCP(SliceLearner):
     (4, 2)
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    loss: str | float = "frobenius"
+    supervision_loss: str | float = "frobenius"
+    supervision_weight: float = 1.0
+    solver: str = "auto"
+    init: Any = "auto"
+    stream_mode: int = -1
+    forget_factor: float = 0.98
+
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -108,26 +121,6 @@ class NonnegativeCP(SliceLearner):
         "stream_mode_": Saved("", optional=True),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        loss: str | float = "frobenius",
-        supervision_loss: str | float = "frobenius",
-        supervision_weight: float = 1.0,
-        solver: str = "auto",
-        init: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        stream_mode: int = -1,
-        forget_factor: float = 0.98,
-    ) -> None:
-        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -185,7 +178,7 @@ class NonnegativeCP(SliceLearner):
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        warn_unless_converged(self, result)
+        self._warn_unless_converged(result)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
 from .._topics import numbered_names
 from ._base import FactorizationBase
-from ._conventions import set_parameters
+from ._docstrings import complete_docstring
 from ._dynamic_fits import (
     Peak,
     checked_method,
@@ -29,6 +29,8 @@ from ._dynamic_fits import (
 )
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class DynamicTopics(FactorizationBase):
     """Topics of dated documents, and how prevalent each is over time.
 
@@ -105,6 +107,15 @@ class DynamicTopics(FactorizationBase):
     ['2020-01', '2020-07']
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    freq: str | int = "month"
+    method: Any = "tensor"
+    documents_per_slice: int | None = None
+    loss: str | float = "frobenius"
+    solver: str = "auto"
+    init: Any = "auto"
+
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
         **FactorizationBase._saved,
@@ -113,25 +124,6 @@ class DynamicTopics(FactorizationBase):
         "slice_sizes_": Saved("t"),
         "loss_": PLAIN,
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        freq: str | int = "month",
-        method: Any = "tensor",
-        documents_per_slice: int | None = None,
-        loss: str | float = "frobenius",
-        solver: str = "auto",
-        init: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

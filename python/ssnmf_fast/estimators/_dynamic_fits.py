@@ -15,7 +15,6 @@ from .._data.times import Slices
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
 from ._base import FactorizationBase, count_copies
-from ._conventions import warn_unless_converged
 from ._nmf import NMF
 
 METHODS = ("tensor", "nmf")
@@ -63,7 +62,7 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Array:
     terms, documents, time = result.factors
     model.components_, sums = _unit_sums(terms.T)
     model.loss_, model.objective_, model.n_iter_ = model.loss, result.objective, result.n_iter
-    warn_unless_converged(model, result)
+    model._warn_unless_converged(result)
     taken = np.minimum(slices.sizes, per_slice)
     prevalence = time * (result.weights * sums * documents.sum(axis=0))
     return np.asarray(prevalence / np.maximum(taken, 1)[:, None]).astype(time.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,11 +24,14 @@ from ..completion._methods import check_method
 from ..completion._noisy import BIAS_RIDGE
 from ..completion._problem import Method, Observations
 from ..completion._read import counts
-from ._conventions import Estimator, set_parameters
+from ._conventions import Estimator
+from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     """Fill missing entries (NaN) by a low-rank model of the table.
 
@@ -91,6 +95,18 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     True
     """
 
+    rank: int | None = None
+    _: KW_ONLY
+    method: str | Method = "auto"
+    gamma_min: Any = "validate"
+    biases: bool = True
+    standardize: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    random_state: Any = None
+    n_threads: int | None = None
+    verbose: int = 0
+
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
         "rank_": COUNT,
@@ -102,22 +118,6 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
     }
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        method: str | Method = "auto",
-        gamma_min: Any = "validate",
-        biases: bool = True,
-        standardize: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        set_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> LowRankImputer:
         """Learn the model.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,13 +18,16 @@ from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import factorize_preserving
-from ._conventions import require, set_parameters
+from ._conventions import require
+from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class MarginNMF(ReadoutPredictions):
     """NMF-alpha: a dictionary that also preserves what separates the classes.
 
@@ -89,6 +93,17 @@ class MarginNMF(ReadoutPredictions):
     True
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    supervision_weight: float | str = "auto"
+    C: float = 1.0
+    features: str = "inner-product"
+    loss: str = "kullback-leibler"
+    solver: str = "auto"
+    init: Any = "random"
+    unlabeled: Any = "auto"
+    readout: str | None = "logistic"
+
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
         **ReadoutPredictions._saved,
@@ -96,27 +111,6 @@ class MarginNMF(ReadoutPredictions):
         "n_directions_": COUNT,
         "supervision_weight_": Saved(optional=True),
     }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        supervision_weight: float | str = "auto",
-        C: float = 1.0,
-        features: str = "inner-product",
-        loss: str = "kullback-leibler",
-        solver: str = "auto",
-        init: Any = "random",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        unlabeled: Any = "auto",
-        readout: str | None = "logistic",
-    ) -> None:
-        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

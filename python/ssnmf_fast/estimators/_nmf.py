@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,10 +18,13 @@ from .._labels import RealTargets
 from .._solver.beta_divergences import loss_named
 from ._base import product
 from ._batches import BatchLearner, SupervisedBase
-from ._conventions import require, score_labeled, set_parameters
+from ._conventions import require, score_labeled
+from ._docstrings import complete_docstring
 from ._training_data import as_outer, label_weights, labels_for_training
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class NMF(BatchLearner):
     """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
@@ -52,22 +55,12 @@ class NMF(BatchLearner):
     (2, 3)
     """
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        loss: str = "frobenius",
-        solver: str = "auto",
-        init: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        forget_factor: float = 0.8,
-    ) -> None:
-        set_parameters(self, locals())
+    n_components: int = 10
+    _: KW_ONLY
+    loss: str = "frobenius"
+    solver: str = "auto"
+    init: Any = "auto"
+    forget_factor: float = 0.8
 
     @property
     def reconstruction_err_(self) -> float:
@@ -109,6 +102,8 @@ class NMF(BatchLearner):
         return self
 
 
+@complete_docstring
+@dataclass(eq=False, repr=False)
 class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
 
@@ -163,31 +158,21 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     (2,)
     """
 
+    n_components: int | str = 10
+    _: KW_ONLY
+    loss: str = "frobenius"
+    supervision_loss: str = "frobenius"
+    supervision_weight: float | str = 1.0
+    solver: str = "auto"
+    init: Any = "random"
+    readout: str = "auto"
+    forget_factor: float = 0.8
+
     _saved: ClassVar = {
         **SupervisedBase._saved,
         "n_targets_": COUNT,
         "refitted_label_components_": Saved("rk", optional=True),
     }
-
-    def __init__(
-        self,
-        n_components: int | str = 10,
-        *,
-        loss: str = "frobenius",
-        supervision_loss: str = "frobenius",
-        supervision_weight: float | str = 1.0,
-        solver: str = "auto",
-        init: Any = "random",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        verbose: int = 0,
-        readout: str = "auto",
-        forget_factor: float = 0.8,
-    ) -> None:
-        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,12 +18,12 @@ from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
-from ._conventions import Estimator
+from ._conventions import IterativeEstimator
 
 Self = TypeVar("Self", bound="SliceLearner")
 
 
-class SliceLearner(ClassNamePrefixFeaturesOutMixin, Estimator):  # type: ignore[misc]
+class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A decomposition that may learn from one slice after the other."""
 
     factors_: list[Array]

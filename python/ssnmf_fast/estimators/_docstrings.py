@@ -1,0 +1,201 @@
+"""Docstrings: what several estimators share is described once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from inspect import cleandoc, signature
+from itertools import chain
+from types import FunctionType
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+_SHARED = """What every estimator means by a name.
+
+Parameters
+----------
+n_components : int
+    Rank r, at least 1.
+loss : {"frobenius", "kullback-leibler"}
+    Loss of X: squared error, or the I-divergence.
+solver : {"auto", "mm", "mu", "hals"}
+    As in :func:`ssnmf_fast.factorize`.
+init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+    Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
+    Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
+max_iter : int
+    Largest number of iterations, at least 0.
+tol : float
+    Stop when the objective falls by less than `tol` times its first value per iteration; 0
+    never stops early.
+random_state : None, int, Generator or RandomState
+    Seed of the start; give an int for the same result every time.
+n_threads : int, optional
+    Number of threads; it does not change the result.  None uses the cores that are available.
+callback : callable, optional
+    Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every
+    check of the objective; returning True stops the fit.
+verbose : int
+    1 shows progress on standard error.
+forget_factor : float
+    In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
+    1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
+unlabeled : "auto", None or a label
+    What marks an unlabeled sample in `y`, besides None and NaN, which always do.  "auto" takes
+    -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
+    then both are classes, as its other classifiers have them, with a warning.  Give -1 to have
+    -1 always mean unlabeled, None for no marker.
+readout : {"logistic", None}
+    How predictions are made: by logistic regression on the topics of a sample (found without
+    labels), its leading singular directions and its features.  None: no predictions, and a
+    faster fit.
+X : array_like or scipy.sparse, shape (n, m)
+    Nonnegative samples; NaN in a dense X means missing, for models that allow it.
+X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
+    Nonnegative weights of the loss of every entry of X.
+y, input_features : ignored
+    Present for the conventions of scikit-learn.
+sample_weight : array_like, shape (n,), optional
+    Weights of the samples.
+given
+    As in :meth:`fit`.
+feature_names : array_like of str, shape (m,), optional
+    Names of the features, for example ``vectorizer.get_feature_names_out()``.  None takes
+    the names seen in fit, or else "x0", "x1", ...
+n_terms : int
+    Number of terms per topic, at least 1.
+level : float
+    Probability inside the interval, above 0 and below 1; both sides have equal parts of the
+    rest.
+
+Attributes
+----------
+components_ : ndarray, shape (r, m)
+    Dictionary A.
+n_components_ : int
+    Number of components.
+reconstruction_err_ : float
+    Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
+label_components_ : ndarray, shape (r, k)
+    B of the factorization: the components over the classes or targets.
+refitted_label_components_ : ndarray, shape (r, k)
+    B as fitted to representations that do not know the labels; with the readout "refit".
+representation_ : ndarray, shape (n, r)
+    Factor S of the fit, which the labels affect where there are any.
+classes_ : ndarray, shape (k,)
+    The classes, sorted.
+class_prior_ : ndarray, shape (k,)
+    Share of every class (or label) among the labeled samples.
+class_shares_ : ndarray, shape (r, k)
+    Mean share of each component in the labeled samples of a class, seen without their labels.
+multilabel_ : bool
+    Whether `y` had several labels per sample.
+n_labeled_ : int
+    Number of labeled samples, over all batches.
+supervision_weight_ : float
+    Weight (lambda) of the fit.
+objective_ : list of (int, float)
+    Iterations at which the objective was evaluated, and its values.
+n_iter_ : int
+    Number of iterations.
+n_features_in_ : int
+    Number of features m.
+feature_names_in_ : ndarray of str, shape (m,)
+    Names of the features, where X had names that are all strings.
+"""
+
+_OF_FIT = """What every `fit` does.
+
+Returns
+-------
+self
+
+Raises
+------
+ValueError, TypeError
+    For bad data, labels or parameters; the message explains how to fix them.
+"""
+
+_INHERITED = ("Returns", "Raises", "Warns")
+_ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
+_SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
+
+
+def complete_docstring(cls: Class) -> Class:
+    """Complete the docstring of an estimator, and list its parameters before inherited ones.
+
+    What several estimators share is documented once.  A docstring has what is particular to it;
+    other parameters of the signature, and other fitted attributes, are added.
+    """
+    init: Any = vars(cls).get("__init__")
+    if init is not None:
+        own, given = cls.__annotations__, signature(init)
+        parameters = given.parameters.values()
+        order = sorted(parameters, key=lambda p: p.kind == p.KEYWORD_ONLY and p.name not in own)
+        init.__signature__ = given.replace(parameters=order)
+    if cls.__doc__:
+        docs = [vars(base).get("_particular") for base in _bases(cls)]
+        known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
+        names = [name for name in chain(*known) if _has(cls, name)]
+        cls.__doc__ = _complete(cls.__doc__, docs, signature(cls).parameters, names)
+    return cls
+
+
+def complete_methods(cls: type) -> None:
+    """Complete the docstrings of public methods also by those of the same methods of bases."""
+    for name, method in vars(cls).items():
+        # scikit-learn's available_if keeps the function in `fn`.
+        function = getattr(method, "fn", method)
+        if name.startswith("_") or not isinstance(function, FunctionType) or not function.__doc__:
+            continue
+        above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
+        docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
+        docs += [_OF_FIT] if name == "fit" else []
+        text = _complete(function.__doc__, docs, signature(function).parameters, ())
+        function.__doc__ = method.__doc__ = text
+
+
+def _bases(cls: type) -> list[type]:
+    return [base for base in cls.__mro__[1:] if base.__module__.startswith(__package__)]
+
+
+def _has(cls: type, attribute: str) -> bool:
+    return attribute in getattr(cls, "_saved", ()) or hasattr(cls, attribute)
+
+
+def _complete(
+    doc: str, inherited: list[str | None], parameters: Iterable[str], attributes: Iterable[str]
+) -> str:
+    """Return a docstring with what others have of its parameters, attributes and results."""
+    sources = [doc, *(base for base in inherited if base), _SHARED]
+    sections = _sections(doc)
+    for section, names in (("Parameters", parameters), ("Attributes", attributes)):
+        found = [_entries(source, section) for source in sources]
+        of_names = [next((part[n] for part in found if n in part), "") for n in names]
+        # Attributes of the class itself come first, in their order; parameters as in the signature.
+        ahead = found[0].values() if section == "Attributes" else ()
+        entries = dict.fromkeys(entry for entry in (*ahead, *of_names) if entry)
+        if entries:
+            sections[section] = "\n".join(entries)
+    for section in _INHERITED:
+        results = [_sections(source)[section] for source in sources if section in _sections(source)]
+        if results:  # all errors and warnings, but only the last result
+            kept = results[:1] if section == "Returns" else reversed(results)
+            sections[section] = "\n".join(dict.fromkeys(kept))
+    body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
+    return "\n\n".join([sections[""], *body]) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    head, *rest = _SECTION.split(cleandoc(doc))
+    return {"": head.strip()} | {s: t.strip() for s, t in zip(rest[::2], rest[1::2], strict=True)}
+
+
+def _entries(doc: str, section: str) -> dict[str, str]:
+    """Return the entries of a section by the names that they document."""
+    found = {}
+    for entry in re.split(r"\n(?=\S)", _sections(doc).get(section, "")):
+        names = entry.partition("\n")[0].partition(" :")[0]
+        found.update(dict.fromkeys(re.findall(r"\w+", names), entry))
+    return found
