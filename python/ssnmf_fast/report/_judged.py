@@ -134,17 +134,14 @@ class Judged:
     def _scores(self) -> dict[str, dict[str, Score]]:
         """The scores of every method, by their kind."""
         if not self.several:
-            return {name: {"": accuracy(self.truth, g)} for name, g in self.guesses.items()}
+            return {name: {"accuracy": accuracy(self.truth, g)} for name, g in self.guesses.items()}
         return {
-            name: {kind: f_score(self.truth, guess, kind) for kind in ("micro", "macro")}
+            name: {f"{kind} F": f_score(self.truth, guess, kind) for kind in ("micro", "macro")}
             for name, guess in self.guesses.items()
         }
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
-
-    def _title(self, kind: str) -> str:
-        return f"{kind} F" if self.several else "accuracy"
 
     def _meaning(self, name: str, kind: str) -> str:
         if name == LARGEST:
@@ -154,12 +151,12 @@ class Judged:
         hidden = "held-out samples"
         if self.by_validation:  # of many labels a part, as one fit is enough then
             hidden = "labeled samples, each predicted by a fit that did not know its label,"
-        if kind == "micro":
+        if kind == "micro F":
             return (
                 f"Harmonic mean of precision and recall of all labels of the {hidden} together: 1 "
                 "if all are right; frequent labels count most."
             )
-        if kind == "macro":
+        if kind == "macro F":
             return (
                 "The same for each label by itself, then averaged: rare labels count like frequent "
                 "ones; one that no such sample has or is given counts 0."
@@ -171,10 +168,10 @@ class Judged:
         found = []
         for name, scores in self._scores.items():
             for kind, score in scores.items():
-                key = _KEYS[name] + (f"{kind}_f" if self.several else "accuracy")
-                title = f"{self._title(kind)} {self.where}"
+                key = _KEYS[name] + kind.lower().replace(" ", "_")
+                title = f"{kind} {self.where}"
                 if name != MODEL:
-                    title = f"{kind} F of {_NAMES[name]}" if self.several else _NAMES[name]
+                    title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
                 value, low, high = map(self._format, score)
                 text = f"{value} (95% interval {low} to {high})"
                 meaning = self._meaning(name, kind)
@@ -183,14 +180,17 @@ class Judged:
 
     def shortfalls(self) -> list[str]:
         """Return in words where the model does worse than a simple method."""
-        return [
-            f"the {self._title(kind)} of the model, {self._format(mine.value)}, is below the "
-            f"{self._format(other.value)} of "
-            f"{_NAMES[name].replace('always', 'always predicting')}: {self._advice(name, kind)}"
-            for name in self.guesses
-            for kind, mine in self._scores[MODEL].items()
-            if mine.value < (other := self._scores[name][kind]).value
-        ]
+        found = []
+        for name, scores in self._scores.items():
+            for kind, score in scores.items():
+                mine = self._scores[MODEL][kind].value
+                if mine < score.value:
+                    other = _NAMES[name].replace("always", "always predicting")
+                    found.append(
+                        f"the {kind} of the model, {self._format(mine)}, is below the "
+                        f"{self._format(score.value)} of {other}: {self._advice(name, kind)}"
+                    )
+        return found
 
     def _advice(self, name: str, kind: str) -> str:
         if self._may_be_chance(name, kind):
