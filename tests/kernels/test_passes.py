@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from kernel_calls import calls
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
-RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 512]
+RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 256]
 DTYPES = [np.float32, np.float64]
 EXPONENTS = [0, -1, 1]  # product, ratio, sampled: the passes that have operations of their own
 
