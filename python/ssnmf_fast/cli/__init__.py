@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .._common.optional import MissingPackageError
-from ._errors import UsageError
 from ._parser import build_parser
-from ._source import STANDARD
+from ._source import STANDARD, UsageError
 
 __all__ = ["main"]
 

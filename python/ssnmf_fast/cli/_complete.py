@@ -16,14 +16,13 @@ import numpy as np
 from .. import save
 from ..completion._read import counts, empty_lines, only_value, read_observed
 from ..report import png
-from ._errors import UsageError
 from ._evaluate import Task, evaluate
 from ._folder import Results, new_files, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME
 from ._predict import recommendations
 from ._predictions import write_csv
 from ._ratings import DUPLICATES, ROLES, Ratings, read_ratings
-from ._source import Source, load_matrix, source
+from ._source import Source, UsageError, load_matrix, source
 
 MATRIX_ENDINGS = (".npy", ".npz", ".csv")
 LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)

@@ -18,7 +18,7 @@ from ..completion._matrix_irls import MAX_ITER
 from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._result import Completion
-from ._errors import UsageError
+from ._source import UsageError
 
 
 @dataclass(frozen=True)

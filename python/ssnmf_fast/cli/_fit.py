@@ -12,14 +12,13 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import read_times
-from ._errors import UsageError
 from ._fitted import Data, Fitted
 from ._folder import results_folder
 from ._models import Model, check_labels, choose_model
 from ._outputs import FILES, print_report, write_all
 from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
-from ._source import Source, read_matrix, source
+from ._source import Source, UsageError, read_matrix, source
 from ._text import fit_vectorizer, ids_of, read_texts, text_column
 
 

@@ -11,8 +11,7 @@ from typing import NoReturn
 
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
-from ._errors import UsageError
-from ._source import STANDARD
+from ._source import STANDARD, UsageError
 
 _SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
 

@@ -12,9 +12,9 @@ import ssnmf_fast
 
 from ..report import Measure
 from . import _quality as measures
-from ._errors import UsageError
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels
+from ._source import UsageError
 
 # Options that some models take but their estimators do not, and parameters of other names.
 _OF_COMMAND = ("free_topics", "label_separator", "test_size", "time")

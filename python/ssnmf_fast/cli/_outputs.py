@@ -14,12 +14,12 @@ import numpy as np
 
 from .._topics import Topic, numbered_names, real_terms
 from ..report import Picture, Report, png, render
-from ._errors import UsageError
 from ._findings import PICTURE, draw_components, make_report
 from ._fitted import Fitted
 from ._folder import Results
 from ._models import Model
 from ._predictions import predictions, write_csv
+from ._source import UsageError
 from ._text import FILE_NAME
 
 MODEL_NAME = "model.npz"

@@ -14,14 +14,13 @@ from .._common.warn import UNINFORMED, quietly
 from .._data.csr import entry_rows
 from ..completion._read import counts
 from ..completion._result import Completion
-from ._errors import UsageError
 from ._fitted import Data, Fitted
 from ._folder import refuse_replacing
 from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
 from ._predictions import Output, output_of, predictions, table_of_samples
 from ._ratings import read_pairs
 from ._read import read_table
-from ._source import Source, read_matrix, source
+from ._source import Source, UsageError, read_matrix, source
 from ._text import FILE_NAME, ids_of, load_vectorizer, read_texts, warn_of_empty
 
 

@@ -16,10 +16,9 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.natural_order import sort_naturally
-from ._errors import UsageError
 from ._fitted import Fitted, Ids
 from ._folder import new_files
-from ._source import STANDARD
+from ._source import STANDARD, UsageError
 
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
 Rows = Iterable[Sequence[Any]]

@@ -15,9 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from ._errors import UsageError
 from ._read import check_cell, delimiter_hint, no_column, read_rows
-from ._source import Source
+from ._source import Source, UsageError
 
 ROLES = ("user", "item", "rating")
 DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratings of a pair

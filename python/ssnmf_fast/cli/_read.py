@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from ._errors import UsageError
-from ._source import Source, open_text, read_lines, reporting
+from ._source import Source, UsageError, open_text, read_lines, reporting
 
 Row = dict[str, Any]
 NumberedRows = Iterator[tuple[int, Row]]  # with the lines on which they begin

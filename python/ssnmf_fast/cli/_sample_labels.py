@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._labels import indicator_matrix, is_missing, missing_words
-from ._errors import UsageError
+from ._source import UsageError
 
 Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]

@@ -20,7 +20,11 @@ import scipy.io
 import scipy.sparse as sp
 
 from .._data.arrays import read_sparse
-from ._errors import UsageError
+
+
+class UsageError(Exception):
+    """Something the user gave cannot be used; the message explains what and how to fix it."""
+
 
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import UsageError
 from ._read import Table, likely_delimiter
-from ._source import read_lines
+from ._source import UsageError, read_lines
 
 FILE_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
