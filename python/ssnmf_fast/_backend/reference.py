@@ -268,44 +268,23 @@ def tensor_pass(
     sparse_pass(exponent, indptr, entries, values, F, G, out, scale, accumulate, n_threads)
 
 
-def tensor_kl_loss(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    factors: list[Array],
-    n_threads: int,
-) -> float:
-    """:func:`sparse_kl_loss` of an unfolded tensor."""
-    entries, G = _rows_of_entries(indices, factors)
-    return sparse_kl_loss(indptr, entries, values, F, G, n_threads)
+def _of_unfolded(loss: Callable[..., float]) -> Callable[..., float]:
+    """Return a loss over a sparse matrix as one of an unfolded tensor.
+
+    The arguments are the same, but for the indices and the other factors: see :func:`tensor_pass`.
+    """
+
+    def of_tensor(indptr: Array, indices: Array, *arguments: Any) -> float:
+        *before, factors, n_threads = arguments
+        entries, G = _rows_of_entries(indices, factors)
+        return loss(indptr, entries, *before, G, n_threads)
+
+    return of_tensor
 
 
-def tensor_kl_unreached(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    F: Array,
-    factors: list[Array],
-    n_threads: int,
-) -> float:
-    """:func:`sparse_kl_unreached` of an unfolded tensor."""
-    entries, G = _rows_of_entries(indices, factors)
-    return sparse_kl_unreached(indptr, entries, values, F, G, n_threads)
-
-
-def tensor_frobenius_loss(
-    indptr: Array,
-    indices: Array,
-    values: Array | None,
-    weights: Array | None,
-    F: Array,
-    factors: list[Array],
-    n_threads: int,
-) -> float:
-    """:func:`sparse_frobenius_loss` of an unfolded tensor."""
-    entries, G = _rows_of_entries(indices, factors)
-    return sparse_frobenius_loss(indptr, entries, values, weights, F, G, n_threads)
+tensor_kl_loss = _of_unfolded(sparse_kl_loss)
+tensor_kl_unreached = _of_unfolded(sparse_kl_unreached)
+tensor_frobenius_loss = _of_unfolded(sparse_frobenius_loss)
 
 
 def scatter_pass(
