@@ -11,14 +11,11 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._data.checks import check_option
-from .._labels import ClassLabels, Indicators, Targets, is_indicator
+from .._labels import Targets
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self
-from ._classifier_training import check_threshold, refuse_unused
 from ._conventions import require
-from ._predicting import ReadoutPredictions
-from ._readout import READOUT_ATTRIBUTES, ComponentReadout, Readout
 from ._training_data import TrainingLabels, as_outer, label_weights
 
 _READOUTS_OF_FITS = ("readout_", "refitted_label_components_")
@@ -26,8 +23,6 @@ _READOUTS_OF_FITS = ("readout_", "refitted_label_components_")
 
 class BatchLearner(FactorizationBase):
     """A factorization that may learn from one batch of samples after the other."""
-
-    forget_factor: float
 
     def _learn_batch(
         self, X: Any, targets: Targets | None, X_weights: Any, sample_weight: Any, **replaced: Any
@@ -72,7 +67,6 @@ class SupervisedBase(BatchLearner):
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
     _auto_readout: ClassVar = "refit"
 
-    readout: str
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
     _keep_targets: Callable[[Any], None]
@@ -175,93 +169,3 @@ class SupervisedBase(BatchLearner):
     def _components_in_use(self) -> Array:
         """Return the B of the readout "refit" or "joint"."""
         return getattr(self, "refitted_label_components_", self.label_components_)
-
-
-class ClassBatches(ReadoutPredictions, SupervisedBase):
-    """A classifier by any readout, that may learn from batches."""
-
-    threshold: float | str
-    readout: str
-
-    _saved: ClassVar = {**SupervisedBase._saved, **READOUT_ATTRIBUTES}
-
-    def _fitted_readout(self) -> Readout:
-        return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
-
-    def _limits(self, readout: Readout) -> Array | None:
-        given = check_threshold(self.threshold) if self.multilabel_ else None
-        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
-
-    def partial_fit(
-        self: Self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        *,
-        X_weights: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Learn from one batch of samples, in addition to earlier batches.
-
-        Parameters
-        ----------
-        classes : array_like, optional
-            All classes that any batch will hold; needed in the first call, unless y is an indicator
-            matrix.
-
-        Notes
-        -----
-        Nothing is chosen by validation: where "auto" is given, `n_components` is the number of
-        classes, `supervision_weight` "balanced" and `init` "random".
-        """
-        refuse_unused(self, "joint")
-        self._learn_targets(X, y, X_weights, sample_weight, classes)
-        return self
-
-    def _batch_targets(
-        self, y: Any, classes: Any
-    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
-        """Read labels; nothing is chosen by validation where parameters are "auto"."""
-        several, known = _batch_classes(self, y, classes)
-        chosen: dict[str, Any] = {}
-        if self.n_components == "auto":
-            chosen["n_components"] = len(known)
-        if self.supervision_weight == "auto":
-            chosen["supervision_weight"] = "balanced"
-        if isinstance(self.init, str) and self.init in ("auto", "labels"):
-            chosen["init"] = "random"
-        if several:
-            return Indicators(y, n_labels=len(known)), chosen
-        return ClassLabels(y, self.unlabeled, known_classes=known), chosen
-
-    def _keep_targets(self, targets: ClassLabels | Indicators) -> None:
-        self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
-        n, before = int(targets.labeled.sum()), getattr(self, "n_labeled_", 0)
-        k = len(targets.classes)
-        prior = self.class_prior_ if before else np.full(k, 1 / k)
-        if n:
-            prior = (before * prior + n * targets.prior()) / (before + n)
-        self.class_prior_, self.n_labeled_ = prior, before + n
-        self._drop_readout()
-
-
-def _batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
-    if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
-                f"{model.classes_.tolist()}; leave them out, or start anew."
-            )
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes that any batch "
-            "will hold."
-        )
-    classes = np.unique(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
-    return False, classes

@@ -26,6 +26,7 @@ _LEAST_EVIDENCE = 1.0
 _ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be seen
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesianBase(FactorizationBase):
     """Poisson-gamma NMF with gamma posteriors; subclasses give the prior of S.
 
@@ -78,8 +79,14 @@ class BayesianBase(FactorizationBase):
         of A is that of the prior, and :meth:`topics` shows no terms.
     """
 
+    A_shape: float | str = "auto"
+    A_mean: float | str = "auto"
+    count_scale: float | str = "auto"
+    burn_in: int = 10
+    tol: float = 1e-5
+
     # Returns shape and rates of the prior of S.
-    _prior_of_new_samples: Callable[[], tuple[float, Any]]
+    _prior_of_new_samples: ClassVar[Callable[..., tuple[float, Any]]]
 
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
@@ -273,14 +280,9 @@ class BayesianNMF(BayesianBase):
 
     n_components: int = 10
     _: KW_ONLY
-    A_shape: float | str = "auto"
-    A_mean: float | str = "auto"
     S_shape: float | str = 1.0
     S_mean: float | str = "auto"
-    count_scale: float | str = "auto"
-    burn_in: int = 10
     init: Any = "auto"
-    tol: float = 1e-5
 
     _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
 

@@ -90,15 +90,10 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     n_components: int = 10
     _: KW_ONLY
     A_shape: float | str = 1.0
-    A_mean: float | str = "auto"
     rate_shape: float | str = "auto"
     rate_mean: float | str = "auto"
-    count_scale: float | str = "auto"
-    burn_in: int = 10
     init: Any = "random"
-    tol: float = 1e-5
-    unlabeled: Any = "auto"
-    readout: str | None = "logistic"
+    tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 
     _saved: ClassVar = {
         **BayesianBase._saved,

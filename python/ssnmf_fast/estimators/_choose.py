@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import binomtest
-from sklearn.metrics import f1_score
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
@@ -102,14 +101,20 @@ class Validation:
         return readout
 
 
+def _f_measures(truth: Array, chance: Array, grid: Array) -> tuple[Array, Array]:
+    """Return micro F for each threshold of a grid, (t,), and F of each label, (t, k)."""
+    guesses = chance > grid[:, None, None]
+    hits = 2 * (truth & guesses).sum(axis=1)
+    counts = truth.sum(axis=0) + guesses.sum(axis=1)
+    micro = hits.sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+    return np.asarray(micro), np.asarray(hits / np.maximum(counts, 1))
+
+
 def _thresholds(truth: Array, chance: Array) -> Array:
     """Return the best thresholds for F, drawn to the best one for all labels where few are true."""
-    grid = np.linspace(0.05, 0.9, 35)
-    micro = [f1_score(truth, chance > t, average="micro", zero_division=0) for t in grid]
-    common = float(grid[int(np.argmax(micro))])
-    guesses = chance > grid[:, None, None]
-    hits, counts = (truth & guesses).sum(axis=1), truth.sum(axis=0)
-    best = grid[(2 * hits / np.maximum(counts + guesses.sum(axis=1), 1)).argmax(axis=0)]
+    grid, counts = np.linspace(0.05, 0.9, 35), truth.sum(axis=0)
+    micro, each = _f_measures(truth, chance, grid)
+    common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
     found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
     return np.asarray(np.where(counts > 0, found, common))
 
@@ -189,33 +194,26 @@ class Trials:
         return self._judge(choice, logits)
 
     def _judge(self, choice: Choice, logits: Array) -> Outcome:
-        """Note the score of predictions: accuracy, or for several labels mean F."""
+        """Note the score: accuracy, or for several labels the mean of micro and macro F."""
         labels, rows = self._samples.labels, self._validated
-        if labels.several:
-            score = f_score(labels, logits, rows)
+        if labels.several:  # at the best threshold in common
+            truth, chance = labels.members[rows] > 0, probabilities(logits[rows], True)
+            micro, each = _f_measures(truth, chance, np.linspace(0.05, 0.95, 19))
+            score = float(((micro + each.mean(axis=1)) / 2).max())
         else:
             score = float(np.mean(logits[rows].argmax(axis=1) == labels.codes[rows]))
         self.scores[_name(choice)] = score
         return Outcome(choice, score, logits)
 
-    def better(self, value: float, than: float) -> bool:
-        """Whether a score is better by more than a part of its standard error."""
+    def best(self, outcomes: list[Outcome]) -> Outcome:
+        """Return the first outcome, or a later one that is clearly better (by its error)."""
+        best, *others = outcomes
         count = self._validated.sum()
-        error = np.sqrt(max(than * (1 - than), 1e-4) / count)
         margin = _LIKELY if count >= _MANY_VALIDATED else _CLEARLY
-        return bool(value > than + margin * error)
-
-
-def f_score(labels: TrainingLabels, logits: Array, rows: Array) -> float:
-    """Return the mean of micro and macro F at the best threshold in common."""
-    truth = labels.members[rows] > 0
-    chance = probabilities(logits[rows], True)
-    best = 0.0
-    for threshold in np.linspace(0.05, 0.95, 19):
-        guess = chance > threshold
-        scores = [f1_score(truth, guess, average=a, zero_division=0) for a in ("micro", "macro")]
-        best = max(best, float(np.mean(scores)))
-    return best
+        for other in others:
+            error = np.sqrt(max(best.score * (1 - best.score), 1e-4) / count)
+            best = other if other.score > best.score + margin * error else best
+        return best
 
 
 def choose(
@@ -234,10 +232,17 @@ def choose(
         return choices[0], Validation(labels, folds, logits)
     rows = _tried_rows(samples)
     trials = Trials(samples if rows.all() else samples.part(rows), folds[rows])
-    best = _best_of(trials, choices, balances)
+    rule = replace(choices[0], rounds=0)
+    options = [rule.readout | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
+    if balances:
+        options.append(options[-1] | {"class_weight": "balanced"})
+    best = trials.best(trials.readouts(rule, options))
+    topics = [replace(choice, rounds=0) for choice in choices[1:]]
+    readout = [best.choice.readout]
+    best = trials.best([best, *(trials.readouts(choice, readout)[0] for choice in topics)])
     if choices[0].rounds and not labels.known[rows].all():
-        other = trials.whole(replace(best.choice, rounds=choices[0].rounds))
-        best = best if trials.better(best.score, other.score) else other
+        trained = trials.whole(replace(best.choice, rounds=choices[0].rounds))
+        best = trials.best([trained, best])
     logits[rows] = best.logits
     return best.choice, Validation(labels, folds, logits, trials.scores, best.score)
 
@@ -252,22 +257,6 @@ def _tried_rows(samples: LabeledSamples) -> Array:
     rows = rows.copy()
     rows[others[: max(0, _MOST_TRIED - int(rows.sum()))]] = True
     return np.asarray(rows)
-
-
-def _best_of(trials: Trials, choices: list[Choice], balances: bool) -> Outcome:
-    """Return the best readout over the topics of the rule, then the best topics under it."""
-    default = replace(choices[0], rounds=0)
-    options = [default.readout | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
-    if balances:
-        options.append(options[-1] | {"class_weight": "balanced"})
-    best, *others = trials.readouts(default, options)
-    for other in others:
-        best = other if trials.better(other.score, best.score) else best
-    readout = best.choice.readout
-    for choice in choices[1:]:
-        (other,) = trials.readouts(replace(choice, rounds=0), [readout])
-        best = other if trials.better(other.score, best.score) else best
-    return best
 
 
 def _name(choice: Choice) -> str:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
-from .._labels import labels_of
+from .._labels import ClassLabels, Indicators, is_indicator, labels_of
 from .._models.factorize import Factorization
-from ._batches import ClassBatches
+from ._base import Self
+from ._batches import SupervisedBase
 from ._choose import choose
 from ._class_topics import LabeledSamples
-from ._classifier_training import choices_of, train
+from ._classifier_training import check_threshold, choices_of, refuse_unused, train
 from ._conventions import require
 from ._docstrings import complete_docstring
+from ._predicting import ReadoutPredictions
+from ._readout import READOUT_ATTRIBUTES, ComponentReadout, Readout
 from ._training_data import (
     TrainingLabels,
     context_of,
@@ -27,7 +32,7 @@ from ._training_data import (
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFClassifier(ClassBatches):
+class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
@@ -132,15 +137,15 @@ class SSNMFClassifier(ClassBatches):
     supervision_weight: float | str = "auto"
     solver: str = "auto"
     init: Any = "auto"
-    unlabeled: Any = "auto"
     threshold: float | str = "auto"
-    readout: str = "auto"
+    readout: str | None = "auto"
     self_training: int | str = "auto"
     class_weight: Any = "auto"
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
-        **ClassBatches._saved,
+        **SupervisedBase._saved,
+        **READOUT_ATTRIBUTES,
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True),
@@ -207,3 +212,86 @@ class SSNMFClassifier(ClassBatches):
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
         return self.classes_, self.label_components_ if shares is None else shares
+
+    def _fitted_readout(self) -> Readout:
+        return getattr(self, "readout_", None) or ComponentReadout(self._components_in_use())
+
+    def _limits(self, readout: Readout) -> Array | None:
+        given = check_threshold(self.threshold) if self.multilabel_ else None
+        return super()._limits(readout) if given is None else np.full(len(self.classes_), given)
+
+    def partial_fit(
+        self: Self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn from one batch of samples, in addition to earlier batches.
+
+        Parameters
+        ----------
+        classes : array_like, optional
+            All classes that any batch will hold; needed in the first call, unless y is an indicator
+            matrix.
+
+        Notes
+        -----
+        Nothing is chosen by validation: where "auto" is given, `n_components` is the number of
+        classes, `supervision_weight` "balanced" and `init` "random".
+        """
+        refuse_unused(self, "joint")
+        self._learn_targets(X, y, X_weights, sample_weight, classes)
+        return self
+
+    def _batch_targets(
+        self, y: Any, classes: Any
+    ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
+        """Read labels; nothing is chosen by validation where parameters are "auto"."""
+        several, known = _batch_classes(self, y, classes)
+        chosen: dict[str, Any] = {}
+        if self.n_components == "auto":
+            chosen["n_components"] = len(known)
+        if self.supervision_weight == "auto":
+            chosen["supervision_weight"] = "balanced"
+        if isinstance(self.init, str) and self.init in ("auto", "labels"):
+            chosen["init"] = "random"
+        if several:
+            targets = Indicators(y, n_labels=len(known))
+            targets.classes = known
+            return targets, chosen
+        return ClassLabels(y, self.unlabeled, known_classes=known), chosen
+
+    def _keep_targets(self, targets: ClassLabels | Indicators) -> None:
+        self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
+        n, before = int(targets.labeled.sum()), getattr(self, "n_labeled_", 0)
+        k = len(targets.classes)
+        prior = self.class_prior_ if before else np.full(k, 1 / k)
+        if n:
+            prior = (before * prior + n * targets.prior()) / (before + n)
+        self.class_prior_, self.n_labeled_ = prior, before + n
+        self._drop_readout()
+
+
+def _batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
+    """Return whether there are several labels per sample, and the classes."""
+    if hasattr(model, "classes_"):
+        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call, "
+                f"{model.classes_.tolist()}; leave them out, or start anew."
+            )
+        return model.multilabel_, model.classes_
+    if is_indicator(y):
+        return True, np.arange(np.shape(y)[1])
+    if classes is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit: all classes that any batch "
+            "will hold."
+        )
+    classes = np.unique(classes)
+    if len(classes) < 2:
+        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
+    return False, classes

@@ -64,7 +64,11 @@ def choices_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[list
         rounds = check_integer(model.self_training, "self_training", 0)
     refuse_unused(model, kind)
     check_threshold(model.threshold)
-    _check_init(model.init)
+    init = model.init
+    if not isinstance(init, (tuple, list)):
+        check_option(init, "init", ("labels", *INITS))
+    elif len(init) not in (2, 3):
+        raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
     if labels.several or labels.known.all() or kind != "logistic":
         rounds = 0
     class_weight = _by_number(model.class_weight, [0, 1] if labels.several else classes.tolist())
@@ -128,13 +132,6 @@ def check_threshold(threshold: Any) -> float | None:
     return None
 
 
-def _check_init(init: Any) -> None:
-    if not isinstance(init, (tuple, list)):
-        check_option(init, "init", ("labels", *INITS))
-    elif len(init) not in (2, 3):
-        raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
-
-
 def train(
     samples: LabeledSamples, choice: Choice, predicts: bool = True
 ) -> tuple[Factorization, LogisticReadout | None, Array]:
@@ -143,8 +140,7 @@ def train(
     The third result are the shares of the labeled samples, (labeled samples, r), found without
     their labels.
     """
-    known, context = samples.labels.known, samples.context
-    given = samples  # with more labels after each round
+    context, given = samples.context, samples  # which have more labels after each round
     for turn in range(choice.rounds):
         fit = given.for_trials().fit_topics(choice.n_components, choice.supervision_weight)
         rows = given.labels.known
@@ -158,11 +154,10 @@ def train(
     fit = given.fit_topics(choice.n_components, choice.supervision_weight)
     rows = given.labels.known
     shares = samples.shares(fit.A, rows)
-    of_labeled = shares[known[rows]]
-    if not predicts:
-        return fit, None, of_labeled
-    readout = fit_readout(context[rows], shares, given.labels, **choice.readout)
-    return fit, readout, of_labeled
+    of_labeled, found = shares[samples.labels.known[rows]], None
+    if predicts:
+        found = fit_readout(context[rows], shares, given.labels, **choice.readout)
+    return fit, found, of_labeled
 
 
 @one_blas_thread()

@@ -76,8 +76,6 @@ class ConstrainedNMF(ReadoutPredictions):
     loss: str = "frobenius"
     solver: str = "auto"
     init: Any = "random"
-    unlabeled: Any = "auto"
-    readout: str | None = "logistic"
 
     _saved: ClassVar = {
         **ReadoutPredictions._saved,
@@ -202,8 +200,6 @@ class TopicSupervisedNMF(ReadoutPredictions):
     solver: str = "auto"
     init: Any = "random-acol"
     topic_names: Any = None
-    unlabeled: Any = "auto"
-    readout: str | None = "logistic"
 
     _saved: ClassVar = {
         **ReadoutPredictions._saved,

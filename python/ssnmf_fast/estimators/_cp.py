@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
-from .._data.tensor_checks import check_mode
+from .._data.tensor_checks import check_mode, check_tensor
+from .._data.tensors import SparseTensor
 from .._models.factorize_tensor import factorize_tensor
+from .._models.represent import represent_tensor
 from .._topics import Topics, make_topics
 from ._docstrings import complete_docstring
-from ._slices import SliceLearner
+from ._slices import SliceLearner, other_lengths
 
 
 @complete_docstring
@@ -72,8 +74,6 @@ class NonnegativeCP(SliceLearner):
         Lengths of the modes.
     n_features_in_ : int
         Length of the second mode.
-    loss_ : str or float
-        Loss of the fit.
 
     See Also
     --------
@@ -194,7 +194,7 @@ class NonnegativeCP(SliceLearner):
         ndarray, shape (n_0, r)
         """
         self.fit(X, y, **given)
-        return self._rows(X, 0, given.get("X_weights"))
+        return self.transform(X, X_weights=given.get("X_weights"))
 
     def transform(self, X: Any, *, mode: int = 0, X_weights: Any = None) -> Array:
         """Represent rows of a mode, seen or new, over the factors of the others.
@@ -225,7 +225,16 @@ class NonnegativeCP(SliceLearner):
             For data of other lengths, or bad ones.
         """
         check_is_fitted(self)
-        return self._rows(X, mode, X_weights)
+        X = check_tensor(X, "X")
+        mode = check_mode(mode, "mode", len(self.factors_))
+        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
+        if X.shape != wanted:
+            raise other_lengths(X, self.shape_, mode, "the mode of the rows")
+        dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
+        others = [F.astype(dtype, copy=False) for F in self._others(mode)]
+        return represent_tensor(
+            X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
+        )
 
     def topics(self, feature_names: Any = None, n_terms: int = 10, mode: int = 1) -> Topics:
         """Return the entries of a mode with the largest weights in every component.

@@ -53,7 +53,7 @@ readout : {"logistic", None}
 X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-    Nonnegative weights of the loss of every entry of X.
+    Nonnegative weights of the loss of every entry of X; Bayesian models take none.
 y, input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional
@@ -97,6 +97,8 @@ supervision_weight_ : float
     Weight (lambda) of the fit.
 objective_ : list of (int, float)
     Iterations at which the objective was evaluated, and its values.
+loss_ : str or float
+    Loss of the fit.
 n_iter_ : int
     Number of iterations.
 n_features_in_ : int
@@ -116,6 +118,18 @@ Raises
 ValueError, TypeError
     For bad data, labels or parameters; the message explains how to fix them.
 """
+_OF_SCORE = """What every `score` does.
+
+Parameters
+----------
+y : array_like, shape (n,) or (n, k)
+    True labels or targets; samples that are not wholly labeled are left out.
+
+Returns
+-------
+float
+"""
+_OF_METHODS = {"fit": [_OF_FIT], "score": [_OF_SCORE]}
 
 _INHERITED = ("Returns", "Raises", "Warns")
 _ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
@@ -130,14 +144,17 @@ def complete_docstring(cls: Class) -> Class:
     """
     init: Any = vars(cls).get("__init__")
     if init is not None:
-        own, given = cls.__annotations__, signature(init)
-        parameters = given.parameters.values()
-        order = sorted(parameters, key=lambda p: p.kind == p.KEYWORD_ONLY and p.name not in own)
+        own, given = list(cls.__annotations__), signature(init)
+        inherited = [p for p in given.parameters.values() if p.name not in own]
+        ahead = [p for p in inherited if p.kind != p.KEYWORD_ONLY]
+        particular = [given.parameters[name] for name in own if name in given.parameters]
+        order = [*ahead, *particular, *(p for p in inherited if p not in ahead)]
         init.__signature__ = given.replace(parameters=order)
     if cls.__doc__:
         docs = [vars(base).get("_particular") for base in _bases(cls)]
         known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
-        names = [name for name in chain(*known) if _has(cls, name)]
+        saved = getattr(cls, "_saved", {})
+        names = [name for name in chain(*known) if name in saved or hasattr(cls, name)]
         cls.__doc__ = _complete(cls.__doc__, docs, signature(cls).parameters, names)
     return cls
 
@@ -151,17 +168,13 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs += [_OF_FIT] if name == "fit" else []
+        docs += _OF_METHODS.get(name, [])
         text = _complete(function.__doc__, docs, signature(function).parameters, ())
         function.__doc__ = method.__doc__ = text
 
 
 def _bases(cls: type) -> list[type]:
     return [base for base in cls.__mro__[1:] if base.__module__.startswith(__package__)]
-
-
-def _has(cls: type, attribute: str) -> bool:
-    return attribute in getattr(cls, "_saved", ()) or hasattr(cls, attribute)
 
 
 def _complete(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
@@ -24,7 +25,7 @@ from ._dynamic_fits import (
     fit_tensor,
     means,
     over_time,
-    peaks_of,
+    peak_of,
     warn_if_degenerate,
 )
 
@@ -144,8 +145,6 @@ class DynamicTopics(FactorizationBase):
 
         Raises
         ------
-        ValueError, TypeError
-            For bad data, times or parameters; the first time that is no date is named.
         MissingPackageError
             For texts that only pandas can read, if it is not installed.
 
@@ -211,8 +210,6 @@ class DynamicTopics(FactorizationBase):
 
         Parameters
         ----------
-        feature_names : array_like of str, shape (m,), optional
-            Names of the features, as in :meth:`topics`.
         n_terms : int
             Number of terms in the name of a column, at least 1.
 
@@ -256,4 +253,7 @@ class DynamicTopics(FactorizationBase):
             period = check_integer(period, "period", 2)
         elif isinstance(self.freq, str):
             period = PER_YEAR.get(self.freq)
-        return peaks_of(self.prevalence_, self.slices_, window, period)
+        of_topics = self.prevalence_.astype(np.float64).T
+        return [
+            peak_of(k, values, self.slices_, window, period) for k, values in enumerate(of_topics)
+        ]

@@ -138,23 +138,13 @@ class Peak(NamedTuple):
     periodicity: float
 
 
-def peaks_of(prevalence: Array, starts: Array, window: int, period: int | None) -> list[Peak]:
-    """Return the peak of every topic, of prevalences (slices x topics)."""
-    found = []
-    for topic, values in enumerate(np.asarray(prevalence, dtype=np.float64).T):
-        top = int(values.argmax())
-        total = float(values.sum())
-        near = float(values[max(0, top - window) : top + window + 1].sum())
-        found.append(
-            Peak(
-                topic,
-                starts[top],
-                float(values[top]),
-                near / total if total > 0 else 0.0,
-                periodicity(values, period),
-            )
-        )
-    return found
+def peak_of(topic: int, values: Array, starts: Array, window: int, period: int | None) -> Peak:
+    """Return the peak of a topic, of its prevalence in all slices."""
+    top, total = int(values.argmax()), float(values.sum())
+    near = float(values[max(0, top - window) : top + window + 1].sum())
+    concentration = near / total if total > 0 else 0.0
+    periodic = periodicity(values, period)
+    return Peak(topic, starts[top], float(values[top]), concentration, periodic)
 
 
 def periodicity(values: Array, period: int | None) -> float:

@@ -49,8 +49,6 @@ class MarginNMF(ReadoutPredictions):
     features : {"inner-product", "representation"}
         What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
         (eq. 5) and which may be negative, or S itself.
-    loss : {"kullback-leibler", "frobenius"}
-        Loss: the I-divergence (the paper's), or squared error.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
 
@@ -101,8 +99,6 @@ class MarginNMF(ReadoutPredictions):
     loss: str = "kullback-leibler"
     solver: str = "auto"
     init: Any = "random"
-    unlabeled: Any = "auto"
-    readout: str | None = "logistic"
 
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
@@ -144,7 +140,11 @@ class MarginNMF(ReadoutPredictions):
             require(self, X, y)
             targets = labels_of(y, self.unlabeled)
             targets.check_fit()
-        alpha = self._alpha(X, targets) if alpha is None else _nonnegative(alpha, X.dtype)
+        if alpha is None:
+            alpha = self._alpha(X, targets)
+        else:
+            alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
+            alpha = sp.csr_array(alpha, copy=True)
         result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
         self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
         self._drop_readout()
@@ -180,12 +180,6 @@ class MarginNMF(ReadoutPredictions):
         return np.asarray((vectors * powers) @ vectors.T)
 
 
-def _nonnegative(alpha: Any, dtype: Any) -> sp.csr_array:
-    """Return coefficients that the caller gave, as a CSR array of its own."""
-    checked = check_matrix(alpha, "alpha", dtype=dtype, allow_nan=False)
-    return sp.csr_array(checked, copy=True)
-
-
 def _root_mean_square(X: Any, rows: Array) -> float:
     """Return what to divide some rows by for a mean squared length of 1, or 1 for rows of zeros."""
     samples = X[rows]
@@ -199,7 +193,12 @@ def _root_mean_square(X: Any, rows: Array) -> float:
 def dual_coefficients(
     X: Any, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
-    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
+    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides.
+
+    The coefficients follow from the primal solution: w = sum_i alpha_i y_i x_i with
+    alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.  LIBLINEAR's solver of the dual
+    draws from one random generator for all threads.
+    """
     tasks = list(_labels(targets) if isinstance(targets, Indicators) else _pairs(targets))
     if not tasks:
         raise ValueError(
@@ -208,10 +207,16 @@ def dual_coefficients(
         )
     rows, columns, values = [], [], []
     for machine, (positive, negative) in enumerate(tasks):
-        for side, chosen, alpha in _sides(X, positive, negative, C, length):
-            rows.append(chosen)
-            columns.append(np.full(len(chosen), machine + side * len(tasks)))
-            values.append(alpha)
+        labeled = np.concatenate([positive, negative])
+        sign = np.repeat([1, -1], [len(positive), len(negative)])
+        samples = _divided(X[labeled], length)
+        solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
+        scores = solver.fit(samples, sign).decision_function(samples)
+        alpha = 2 * C * np.maximum(0, 1 - sign * scores)
+        chosen = alpha > 0
+        rows.append(labeled[chosen])
+        columns.append(machine + len(tasks) * (sign[chosen] < 0))
+        values.append(alpha[chosen])
     place = (np.concatenate(rows), np.concatenate(columns))
     return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
 
@@ -237,23 +242,3 @@ def _divided(samples: Any, length: float) -> Any:
         places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
         return sp.csr_array((values, *places), shape=samples.shape)
     return np.ascontiguousarray(samples.astype(np.float64) / length)
-
-
-def _sides(
-    X: Any, positive: Array, negative: Array, C: float, length: float
-) -> Iterator[tuple[int, Array, Array]]:
-    """Yield (0 or 1, rows, coefficients > 0) for the two sides of one machine.
-
-    The coefficients follow from the primal solution: w = sum_i alpha_i y_i x_i with
-    alpha_i = 2 C max(0, 1 - y_i f(x_i)), f the decision function.  LIBLINEAR's solver of the dual
-    draws from one random generator for all threads.
-    """
-    rows = np.concatenate([positive, negative])
-    sign = np.repeat([1, -1], [len(positive), len(negative)])
-    samples = _divided(X[rows], length)
-    machine = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
-    scores = machine.fit(samples, sign).decision_function(samples)
-    alpha = 2 * C * np.maximum(0, 1 - sign * scores)
-    for side, on_side in enumerate((sign > 0, sign < 0)):
-        chosen = on_side & (alpha > 0)
-        yield side, rows[chosen], alpha[chosen]

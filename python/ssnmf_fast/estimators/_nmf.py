@@ -211,17 +211,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         self.n_targets_ = targets.n_targets
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
-        """Return R squared of the predictions.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            True targets; samples that are not, or not wholly, labeled are left out.
-
-        Returns
-        -------
-        float
-        """
+        """Return R squared of the predictions."""
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)
         predicted = self.predict(X, X_weights=X_weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._conventions import score_labeled
-from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout, fit_readout
+from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout
 from ._training_data import Context, context_of, directions_of, filled, labels_for_training
 
 _READOUTS = ("logistic",)
@@ -39,15 +39,12 @@ def _has_readout(model: Any) -> bool:
 with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
     """A dictionary that labels guide, with predictions for samples without labels."""
 
-    classes_: Array
-    class_prior_: Array
-    multilabel_: bool
-    readout: str | None
-    readout_: LogisticReadout
-    unlabeled: Any
+    unlabeled: Any = "auto"
+    readout: str | None = "logistic"
 
     _saved: ClassVar = {**FactorizationBase._saved, **READOUT_ATTRIBUTES}
 
@@ -97,7 +94,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
                 f"This {type(self).__name__} has no readout: it was fitted without labels. Fit "
                 "it with labels to predict them."
             )
-        return self.readout_
+        readout: Readout = self.readout_
+        return readout
 
     def _limits(self, readout: Readout) -> Array | None:
         """Return the probability above which each of several labels is predicted, (k,)."""
@@ -116,11 +114,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     @with_readout
     def decision_function(self, X: Any, *, X_weights: Any = None) -> Array:
         """Return how strongly the samples belong to the classes.
-
-        Parameters
-        ----------
-        X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
-            Nonnegative weights of the loss of every entry of X; Bayesian models take none.
 
         Returns
         -------
@@ -174,17 +167,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
 
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
-        """Return the accuracy; with multiple labels, the share of samples without a wrong label.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            True labels; samples that are not fully labeled are left out.
-
-        Returns
-        -------
-        float
-        """
+        """Return the accuracy; with multiple labels, the share of samples without a wrong label."""
         check_is_fitted(self)
         truth, labeled = self._known_targets(y)
         predicted = self.predict(X, X_weights=X_weights)

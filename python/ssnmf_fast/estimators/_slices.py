@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor, Tensor, as_type
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import TensorFactorization, factorize_tensor
-from .._models.represent import represent_tensor
 from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
@@ -40,18 +40,6 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
         mode: Any = getattr(self, "stream_mode_", self.stream_mode)
         F: Array = self.factors_[mode]
         return F * self.weights_
-
-    def _rows(self, X: Any, mode: int, X_weights: Any) -> Array:
-        X = check_tensor(X, "X")
-        mode = check_mode(mode, "mode", len(self.factors_))
-        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
-        if X.shape != wanted:
-            raise _other_lengths(X, self.shape_, mode, "the mode of the rows")
-        dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
-        others = [F.astype(dtype, copy=False) for k, F in enumerate(self.factors_) if k != mode]
-        return represent_tensor(
-            X, others, mode, loss=self.loss_, X_weights=X_weights, n_threads=self.n_threads
-        )
 
     def partial_fit(self: Self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> Self:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
@@ -99,15 +87,20 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
             raise ValueError(f"forget_factor must be at most 1; got {self.forget_factor!r}.")
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X"), self.stream_mode, known, one_slice)
+        threads = resolve_threads(self.n_threads)
+        resume = partial(Stream.resumed, loss=self.loss, keep=keep, threads=threads)
         if known is None:
             result = self._decomposed(X, mode)
-            _, *others = result.factors
             rows = result.factors[0] * result.weights
-            stream = self._resumed(others, rows, keep, result.objective[-1][1])
+            stream = resume(result.factors[1:], rows, total=result.objective[-1][1])
         else:
-            stream = self._stream(mode, keep)
+            self._refuse_changes(mode)
+            if hasattr(self, "stream_statistics_"):
+                stream = Stream.of_arrays(self._others(mode), self.stream_statistics_)
+            else:
+                rows, total = self.stream_representation_, self.objective_[-1][1]
+                stream = resume(self._others(mode), rows, total=total)
             X = as_type(X, self.weights_.dtype)
-            threads = resolve_threads(self.n_threads)
             stream, new = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
             rows = np.concatenate([self.stream_representation_, new])
         self._keep_stream(stream, rows, mode)
@@ -127,12 +120,15 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
     def _check_loaded(self) -> None:
         """Raise ValueError for a model of a file whose statistics do not fit its factors."""
         if hasattr(self, "stream_statistics_"):
-            mode = getattr(self, "stream_mode_", 0)
-            others = [F for k, F in enumerate(self.factors_) if k != mode]
+            others = self._others(getattr(self, "stream_mode_", 0))
             Stream.of_arrays(others, self.stream_statistics_)
 
-    def _stream(self, mode: int, keep: float) -> Stream:
-        """Return the statistics of earlier slices; ValueError if settings have changed since."""
+    def _others(self, mode: int) -> list[Array]:
+        """Return the factors of all modes but one."""
+        return [F for k, F in enumerate(self.factors_) if k != mode]
+
+    def _refuse_changes(self, mode: int) -> None:
+        """Raise ValueError if settings have changed since earlier slices."""
         learned = {
             "n_components": (self.n_components, len(self.weights_)),
             "loss": (self.loss, self.loss_),
@@ -145,14 +141,6 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
                     "learned so far; what it has learned does not hold for another setting. Set "
                     "it back, or make a new estimator, for example by sklearn.base.clone."
                 )
-        others = [F for k, F in enumerate(self.factors_) if k != mode]
-        if hasattr(self, "stream_statistics_"):
-            return Stream.of_arrays(others, self.stream_statistics_)
-        return self._resumed(others, self.stream_representation_, keep, self.objective_[-1][1])
-
-    def _resumed(self, others: list[Array], rows: Array, keep: float, total: float) -> Stream:
-        threads = resolve_threads(self.n_threads)
-        return Stream.resumed(others, rows, loss=self.loss, keep=keep, total=total, threads=threads)
 
     def _keep_stream(self, stream: Stream, rows: Array, mode: int) -> None:
         """Set the attributes after a call; `rows` are those of all slices."""
@@ -169,7 +157,7 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
         self.__dict__.pop("label_components_", None)
 
 
-def _other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:
+def other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:
     lengths = ", ".join("any" if k == mode else str(n) for k, n in enumerate(shape))
     return ValueError(
         f"X has shape {X.shape}; expected lengths ({lengths}), those of the fit in all modes but "
@@ -195,7 +183,7 @@ def slices_first(
     mode = check_mode(mode, "stream_mode", n_modes)
     others = X.shape if one_slice else X.shape[:mode] + X.shape[mode + 1 :]
     if shape is not None and (n_modes != len(shape) or others != shape[:mode] + shape[mode + 1 :]):
-        raise _other_lengths(X, shape, mode, "or one slice without that mode")
+        raise other_lengths(X, shape, mode, "or one slice without that mode")
     if isinstance(X, SparseTensor):
         return X.with_leading_mode() if one_slice else X.leading(mode), mode
     return X[None] if one_slice else np.ascontiguousarray(np.moveaxis(X, mode, 0)), mode
