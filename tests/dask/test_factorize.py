@@ -287,6 +287,7 @@ import os, signal, threading, numpy as np, dask.array as da, ssnmf_fast.dask as 
 from dask.distributed import Client, LocalCluster
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -332,11 +333,15 @@ def test_an_interrupt_in_a_destructor_is_not_lost(client):
         if state.iteration == 10:
             InterruptedDestructor()
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        sfd.factorize(pieces(counts()), **arguments(max_iter=50, tol=0, callback=interrupt))
+    handler = signal.default_int_handler
+    before = signal.signal(signal.SIGINT, handler)  # ignored in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sfd.factorize(pieces(counts()), **arguments(max_iter=50, tol=0, callback=interrupt))
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert iterations[-1] == 10
-    assert signal.getsignal(signal.SIGINT) is before
     assert sfd.factorize(pieces(counts()), **arguments(max_iter=3)).n_iter == 3
 
 

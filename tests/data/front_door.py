@@ -189,11 +189,11 @@ def numbers(result):
     elif isinstance(result, (list, tuple)):
         for part in result:
             yield from numbers(part)
-    elif is_dataclass(result) and type(result).__module__.startswith("ssnmf_fast"):
-        names = {field.name for field in fields(result)} - INFINITE
-        yield from numbers({name: getattr(result, name) for name in names})
     elif hasattr(result, "get_params"):
         names = {name for name in vars(result) if name.endswith("_")} - INFINITE
+        yield from numbers({name: getattr(result, name) for name in names})
+    elif is_dataclass(result) and type(result).__module__.startswith("ssnmf_fast"):
+        names = {field.name for field in fields(result)} - INFINITE
         yield from numbers({name: getattr(result, name) for name in names})
 
 
