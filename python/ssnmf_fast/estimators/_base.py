@@ -58,12 +58,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         "feature_names_in_": Saved("m", optional=True),
     }
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.input_tags.sparse = True
-        return tags
-
     @property
     def n_components_(self) -> int:
         """Number of components of the fit, also where `n_components` is chosen ("auto")."""

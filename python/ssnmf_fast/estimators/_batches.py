@@ -63,7 +63,7 @@ class BatchLearner(FactorizationBase):
 class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
-    _saved: ClassVar = {**BatchLearner._saved, "label_components_": Saved("rk")}
+    _saved: ClassVar = {"label_components_": Saved("rk")}
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
     _auto_readout: ClassVar = "refit"
 

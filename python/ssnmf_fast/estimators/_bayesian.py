@@ -90,7 +90,6 @@ class BayesianBase(FactorizationBase):
 
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
-        **FactorizationBase._saved,
         "components_rate_": Saved("r", "positive"),
         "representation_rates_": Saved("gr", "positive"),
         "representation_groups_": Saved("n", optional=True),
@@ -284,7 +283,7 @@ class BayesianNMF(BayesianBase):
     S_mean: float | str = "auto"
     init: Any = "auto"
 
-    _saved: ClassVar = {**BayesianBase._saved, "S_shape_": POSITIVE, "S_mean_": POSITIVE}
+    _saved: ClassVar = {"S_shape_": POSITIVE, "S_mean_": POSITIVE}
 
     def _learn(self, X: Any, y: Any) -> None:
         del y

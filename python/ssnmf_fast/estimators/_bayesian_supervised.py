@@ -18,7 +18,6 @@ from ._bayesian import BayesianBase
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
-from ._readout import READOUT_ATTRIBUTES
 
 
 @complete_docstring
@@ -96,8 +95,6 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     tol: float = 1e-5  # as of BayesianBase, not of ReadoutPredictions
 
     _saved: ClassVar = {
-        **BayesianBase._saved,
-        **READOUT_ATTRIBUTES,
         "n_labeled_": COUNT,
         "label_rates_": Saved("rk", "positive"),
         "new_sample_rate_": POSITIVE,

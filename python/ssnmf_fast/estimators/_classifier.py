@@ -20,7 +20,7 @@ from ._classifier_training import check_threshold, choices_of, refuse_unused, tr
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
-from ._readout import READOUT_ATTRIBUTES, ComponentReadout, Readout
+from ._readout import ComponentReadout, Readout
 from ._training_data import (
     TrainingLabels,
     context_of,
@@ -144,8 +144,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
-        **SupervisedBase._saved,
-        **READOUT_ATTRIBUTES,
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True),

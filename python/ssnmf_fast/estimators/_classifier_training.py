@@ -17,7 +17,7 @@ from .._solver.starts import INITS
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples
 from ._readout import LogisticReadout, fit_readout, probabilities
-from ._training_data import TrainingLabels
+from ._training_data import Context, TrainingLabels
 
 _PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
@@ -149,7 +149,7 @@ def train(
         readout = fit_readout(context[rows], shares[rows], given.labels, **choice.readout)
         chance = probabilities(readout.logits(context, shares), False)
         if turn == 0:  # where the readout has few labels to go by, neighbors see clusters
-            chance = _blend_neighbors(chance, context.scores, samples.labels, samples.seed)
+            chance = _blend_neighbors(chance, context, samples.labels, samples.seed)
         given = replace(given, labels=_add_predictions(samples.labels, chance))
     fit = given.fit_topics(choice.n_components, choice.supervision_weight)
     rows = given.labels.known
@@ -161,12 +161,10 @@ def train(
 
 
 @one_blas_thread()
-def _blend_neighbors(
-    chance: Array, scores: Array | None, labels: TrainingLabels, seed: int
-) -> Array:
+def _blend_neighbors(chance: Array, context: Context, labels: TrainingLabels, seed: int) -> Array:
     """Return the mean of probabilities and of those that labels spread to (Zhou et al. 2004)."""
     known = labels.known
-    if scores is None or len(known) < 2:
+    if not context.parts or len(known) < 2:
         return chance
     rng = np.random.default_rng(seed)
     others = rng.permutation(np.flatnonzero(~known))[: max(0, _MOST_SPREAD - int(known.sum()))]
@@ -178,7 +176,7 @@ def _blend_neighbors(
         max_iter=_SPREADING_STEPS,
         tol=_SPREADING_TOLERANCE,
     )
-    machine.fit(scores[rows], codes)
+    machine.fit(context.parts[0][rows], codes)
     spread = np.zeros((len(rows), chance.shape[1]))
     spread[:, machine.classes_] = machine.label_distributions_
     blended = np.array(chance)

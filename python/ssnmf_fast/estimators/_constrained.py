@@ -78,7 +78,6 @@ class ConstrainedNMF(ReadoutPredictions):
     init: Any = "random"
 
     _saved: ClassVar = {
-        **ReadoutPredictions._saved,
         "class_representation_": Saved("kr"),
         "n_labeled_": COUNT,
     }
@@ -202,7 +201,6 @@ class TopicSupervisedNMF(ReadoutPredictions):
     topic_names: Any = None
 
     _saved: ClassVar = {
-        **ReadoutPredictions._saved,
         "topic_names_": Saved("t"),
         "n_labeled_": COUNT,
     }

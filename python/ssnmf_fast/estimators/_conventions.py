@@ -33,7 +33,7 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _allow_nan: ClassVar = True
     _particular: ClassVar[str | None]  # the docstring before it is completed
-    _saved: ClassVar[dict[str, Saved]]  # the attributes that `ssnmf_fast.save` keeps
+    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # First the others: scikit-learn wraps methods too, and may fail after the method itself.
@@ -42,6 +42,8 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             method = getattr(cls, name, None)
             if method is not None and not hasattr(method, "_all_or_nothing"):
                 setattr(cls, name, _all_or_nothing(method))
+        tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
+        cls._saved = {name: saved for table in tables for name, saved in table.items()}
         cls._particular = cls.__doc__
         complete_methods(cls)
 
@@ -76,7 +78,7 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IterativeEstimator(Estimator):
-    """Base of estimators that are fitted by iterations."""
+    """Base of estimators with nonnegative factors, which are fitted by iterations."""
 
     max_iter: int = 200
     tol: float = 1e-4
@@ -84,6 +86,11 @@ class IterativeEstimator(Estimator):
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        return tags
 
     def _warn_unless_converged(self, result: Any) -> None:
         """Warn if a fit has met `max_iter` before its stopping rule."""

@@ -124,8 +124,6 @@ class NonnegativeCP(SliceLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.input_tags.sparse = True
         tags.input_tags.three_d_array = True
         return tags
 
@@ -218,11 +216,6 @@ class NonnegativeCP(SliceLearner):
             Nonnegative, of the dtype of X (float32 or float64), with the weights of the components
             folded in: the sum over q of the products of its column q and of those of the other
             factors approximates X.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For data of other lengths, or bad ones.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X")

@@ -119,7 +119,6 @@ class DynamicTopics(FactorizationBase):
 
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
-        **FactorizationBase._saved,
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),
         "slice_sizes_": Saved("t"),
@@ -238,14 +237,7 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         list of Peak
-            Named tuples (topic, slice, prevalence, concentration, periodicity), in the order of the
-            topics; ``pandas.DataFrame(model.peaks())`` is a table of them.
-
-        Notes
-        -----
-        The periodicity is the autocovariance of the prevalence at one period, divided by the
-        variance, after the moving mean over one period is taken away: near 1 for a topic that
-        comes each November alone, near 0 for one that comes once, or grows.
+            That of every topic, in their order; ``pandas.DataFrame(model.peaks())`` is a table.
         """
         check_is_fitted(self)
         check_integer(window, "window", 0)

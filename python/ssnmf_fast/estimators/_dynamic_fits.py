@@ -127,8 +127,9 @@ class Peak(NamedTuple):
         Share of the topic's prevalence, summed over all slices, that lies in a window around the
         peak; near 1 for a topic of a single event.
     periodicity : float
-        How much the topic comes back with the period, from 0 to 1; NaN where there are less than
-        two periods.
+        How much the topic comes back with the period, from 0 to 1: the autocovariance at one
+        period, divided by the variance, without the moving mean over a period.  NaN where there
+        are less than two periods.
     """
 
     topic: int

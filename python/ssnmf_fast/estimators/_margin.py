@@ -102,7 +102,6 @@ class MarginNMF(ReadoutPredictions):
 
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
-        **ReadoutPredictions._saved,
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
         "supervision_weight_": Saved(optional=True),

@@ -169,7 +169,6 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
-        **SupervisedBase._saved,
         "n_targets_": COUNT,
         "refitted_label_components_": Saved("rk", optional=True),
     }

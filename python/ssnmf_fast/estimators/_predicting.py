@@ -46,7 +46,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     unlabeled: Any = "auto"
     readout: str | None = "logistic"
 
-    _saved: ClassVar = {**FactorizationBase._saved, **READOUT_ATTRIBUTES}
+    _saved: ClassVar = READOUT_ATTRIBUTES
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

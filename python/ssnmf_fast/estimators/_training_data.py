@@ -183,26 +183,23 @@ def _divide_rows(matrix: Any, lengths: Array) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """Rows (n, m) of length 1, and their scores (n, d) in the leading directions, or None."""
+    """Scores of samples in the leading directions, (n, d), and rows of length 1; or nothing."""
 
-    rows: Any = None
-    scores: Array | None = None
+    parts: tuple[Any, ...] = ()
 
     def __getitem__(self, chosen: Array) -> Context:
-        if self.rows is None or self.scores is None:
-            return self
-        return Context(self.rows[chosen], self.scores[chosen])
+        return Context(tuple(part[chosen] for part in self.parts))
 
     def features(self, shares: Array, row_scale: float) -> Any:
         """Return the features, (n, p): Hellinger coordinates of the shares, scores, rows."""
         topics = np.sqrt(shares)
-        if self.rows is None or self.scores is None:
+        if not self.parts:
             return topics
-        parts = [topics, self.scores]
-        if sp.issparse(self.rows):
-            blocks = [sp.csr_array(part) for part in parts]
-            return sp.csr_array(sp.hstack([*blocks, row_scale * self.rows], format="csr"))
-        return np.hstack([*parts, row_scale * self.rows])
+        scores, rows = self.parts
+        parts = [topics, scores, row_scale * rows]
+        if sp.issparse(rows):
+            return sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts], format="csr"))
+        return np.hstack(parts)
 
 
 @one_blas_thread()
@@ -233,4 +230,4 @@ def context_of(X: Any, directions: Array | None) -> Context:
     if directions is None or not len(directions):
         return Context()
     rows = unit_rows(X)
-    return Context(rows, unit_rows(np.asarray(rows @ directions.T)))
+    return Context((unit_rows(np.asarray(rows @ directions.T)), rows))
