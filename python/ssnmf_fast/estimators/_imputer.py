@@ -182,21 +182,22 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             centered = X[rows] / self.scales_ - self.centers_
         check_entries(centered, "standardized X", allow_nan=True, allow_negative=True)
-        model = self._model(list_entries(centered, present))
+        model = self._model(list_entries(centered, present), self.components_.T.astype(X.dtype))
         with np.errstate(over="ignore"):
             filled = ((model + self.centers_) * self.scales_).astype(X.dtype)
         require_finite({"the filled X": filled}, "Divide X by a constant before fit and transform.")
         X[rows] = np.where(present, X[rows], filled)
         return np.asarray(X)
 
-    def _model(self, entries: sp.csr_array) -> Array:
+    def _model(self, entries: sp.csr_array, G: Array) -> Array:
         """The model of rows of which some entries are known, dense."""
-        G, penalties = self.components_.T.astype(entries.dtype), self.ridge_.astype(np.float64)
+        penalties = np.asarray(self.ridge_, dtype=np.float64)
         if self.biases:
             G = np.column_stack([G, np.ones(len(G), dtype=G.dtype)])
             penalties = np.append(penalties, BIAS_RIDGE)
         stored, threads = padded(G, G.dtype), resolve_threads(self.n_threads)
-        known = Observations(Pattern.of(entries, threads), entries.data, 1.0, 0.0, threads)
+        values = entries.data.astype(G.dtype, copy=False)
+        known = Observations(Pattern.of(entries, threads), values, 1.0, 0.0, threads)
         return np.asarray(known.exact_rows(stored, penalties) @ stored.T)
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
