@@ -108,9 +108,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         k = len(labels.classes)
-        groups = np.full(
-            len(labels.labeled), k, dtype=np.int32
-        )  # the last one is of unlabeled ones
+        groups = np.full(len(labels.labeled), k, dtype=np.int32)  # k is for unlabeled samples
         groups[labels.labeled] = labels.codes
         automatic = isinstance(self.rate_shape, str) and self.rate_shape == "auto"
         rate_shape = len(labels.known) / k if automatic else self.rate_shape

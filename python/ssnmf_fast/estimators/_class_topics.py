@@ -39,10 +39,7 @@ def components_of_classes(n_components: int, counts: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledSamples:
-    """Checked samples in memory or on disk, their labels, and how they are to be factorized.
-
-    That of samples on a cluster has other methods.
-    """
+    """Checked samples in memory or on disk, their labels, and how they are to be factorized."""
 
     X: Any
     X_weights: Any

@@ -107,8 +107,8 @@ feature_names_in_ : ndarray of str, shape (m,)
     Names of the features, where X had names that are all strings.
 """
 
-_OF_FIT = """What every `fit` does.
-
+_OF_METHODS = {
+    "fit": """
 Returns
 -------
 self
@@ -117,9 +117,8 @@ Raises
 ------
 ValueError, TypeError
     For bad data, labels or parameters; the message explains how to fix them.
-"""
-_OF_SCORE = """What every `score` does.
-
+""",
+    "score": """
 Parameters
 ----------
 y : array_like, shape (n,) or (n, k)
@@ -128,8 +127,8 @@ y : array_like, shape (n,) or (n, k)
 Returns
 -------
 float
-"""
-_OF_METHODS = {"fit": [_OF_FIT], "score": [_OF_SCORE]}
+""",
+}
 
 _INHERITED = ("Returns", "Raises", "Warns")
 _ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
@@ -168,7 +167,7 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs += _OF_METHODS.get(name, [])
+        docs.append(_OF_METHODS.get(name))
         text = _complete(function.__doc__, docs, signature(function).parameters, ())
         function.__doc__ = method.__doc__ = text
 

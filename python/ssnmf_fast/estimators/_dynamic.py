@@ -45,11 +45,9 @@ class DynamicTopics(FactorizationBase):
     freq : {"day", "week", "month", "quarter", "year"} or int
         Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
         the time from the first to the last document.
-    method : {"tensor", "nmf"} or estimator
+    method : {"tensor", "nmf"}
         "nmf" factorizes the matrix of all documents, without regard to time; the prevalence of a
-        topic is its mean in the documents of a slice.  An estimator, such as ``BayesianNMF()``,
-        takes its place: a copy of it is fitted, with this `n_components` and otherwise its own
-        parameters.
+        topic is its mean in the documents of a slice.
     documents_per_slice : int, optional
         Of the tensor: number of documents of every slice.  Of a slice with more documents so many
         are drawn at random; one with fewer is padded with empty documents.  None takes the median
@@ -79,8 +77,6 @@ class DynamicTopics(FactorizationBase):
         Numbers of documents.
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics, also of those that were not drawn.
-    loss_ : str or float
-        Loss of the representation: `loss`, or that of the given estimator.
 
     See Also
     --------
@@ -111,7 +107,7 @@ class DynamicTopics(FactorizationBase):
     n_components: int = 10
     _: KW_ONLY
     freq: str | int = "month"
-    method: Any = "tensor"
+    method: str = "tensor"
     documents_per_slice: int | None = None
     loss: str | float = "frobenius"
     solver: str = "auto"
@@ -188,7 +184,7 @@ class DynamicTopics(FactorizationBase):
                 "time for each document."
             )
         slices = cut(read, self.freq)
-        tensor = checked_method(self) == "tensor"
+        tensor, self.loss_ = checked_method(self) == "tensor", self.loss
         if tensor:
             self.prevalence_ = fit_tensor(self, X, slices, rank)
         else:

@@ -6,42 +6,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+from .._data.border import CleanMatrix
 from .._data.checks import check_integer, check_option, check_random_state
 from .._data.times import Slices
+from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor
 from .._models.folding import folded, start_from_slices
-from ._base import FactorizationBase, count_copies
-from ._nmf import NMF
+from ._base import count_copies
 
 METHODS = ("tensor", "nmf")
 _NEAR = 0.75  # of the number of slices: more topics than that become slices
 _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _FROM_SLICES = ("auto", "slices")
-_POISSON = "kullback-leibler"  # the loss of counts, which Bayesian models have
 _ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
 
 
-def checked_method(model: Any) -> Any:
-    """Return "tensor", "nmf" or an estimator; raise an error for another `method`."""
-    method = model.method
-    if not isinstance(method, FactorizationBase) or isinstance(method, type(model)):
-        if not isinstance(method, str):
-            raise TypeError(
-                "method must be 'tensor', 'nmf' or an estimator of ssnmf_fast with components of "
-                f"documents x terms, such as BayesianNMF(); got {method!r:.80}."
-            )
-        check_option(method, "method", METHODS)
+def checked_method(model: Any) -> str:
+    """Return `method`, checked with what belongs to it."""
+    method = check_option(model.method, "method", METHODS)
     if model.documents_per_slice is not None:
         check_integer(model.documents_per_slice, "documents_per_slice", 1)
         if method != "tensor":
             raise ValueError(
-                "documents_per_slice belongs to method='tensor'; other methods take all "
-                "documents. Leave it out."
+                "documents_per_slice belongs to method='tensor'; the other takes all documents. "
+                "Leave it out."
             )
     return method
 
@@ -61,7 +53,7 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Array:
     result = factorize_tensor(tensor, **model._arguments(factorize_tensor) | drawn)
     terms, documents, time = result.factors
     model.components_, sums = _unit_sums(terms.T)
-    model.loss_, model.objective_, model.n_iter_ = model.loss, result.objective, result.n_iter
+    model.objective_, model.n_iter_ = result.objective, result.n_iter
     model._warn_unless_converged(result)
     taken = np.minimum(slices.sizes, per_slice)
     prevalence = time * (result.weights * sums * documents.sum(axis=0))
@@ -69,12 +61,11 @@ def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Array:
 
 
 def fit_matrix(model: Any, X: Any, rank: int) -> None:
-    """Fit the matrix of all documents, by NMF or by the estimator that is given."""
-    fitted = NMF(**model._arguments()) if isinstance(model.method, str) else clone(model.method)
-    fitted.set_params(n_components=rank).fit(X)
-    model.components_ = _unit_sums(fitted.components_)[0]
-    model.loss_ = getattr(fitted, "loss", _POISSON)
-    model.objective_, model.n_iter_ = fitted.objective_, fitted.n_iter_
+    """Fit the matrix of all documents."""
+    result = factorize(CleanMatrix(X), **model._arguments() | {"n_components": rank})
+    model.components_ = _unit_sums(result.A)[0]
+    model.objective_, model.n_iter_ = result.objective, result.n_iter
+    model._warn_unless_converged(result)
 
 
 def _unit_sums(components: Array) -> tuple[Array, Array]:

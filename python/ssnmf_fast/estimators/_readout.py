@@ -93,10 +93,7 @@ class LogisticReadout:
 
 @dataclass(frozen=True)
 class ComponentReadout:
-    """Scores S B, with B (r, k) of the factorization ("joint") or fitted afterwards ("refit").
-
-    Its methods are those of :class:`LogisticReadout`.
-    """
+    """Scores S B, with B (r, k) of the factorization ("joint") or fitted afterwards ("refit")."""
 
     components: Array
 

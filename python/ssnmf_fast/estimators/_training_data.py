@@ -204,10 +204,8 @@ class Context:
 
 @one_blas_thread()
 def directions_of(X: Any, X_weights: Any, seed: int, n_threads: int | None) -> Array | None:
-    """Return leading right singular vectors of the rows of X at length 1, (d, m).
-
-    None for X on disk, on a cluster, or with weights: only its topics are seen.
-    """
+    """Return leading right singular vectors of the rows of X at length 1, (d, m), or None."""
+    # On disk, on a cluster, or with weights only the topics of X are seen.
     if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
