@@ -18,8 +18,6 @@ from ._base import FactorizationBase, Self
 from ._conventions import require
 from ._training_data import TrainingLabels, as_outer, label_weights
 
-_READOUTS_OF_FITS = ("readout_", "refitted_label_components_")
-
 
 class BatchLearner(FactorizationBase):
     """A factorization that may learn from one batch of samples after the other."""
@@ -107,7 +105,8 @@ class SupervisedBase(BatchLearner):
                 f"readout={readout!r} is fitted to all labeled samples at once, and partial_fit "
                 "cannot update it. Set readout='joint' to learn from batches, or fit all samples."
             )
-        if readout == "auto" and any(hasattr(self, name) for name in _READOUTS_OF_FITS):
+        of_fit = hasattr(self, "readout_") or hasattr(self, "refitted_label_components_")
+        if readout == "auto" and of_fit:
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
                 "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",

@@ -110,8 +110,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         k = len(labels.classes)
         groups = np.full(len(labels.labeled), k, dtype=np.int32)  # k is for unlabeled samples
         groups[labels.labeled] = labels.codes
-        automatic = isinstance(self.rate_shape, str) and self.rate_shape == "auto"
-        rate_shape = len(labels.known) / k if automatic else self.rate_shape
+        rate_shape = len(labels.known) / k if self.rate_shape == "auto" else self.rate_shape
         rates = self._learn_posterior(X, groups, rate_shape=rate_shape).label_rates
         assert rates is not None
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)

@@ -26,7 +26,6 @@ _READOUTS = ((10.0, 1.0), (1.0, 4.0), (10.0, 4.0))  # C and length of the sample
 # How much better than the rule a choice must be, in standard errors of an accuracy: few labels
 # cannot tell choices apart, and the rule is good for few labels.
 _CLEARLY, _LIKELY, _MANY_VALIDATED = 2.0, 0.25, 200
-_LEVEL = 0.95
 _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
 
 
@@ -70,7 +69,7 @@ class Validation:
         sizes = np.bincount(self.folds[self.rows])
         count = int(sizes.sum())
         right = round(self.score * count)
-        found = binomtest(right, count).proportion_ci(_LEVEL, method="wilson")
+        found = binomtest(right, count).proportion_ci(0.95, method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
         unseen = 1 - float(sizes.mean()) / int(self.labels.known.sum())

@@ -32,7 +32,6 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _allow_nan: ClassVar = True
-    _particular: ClassVar[str | None]  # the docstring before it is completed
     _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, beside inherited
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -44,7 +43,6 @@ class Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 setattr(cls, name, _all_or_nothing(method))
         tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
         cls._saved = {name: saved for table in tables for name, saved in table.items()}
-        cls._particular = cls.__doc__
         complete_methods(cls)
 
     def __sklearn_tags__(self) -> Any:

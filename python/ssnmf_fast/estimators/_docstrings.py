@@ -143,14 +143,13 @@ def complete_docstring(cls: Class) -> Class:
     """
     init: Any = vars(cls).get("__init__")
     if init is not None:
-        own, given = list(cls.__annotations__), signature(init)
-        inherited = [p for p in given.parameters.values() if p.name not in own]
-        ahead = [p for p in inherited if p.kind != p.KEYWORD_ONLY]
-        particular = [given.parameters[name] for name in own if name in given.parameters]
-        order = [*ahead, *particular, *(p for p in inherited if p not in ahead)]
+        given, own = signature(init), ["self", *cls.__annotations__]
+        rank = {name: k for k, name in enumerate(own)}
+        parameters = given.parameters.values()
+        order = sorted(parameters, key=lambda p: (p.kind, rank.get(p.name, len(own))))
         init.__signature__ = given.replace(parameters=order)
     if cls.__doc__:
-        docs = [vars(base).get("_particular") for base in _bases(cls)]
+        docs = [base.__doc__ for base in _bases(cls)]
         known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
         saved = getattr(cls, "_saved", {})
         names = [name for name in chain(*known) if name in saved or hasattr(cls, name)]

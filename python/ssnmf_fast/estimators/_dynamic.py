@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
 from .._data.border import CleanMatrix
-from .._data.checks import check_integer
+from .._data.checks import check_integer, check_option
 from .._data.csr_file import CsrFile
 from .._data.times import PER_YEAR, cut, read_times
 from .._models.represent import represent
@@ -19,12 +19,11 @@ from .._topics import numbered_names
 from ._base import FactorizationBase
 from ._docstrings import complete_docstring
 from ._dynamic_fits import (
+    METHODS,
     Peak,
-    checked_method,
     fit_matrix,
     fit_tensor,
     means,
-    over_time,
     peak_of,
     warn_if_degenerate,
 )
@@ -184,7 +183,15 @@ class DynamicTopics(FactorizationBase):
                 "time for each document."
             )
         slices = cut(read, self.freq)
-        tensor, self.loss_ = checked_method(self) == "tensor", self.loss
+        tensor = check_option(self.method, "method", METHODS) == "tensor"
+        if self.documents_per_slice is not None:
+            check_integer(self.documents_per_slice, "documents_per_slice", 1)
+            if not tensor:
+                raise ValueError(
+                    "documents_per_slice belongs to method='tensor'; the other takes all "
+                    "documents. Leave it out."
+                )
+        self.loss_ = self.loss
         if tensor:
             self.prevalence_ = fit_tensor(self, X, slices, rank)
         else:
@@ -216,7 +223,18 @@ class DynamicTopics(FactorizationBase):
             structured array with the same columns behind one called "slice".
         """
         names = numbered_names(self.topics(feature_names, n_terms))
-        return over_time(self.prevalence_, self.slices_, names)
+        starts, prevalence = self.slices_, self.prevalence_
+        try:
+            import pandas
+        except ImportError:
+            columns = [("slice", starts.dtype), *((name, prevalence.dtype) for name in names)]
+            table = np.empty(len(starts), dtype=columns)
+            table["slice"] = starts
+            for name, values in zip(names, prevalence.T, strict=True):
+                table[name] = values
+            return table
+        index = pandas.DatetimeIndex(starts.astype("datetime64[s]"), name="slice")
+        return pandas.DataFrame(prevalence, index=index, columns=names)
 
     def peaks(self, window: int = 1, period: int | None = None) -> list[Peak]:
         """Return when every topic is most prevalent, and how much it is bound to that time.
@@ -233,7 +251,8 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         list of Peak
-            That of every topic, in their order; ``pandas.DataFrame(model.peaks())`` is a table.
+            One for each topic, in their order; ``pandas.DataFrame(model.peaks())`` is a table of
+            them.
         """
         check_is_fitted(self)
         check_integer(window, "window", 0)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_option, check_random_state
+from .._data.checks import check_random_state
 from .._data.times import Slices
 from .._models.factorize import factorize
 from .._models.factorize_tensor import factorize_tensor
@@ -23,19 +23,6 @@ _FEW_TOPICS = 4  # and not too many to see at a glance what they are
 _FROM_SLICES = ("auto", "slices")
 _ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
-
-
-def checked_method(model: Any) -> str:
-    """Return `method`, checked with what belongs to it."""
-    method = check_option(model.method, "method", METHODS)
-    if model.documents_per_slice is not None:
-        check_integer(model.documents_per_slice, "documents_per_slice", 1)
-        if method != "tensor":
-            raise ValueError(
-                "documents_per_slice belongs to method='tensor'; the other takes all documents. "
-                "Leave it out."
-            )
-    return method
 
 
 def fit_tensor(model: Any, X: Any, slices: Slices, rank: int) -> Array:
@@ -150,18 +137,3 @@ def periodicity(values: Array, period: int | None) -> float:
     if not variance > 0:
         return 0.0
     return float(np.clip((rest[:-period] * rest[period:]).mean() / variance, 0.0, 1.0))
-
-
-def over_time(prevalence: Array, starts: Array, names: list[str]) -> Any:
-    """Return a data frame with a row for each slice; without pandas, a structured array."""
-    try:
-        import pandas
-    except ImportError:
-        columns = [("slice", starts.dtype), *((name, prevalence.dtype) for name in names)]
-        table = np.empty(len(starts), dtype=columns)
-        table["slice"] = starts
-        for name, values in zip(names, prevalence.T, strict=True):
-            table[name] = values
-        return table
-    index = pandas.DatetimeIndex(starts.astype("datetime64[s]"), name="slice")
-    return pandas.DataFrame(prevalence, index=index, columns=names)

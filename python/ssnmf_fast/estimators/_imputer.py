@@ -201,14 +201,10 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
         return np.asarray(known.exact_rows(stored, penalties) @ stored.T)
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
-        checked: Array = validate_data(
-            self,
-            X if sp.issparse(X) else readable(X, "X", allow_nan=True),
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )
-        return checked
+        X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
+        dtypes = [np.float64, np.float32]
+        checked = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
+        return np.asarray(checked)
 
 
 def _deviations(X: Array) -> Array:

@@ -134,13 +134,17 @@ class MarginNMF(ReadoutPredictions):
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
         self._check_readout()
-        targets = None
+        targets: Any = None
         if alpha is None or y is not None:
             require(self, X, y)
             targets = labels_of(y, self.unlabeled)
             targets.check_fit()
         if alpha is None:
-            alpha = self._alpha(X, targets)
+            C = check_real(self.C, "C")
+            if C == 0:
+                raise ValueError("C must be above 0; got 0.")
+            length = _root_mean_square(X, np.flatnonzero(targets.labeled))
+            alpha = dual_coefficients(X, targets, C, length)
         else:
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
@@ -149,13 +153,6 @@ class MarginNMF(ReadoutPredictions):
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)
-
-    def _alpha(self, X: Any, targets: Any) -> Any:
-        C = check_real(self.C, "C")
-        if C == 0:
-            raise ValueError("C must be above 0; got 0.")
-        length = _root_mean_square(X, np.flatnonzero(targets.labeled))
-        return dual_coefficients(X, targets, C, length)
 
     def _features(self, X: Any, X_weights: Any) -> Array:
         check_option(self.features, "features", FEATURES)

@@ -183,7 +183,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         readout = self._chosen_readout()
         require(self, X, y)
-        targets = self._targets(y)
+        targets = RealTargets(y)
+        targets.check_sign()
         targets.check_fit()
         labels = labels_for_training(targets, sample_weight)
         result = self._factorize(
@@ -197,14 +198,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         if readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
 
-    @staticmethod
-    def _targets(y: Any, n_targets: int | None = None) -> RealTargets:
-        targets = RealTargets(y, n_targets=n_targets)
-        targets.check_sign()
-        return targets
-
     def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
-        return self._targets(y, getattr(self, "n_targets_", None)), {}
+        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
+        targets.check_sign()
+        return targets, {}
 
     def _keep_targets(self, targets: RealTargets) -> None:
         self.n_targets_ = targets.n_targets
@@ -214,9 +211,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         check_is_fitted(self)
         targets = RealTargets(y, n_targets=self.n_targets_)
         predicted = self.predict(X, X_weights=X_weights)
-        given = targets.known, targets.complete, sample_weight
         with np.errstate(over="ignore", invalid="ignore"):
-            found = score_labeled(predicted, *given, r2_score)
+            known = targets.known, targets.complete
+            found = score_labeled(predicted, *known, sample_weight, r2_score)
         require_finite({"The score": found}, "Bring y nearer to 1, by a constant factor.")
         return found
 

@@ -21,7 +21,6 @@ from ._conventions import score_labeled
 from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout
 from ._training_data import Context, context_of, directions_of, filled, labels_for_training
 
-_READOUTS = ("logistic",)
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
 
@@ -55,7 +54,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
 
     def _check_readout(self) -> None:
         if self.readout is not None:
-            check_option(self.readout, "readout", _READOUTS)
+            check_option(self.readout, "readout", ("logistic",))
 
     def _keep_predictions(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, names: Any = None

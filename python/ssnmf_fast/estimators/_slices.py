@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -19,8 +19,6 @@ from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
 from ._conventions import IterativeEstimator
-
-Self = TypeVar("Self", bound="SliceLearner")
 
 
 class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
@@ -41,7 +39,7 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
         F: Array = self.factors_[mode]
         return F * self.weights_
 
-    def partial_fit(self: Self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, one_slice: bool | None = None) -> SliceLearner:
         """Learn from new slices along `stream_mode`, in addition to earlier ones.
 
         Parameters
