@@ -40,10 +40,7 @@ class Choice:
 
 
 def choices_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[list[Choice], bool]:
-    """Check the parameters of a classifier, and return what to try, and whether to validate.
-
-    The first choice is the rule for too few labels.
-    """
+    """Check parameters; return what to try, first the rule for few labels, and whether to."""
     if not labels.several and (labels.counts > 0).sum() < 2:
         raise ValueError(
             "The labels of one class only have a weight above 0; expected two classes. Give "

@@ -208,10 +208,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
 
 
 def _deviations(X: Array) -> Array:
-    """Standard deviation of every column over its entries.
-
-    Where that is 0 it is the largest entry in size, and 1 if that is 0 too or nothing is known.
-    """
+    """Standard deviation of every column; else its largest entry in size, if it has one, or 1."""
     present = ~np.isnan(X)
     count = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, X, 0.0)
