@@ -239,6 +239,7 @@ class TestPage:
         assert "predicted class" in text
         assert "Most often confused" in text
 
+    @pytest.mark.slow
     def test_parts_are_left_out(self) -> None:
         text = page(topics=make_topics(np.eye(2)))
         for part in ("Examples", "of the data", "no class in particular", "Confusion"):
@@ -284,6 +285,7 @@ class TestImages:
     def fit(self, data: Path, out: Path, *more: str) -> int:
         return main(["fit", str(data), "--rank", "2", "--out", str(out), *more])
 
+    @pytest.mark.slow
     def test_grid_and_examples(
         self, images: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

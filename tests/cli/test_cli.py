@@ -135,6 +135,7 @@ class TestFit:
         assert "data:image/png;base64," in page
         assert "supervision weight" in page
 
+    @pytest.mark.slow
     def test_predict_on_raw_text(self, table: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         assert fit(table, out) == 0
@@ -181,6 +182,7 @@ class TestFit:
         assert main(["predict", str(out), str(table), "--out", str(result)]) == 0
         assert len(rows_of(result)) == 12
 
+    @pytest.mark.slow
     def test_same_seed_same_files(self, table: Path, tmp_path: Path) -> None:
         names = ("predictions.csv", "topics.csv", "representation.npy")
         for folder in ("a", "b"):

@@ -37,6 +37,7 @@ def digits(tmp_path: Path) -> tuple[Path, Path]:
 
 
 class TestEveryModel:
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", ESTIMATORS)
     def test_fit_and_predict(
         self, model: str, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -61,6 +62,7 @@ class TestEveryModel:
             assert max(map(kind.count, kind)) >= 8
         assert guesses[0] != guesses[1]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", REPORTED)
     def test_report(self, model: str, single: Path, tmp_path: Path) -> None:
         pytest.importorskip("jinja2")
@@ -76,6 +78,7 @@ class TestEveryModel:
         assert PAGE not in page
         assert ("Topic 1: money" in page) == (model == "ts-nmf")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", ESTIMATORS)
     def test_defaults_are_those_of_the_class(
         self, model: str, single: Path, tmp_path: Path
@@ -109,6 +112,7 @@ class TestEveryModel:
         listed = re.findall(r"(?m)^  ([a-z-]+) +\S", printed.partition("\nmodels:")[2])
         assert set(listed) == {*ESTIMATORS, "dynamic"}
 
+    @pytest.mark.slow
     def test_parameters(self, digits: tuple[Path, Path], tmp_path: Path) -> None:
         given = {
             "nmf-alpha": (["--svm-c", "2", "--supervision-weight", "3"], {"C": 2.0}),

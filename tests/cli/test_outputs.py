@@ -228,6 +228,7 @@ raise SystemExit(main(["complete", *sys.argv[1:]]))
 """
 
 
+@pytest.mark.slow
 def test_sigterm_while_writing_leaves_the_old_files(ratings: Path, tmp_path: Path) -> None:
     with ratings.open("a", encoding="utf-8") as file:
         file.write("u1,i99,\n")

@@ -31,6 +31,7 @@ def fit(data: Path, out: Path, *more: str, time: str | None = "date") -> int:
     return main(["fit", str(data), *given, *(["--time", time] if time else []), *more])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["news.csv", "news.jsonl"])
 def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
@@ -57,6 +58,7 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert model.freq == "month"
 
 
+@pytest.mark.slow
 def test_report(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
@@ -71,6 +73,7 @@ def test_report(tmp_path: Path) -> None:
     assert not list(out.glob("topics_over_time.*"))
 
 
+@pytest.mark.slow
 def test_options(tmp_path: Path) -> None:
     data = written(tmp_path / "news.csv")
     given = ["--freq", "quarter", "--documents-per-slice", "4"]

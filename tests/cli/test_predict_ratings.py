@@ -108,6 +108,7 @@ def test_bad_tables(
     assert not (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.slow
 def test_models_of_other_kinds(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def files(folder: Path, per_class: int) -> list[str]:
 
 
 class TestDefault:
+    @pytest.mark.slow
     def test_without_rank_and_model(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -90,6 +91,7 @@ class TestDefault:
         assert "The accuracy cannot be estimated" in page
         assert '<section id="accuracy">' not in page
 
+    @pytest.mark.slow
     def test_held_out_samples_where_asked_for(self, tmp_path: Path) -> None:
         assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
         found = metrics_of(tmp_path / "out")
@@ -110,6 +112,7 @@ class TestDefault:
         assert (model.n_components, model.readout, model.self_training) == (5, "refit", 0)
         assert model.supervision_weight == float("inf")
 
+    @pytest.mark.slow
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(_quality, "_MOST_ENTRIES", 10)
         assert main(files(tmp_path, 10)) == 0
@@ -250,6 +253,7 @@ class TestSimpleGuesses:
         assert several[name].shape == (2, 2)
 
 
+@pytest.mark.slow
 def test_progress_is_that_of_the_last_fit() -> None:
     X, y = load_digits(n_class=3, return_X_y=True)
     labels = [int(one) if k < 40 else None for k, one in enumerate(y)]

@@ -37,6 +37,7 @@ def complete(data: Path, out: Path, *more: str) -> int:
 
 
 class TestEmpty:
+    @pytest.mark.slow
     def test_are_predicted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         out = tmp_path / "out"
         plain = written(tmp_path / "a.csv")
@@ -84,6 +85,7 @@ class TestEmpty:
 
 
 class TestDuplicates:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("how", "value"), [("mean", 13.0), ("first", 10.0), ("last", 17.0)])
     def test_merged(
         self, how: str, value: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -139,6 +141,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[_Recorded]:
     return made
 
 
+@pytest.mark.slow
 def test_one_bar_for_all_ranks(bars: list[_Recorded], tmp_path: Path) -> None:
     table = written(tmp_path / "a.csv")
     command = ["complete", str(table), "--out", str(tmp_path / "out"), "--threads", "1"]
@@ -152,6 +155,7 @@ def test_one_bar_for_all_ranks(bars: list[_Recorded], tmp_path: Path) -> None:
     assert "rank 1, gamma 4, iteration" in choice.shown[0][1]
 
 
+@pytest.mark.slow
 def test_bar_of_an_exact_fit(bars: list[_Recorded], tmp_path: Path) -> None:
     table = written(tmp_path / "a.csv")
     assert complete(table, tmp_path / "out", "--exact") == 0

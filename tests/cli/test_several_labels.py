@@ -31,6 +31,7 @@ def several(tmp_path: Path) -> tuple[Path, Path]:
 
 
 class TestTopicSupervised:
+    @pytest.mark.slow
     def test_number_of_topics(
         self, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -52,6 +52,7 @@ def give(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
 
 
 class TestStandardInput:
+    @pytest.mark.slow
     def test_fit_and_predict(
         self,
         model: Path,
@@ -96,6 +97,7 @@ class TestPredictOut:
             return [json.loads(line) for line in text.splitlines()]
         return list(csv.DictReader(io.StringIO(text)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ending", ["csv", "jsonl", "CSV"])
     def test_endings(self, ending: str, model: Path, table: Path, tmp_path: Path) -> None:
         out = tmp_path / "deep" / f"p.{ending}"
@@ -267,6 +269,7 @@ class TestFolder:
 class TestClosed:
     """Standard streams that are closed, as by `>&-` of a shell, are None."""
 
+    @pytest.mark.slow
     def test_output(
         self,
         model: Path,

@@ -78,6 +78,7 @@ class TestDelimiter:
         table = written(tmp_path / name, delimiter=mark)
         assert fit(table, tmp_path / "out", "--delimiter", option) == 0
 
+    @pytest.mark.slow
     def test_format_over_ending(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = written(tmp_path / "a.data", delimiter="\t")
         assert fit(table, tmp_path / "out", "--format", "tsv") == 0
@@ -144,6 +145,7 @@ class TestRows:
         first, _, last = rows_of(Path(f"{new}.csv"))
         assert {**first, "sample": ""} == {**last, "sample": ""}
 
+    @pytest.mark.slow
     def test_few_topics(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert fit(written(tmp_path / "a.csv"), tmp_path / "out") == 0
         assert "below the number of classes" not in capsys.readouterr().err

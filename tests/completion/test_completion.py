@@ -242,6 +242,7 @@ def test_noise_is_not_amplified():
         assert error(M, fit) < 5e-3
 
 
+@pytest.mark.slow
 @slow_in_numpy
 def test_shrinkage_is_validated():
     rng = np.random.default_rng(0)
@@ -347,6 +348,7 @@ def test_iterate_of_structured_irls(easy):
     assert sf.complete(holes, rank=3, random_state=0).iterate is None
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("the reference is not made for such sizes")
 def test_no_dense_array():
     rng = np.random.default_rng(0)
@@ -410,6 +412,7 @@ def test_hardly_anything_is_observed():
     assert np.isfinite(fit.to_dense()).all()
 
 
+@pytest.mark.slow
 def test_many_iterations_stay_finite(easy):
     _, holes = easy
     options = {"rank": 3, "tol": 0.0, "max_iter": 1300 if FAST else 100}
@@ -545,6 +548,7 @@ def test_repeated_entries_are_named():
 EXPONENTS = st.sampled_from([0.0, 0.5, 1.0])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300, in_numpy=20))
 @given(
     data=hnp.arrays(
@@ -620,6 +624,7 @@ def test_svd_falls_back_on_plain_iteration(monkeypatch):
     np.testing.assert_allclose(left * singular @ right, A)
 
 
+@pytest.mark.slow
 def test_same_bits_wherever_arrays_lie():
     rng = np.random.default_rng(0)
     M = rng.random((700, 4)) @ rng.random((4, 620))

@@ -19,6 +19,7 @@ def schedules(data, p, q):
     yield _irls.structured(p=p, q=q, sparsity=1e-3, sparsity_decay=0.97, floor=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("q", [0.0, 0.5, 1.0])

@@ -80,6 +80,7 @@ def test_steps_of_any_size_stay_finite(q):
     assert np.isfinite(fit.to_dense()).all()
 
 
+@pytest.mark.slow
 def test_large_data():
     _, holes = structured(30, 20, 3, 0.5, 0.8)
     for options in FITS.values():

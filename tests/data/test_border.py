@@ -71,6 +71,7 @@ def test_five_calls_from_factorize_to_a_pass(passes, form, loss):
     assert stack == ["factorize", "run", "iterate", "statistics", "P", "power"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("init", ["random", "least-squares", "nndsvda", "random-acol"])
 def test_data_are_checked_once(form, init):
@@ -89,6 +90,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", MODELS)
 def test_estimators_check_their_data_once(name, form):

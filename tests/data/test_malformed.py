@@ -129,6 +129,7 @@ def test_layouts_of_dense_arrays_are_alike(layout, dtype):
     assert np.isclose(sf.metrics.hoyer_sparsity(Z), sf.metrics.hoyer_sparsity(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [misaligned, strided, backwards, read_only, foreign])
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr"])
 def test_layouts_of_sparse_parts_are_alike(layout, form):

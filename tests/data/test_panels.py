@@ -63,6 +63,7 @@ def test_panels_change_rounding_only(request, loss, weights):
         np.testing.assert_allclose(getattr(cut, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1000), loss=st.sampled_from(LOSSES), single=st.booleans())
 @settings(max_examples=examples(40))
 def test_the_objective_falls_and_threads_change_no_bit(seed, loss, single):

@@ -156,6 +156,7 @@ def interrupted_at(place, call):
     return lines
 
 
+@pytest.mark.slow
 @every_method
 def test_interrupt_at_any_line(name, method):
     """Also between one attribute and the next, and while new samples are represented."""

@@ -36,6 +36,7 @@ def loss_of(model, X):
     return sf.objective(X, S, model.components_, loss=model.loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "epochs"), [(F, 16), (D, 40)])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_loss_comes_near_to_that_of_a_fit(digits, loss, epochs, storage):

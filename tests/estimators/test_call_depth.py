@@ -45,6 +45,7 @@ def test_six_calls_from_fit_to_the_loop(weight):
     assert len(calls[0]) - 1 <= 6, calls[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [GIVEN, {}])
 def test_data_are_checked_once(settings):
     calls, model = frames_at("_data/border.py", "check_matrix", **settings)

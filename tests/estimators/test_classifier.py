@@ -55,6 +55,7 @@ def test_unlabeled_samples_do_not_steer(loss, small):
     )
 
 
+@pytest.mark.slow
 def test_all_marks_of_unlabeled_are_equal(small):
     X, y = small
     absent = np.arange(120) % 2 == 0
@@ -95,6 +96,7 @@ def test_pandas_labels(small):
     assert np.array_equal(_quick().fit(X, categories).components_, expected.components_)
 
 
+@pytest.mark.slow
 def test_minus_one_is_a_class_only_beside_one_alone(small):
     X, y = small
     signs = np.where(y == 0, -1, 1)
@@ -153,6 +155,7 @@ def test_multiple_labels(small):
     np.testing.assert_allclose(model.class_prior_, Y.mean(axis=0))
 
 
+@pytest.mark.slow
 def test_multiple_labels_in_all_forms(small):
     X, y = small
     absent = np.arange(120) % 2 == 0

@@ -98,6 +98,7 @@ def _fitted(kind, X, y, **parameters):
     return kind(tol=0, max_iter=20, random_state=0, **parameters).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_fit_transform_is_fit_then_transform(kind, digits):
     X, y = digits

@@ -69,6 +69,7 @@ def validated(digits):
     return sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden), hidden
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_class", [1, 3])
 def test_better_than_a_linear_machine_on_documents(per_class):
     gains = []
@@ -93,6 +94,7 @@ def test_better_than_a_linear_machine_on_digits(per_class):
 # --------------------------------------------------------------------------------- validation
 
 
+@pytest.mark.slow
 def test_validation_says_what_it_tried(validated):
     model, hidden = validated
     names = list(model.validation_scores_)
@@ -142,6 +144,7 @@ def test_no_validation_for_too_few_labels_or_without_a_choice(digits):
         assert model.self_training_ == (2 if hidden is few else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 2])
 def test_self_training_as_asked(digits, rounds):
     X, y = digits
@@ -155,6 +158,7 @@ def test_self_training_as_asked(digits, rounds):
     assert everything.self_training_ == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     X, y = digits
@@ -194,6 +198,7 @@ def test_poor_predictions_are_warned_of():
 # ------------------------------------------------------------------------- what changes nothing
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits(digits):
     X, y = digits
     hidden = hide(y[:150], 3, 0)

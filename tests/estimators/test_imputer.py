@@ -29,6 +29,7 @@ def table():
     return X, np.where(holes, np.nan, X), holes
 
 
+@pytest.mark.slow
 def test_beats_the_mean(table):
     X, given, holes = table
 
@@ -84,6 +85,7 @@ def test_columns_without_entries(table):
     assert np.isfinite(filled).all()
 
 
+@pytest.mark.slow
 def test_pipeline_and_names(table):
     pandas = pytest.importorskip("pandas")
     _, given, _ = table
@@ -96,6 +98,7 @@ def test_pipeline_and_names(table):
     assert list(imputer.get_feature_names_out()) == list(frame.columns)
 
 
+@pytest.mark.slow
 def test_saved(table, tmp_path):
     _, given, _ = table
     imputer = sf.LowRankImputer(random_state=0).fit(given)

@@ -62,6 +62,7 @@ def test_one_machine_for_two_classes_and_for_each_label(digits):
     assert not model.alpha_[::3].count_nonzero()
 
 
+@pytest.mark.slow
 def test_supervised_features_are_worth_it(digits):
     """With few labels, at the same rank, the machine does better than on features of plain NMF."""
     X, y = digits
@@ -118,6 +119,7 @@ def test_the_coefficients_are_kept_and_saved(digits, tmp_path):
     assert own.alpha_.count_nonzero() == model.alpha_.count_nonzero()
 
 
+@pytest.mark.slow
 def test_weight_of_the_fit(digits):
     X, y = digits
     model = _model().fit(X, y)
@@ -127,6 +129,7 @@ def test_weight_of_the_fit(digits):
     assert np.array_equal(same.components_, model.components_)
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_search(digits):
     X, y = digits
     pipeline = make_pipeline(_model(), LinearSVC())

@@ -42,6 +42,7 @@ def digits():
     return X[:300] / 16, y[:300]
 
 
+@pytest.mark.slow
 def test_fits_in_threads_have_the_bits_of_one(digits):
     X, y = digits
 

@@ -56,6 +56,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_topics_say_which_classes_they_stand_for(name, half):
     model = guided(name).fit(*half)
@@ -64,6 +65,7 @@ def test_topics_say_which_classes_they_stand_for(name, half):
         assert sum(share for _, share in topic.shares) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_guided_model_predicts(name, digits, half):
     X, y = digits[0][1::2], digits[1][1::2]
@@ -94,6 +96,7 @@ def test_two_classes_have_one_decision(name, digits):
     assert model.score(X, y) > 0.95
 
 
+@pytest.mark.slow
 def test_probabilities_are_as_sure_as_they_are_right(digits, fitted):
     X, y = digits[0][1::2], digits[1][1::2]
     chance = fitted.predict_proba(X)
@@ -167,6 +170,7 @@ def several(digits, n=400):
     return X, Y, np.where((np.arange(n) < n // 2)[:, None], Y, np.nan)
 
 
+@pytest.mark.slow
 def test_thresholds_of_labels(digits):
     X, Y, given = several(digits)
     model = sf.SSNMFClassifier(**QUICK).fit(X, given)
@@ -200,6 +204,7 @@ def test_columns_of_a_frame_are_the_classes(digits):
     assert model.score(X, pd.DataFrame(given, columns=names)) == expected.score(X, given)
 
 
+@pytest.mark.slow
 def test_single_missing_entries_have_no_say(digits):
     X, Y, given = several(digits, 120)
     holes = (np.random.default_rng(0).random(Y.shape) < 0.3) & ~np.isnan(given)

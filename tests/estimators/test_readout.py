@@ -118,6 +118,7 @@ def _by_joint(model, X):
     return model.transform(X) @ model.label_components_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["logistic", "refit"])
 def test_batches_refuse_another_readout_than_joint(asked, small):
     X, y = small
@@ -193,6 +194,7 @@ def test_bad_parameters_are_refused(settings, error, message, small):
     assert set(vars(model)) <= before | {"n_features_in_"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -244,6 +246,7 @@ def columns_of(model):
     return model.readout_.coefficients.shape[1]
 
 
+@pytest.mark.slow
 def test_data_on_disk_are_seen_through_topics(small, tmp_path):
     X, y = small
     matrix = sp.csr_array(X)
@@ -264,6 +267,7 @@ def test_data_on_disk_are_seen_through_topics(small, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_weights_of_entries_are_seen_through_topics(small):
     X, y = small
     seen = (np.random.default_rng(0).random(X.shape) > 0.2).astype(float)
@@ -276,6 +280,7 @@ def test_weights_of_entries_are_seen_through_topics(small):
         assert model.score(X, y) > 0.5
 
 
+@pytest.mark.slow
 def test_missing_entries(small):
     X, y = small
     holes = np.random.default_rng(0).random(X.shape) < 0.15
@@ -292,6 +297,7 @@ def blas_threads():
     return [part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_blas_has_one_thread_in_the_readout(small, several, monkeypatch):
     X, y = small
@@ -342,6 +348,7 @@ def test_blas_gets_its_threads_back_from_several_threads():
     assert blas_threads() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
 def test_sparse_samples_may_have_long_indices(several, small):
     """The solvers of scikit-learn for several labels take short ones alone."""

@@ -21,6 +21,7 @@ NAMES = ["chosen", "several", "refit", "joint", "regressor"]
 NAMES += ["topics", "lists", "constrained", "margin", "bayesian"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_files_keep_what_predicts(name, small, tmp_path):
     X, y = small

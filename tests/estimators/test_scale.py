@@ -129,6 +129,7 @@ def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss, dat
         close_topics(other, expected, tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weight", ["auto", "balanced", 1.0])
 def test_margins(loss, weight, data):

@@ -38,6 +38,7 @@ def forms(holes):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("form", forms(HOLES))
 def test_an_entry_without_weight_is_missing(name, form, models):
@@ -91,6 +92,7 @@ def test_a_sample_without_any_entry_gets_the_class_frequencies(models):
     np.testing.assert_allclose(chance[3], models["chosen"].class_prior_, **TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("readout", ["logistic", "refit"])
 def test_most_entries_missing(readout):
     """Sparse data say what is missing by weights: with zeros in its place predictions are worse."""

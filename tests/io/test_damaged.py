@@ -218,6 +218,7 @@ def test_no_file(path):
         sf.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_damaged_bytes_are_always_a_value_error(seed, data, path):
     sf.save(sf.NMF(**parameters()).fit(data[0][:5, :6]), path)

@@ -50,6 +50,7 @@ def _intervals(model):
     return (*model.interval_components(), *model.interval_representation())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_estimators_come_back(name, data, path):
     X, _ = data

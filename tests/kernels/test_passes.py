@@ -293,6 +293,7 @@ def test_relaxed_steps_never_raise_the_majorizer(reference, relaxation):
     assert (after <= before + 1e-12 * (N2 * u**2 + N2 + (N1 + 2 * P2) * (1 + u))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rank", [13, 100])
 def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
@@ -361,6 +362,7 @@ def test_structure_of_a_sparse_matrix(kernels, reference, indptr, indices, expec
     assert reference.inspect_csr(*arguments) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 13, 64, 100])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("exponent", [-2, -1.5, -1, -0.7, 0.3])

@@ -42,6 +42,7 @@ def check(code, **variables):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_daemon_thread_in_a_kernel_does_not_abort_the_end_of_the_process():
     check("""
 begun = time.perf_counter()
@@ -118,6 +119,7 @@ for n_threads in (1, 2):
 """)
 
 
+@pytest.mark.slow
 def test_handlers_compute_with_denormal_numbers():
     check("""
 least, seen = np.finfo(float).tiny, []

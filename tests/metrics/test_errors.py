@@ -21,6 +21,7 @@ import ssnmf_fast as sf
 from ssnmf_fast import metrics
 
 
+@pytest.mark.slow
 def test_import_is_lazy_and_needs_no_scikit_learn() -> None:
     code = (
         "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.metrics' not in sys.modules; "

@@ -198,6 +198,7 @@ class Unfolded(extend.Term):
 UNFOLDINGS: list[extend.Term] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
 def test_a_relation_of_three_factors_is_a_tensor(loss, solver):

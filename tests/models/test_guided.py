@@ -61,6 +61,7 @@ def test_nmf_alpha_reports_the_objective(loss):
     assert fit.objective[-1][1] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -169,6 +170,7 @@ def test_ts_nmf_has_the_updates_of_the_paper(kind):
     np.testing.assert_allclose(fit.A, expected[1], rtol=1e-8, atol=1e-300)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),

@@ -190,6 +190,7 @@ def test_bound_is_below_the_evidence_and_near_it(x):
     assert np.log(evidence) - 0.7 < bound < np.log(evidence)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -243,6 +244,7 @@ def test_burn_in_holds_hyperparameters_and_rates(supervised):
         assert np.ptp(after.label_rates) > 0.01 * after.label_rates.max()
 
 
+@pytest.mark.slow
 def test_learned_hyperparameters_are_where_the_bound_is_largest():
     X, groups = problem()
     for of_fit in (None, groups):

@@ -82,6 +82,7 @@ def test_into_axes_with_title(name: str, tmp_path: Path) -> None:
     drawn.savefig(tmp_path / "drawn.png")
 
 
+@pytest.mark.slow
 def test_import_is_lazy_and_needs_no_matplotlib() -> None:
     code = (
         "import sys, ssnmf_fast as sf; assert 'ssnmf_fast.plotting' not in sys.modules; "
@@ -191,6 +192,7 @@ class TestClassMap:
             cells(plotting.class_map(B * scale, sort=False))[3], [0.25, 0.75], rtol=0.01
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (5, 3), (50, 20)])
     def test_names_do_not_overlap(self, rows: int, columns: int) -> None:
         names = [f"class.of.a.long.name.{k}" for k in range(columns)]

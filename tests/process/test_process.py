@@ -117,6 +117,7 @@ def interrupted(kernel, *arguments):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("NumPy is not interrupted")
 def test_interrupt_stops_a_kernel():
     """By many threads and by one, between blocks and within one."""
@@ -137,6 +138,7 @@ for n_threads in (1, 2):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("NumPy is not interrupted")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_handlers_of_signals_run_during_a_kernel():
@@ -165,6 +167,7 @@ else:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fit_in_a_forked_child():
     code = """

@@ -77,6 +77,7 @@ def succeeds(code, **options):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
 def test_same_bits_for_any_number_of_threads(text, loss, storage):
@@ -86,6 +87,7 @@ def test_same_bits_for_any_number_of_threads(text, loss, storage):
         np.testing.assert_array_equal(results(X, loss, n_threads), alone)
 
 
+@pytest.mark.slow
 def test_many_python_threads_at_once(text):
     work = [*(partial(results, text, loss) for loss in LOSSES), partial(other_results, text)]
     alone = [run(1) for run in work]
@@ -96,6 +98,7 @@ def test_many_python_threads_at_once(text):
         np.testing.assert_array_equal(result, alone[kind])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_objects_from_before_a_fork_work_in_the_child():
     succeeds("""
@@ -111,6 +114,7 @@ assert (fit(4) == fit(1)).all()  # The parent goes on with threads.
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_fork_while_another_thread_fits():
     succeeds("""
@@ -133,6 +137,7 @@ worker.join()
 """)
 
 
+@pytest.mark.slow
 @compiled
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_threads_are_kept_for_the_next_call():
@@ -147,6 +152,7 @@ assert threads() == after > before
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
 def test_without_further_threads_there_is_one():
     if not hasattr(ctypes.CDLL(None), "mallopt"):

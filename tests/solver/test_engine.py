@@ -37,6 +37,7 @@ def peak(X, weights, loss, solver="auto"):
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("takes long in NumPy; the arrays of the engine are the same")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("columns", [None, np.linspace(1, 3, 2000)])
@@ -130,6 +131,7 @@ def test_missing_rows_join_a_missing_pattern(storage):
         sf.weights.missing(pattern).with_rows(2 * rows, "Y_weights")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -27,6 +27,7 @@ def fit_of(X, rank, **options):
     return sf.factorize(X, n_components=rank, loss=LOSS, tol=0, **options)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300, in_numpy=30))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
@@ -70,6 +71,7 @@ def residual(X, S, A):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "hals"])
 def test_the_optimality_conditions_hold_at_convergence(solver):
     X = text()

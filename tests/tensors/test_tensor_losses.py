@@ -67,6 +67,7 @@ def problem(loss, form, storage):
     return (coordinates(X) if storage == "sparse" else X), given, W, X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "form", "storage"), COMBINATIONS)
 def test_a_fit_has_the_loss_of_the_definition_and_never_rises(loss, form, storage):
     X, given, W, full = problem(loss, form, storage)
@@ -202,6 +203,7 @@ def test_itakura_saito_names_zeros_and_the_way_out():
     assert np.isfinite(sf.factorize_tensor(X, X_weights=observed, **options).objective[-1][1])
 
 
+@pytest.mark.slow
 def test_a_tensor_of_too_many_places_needs_observed_entries():
     shape = (100_000, 90_000, 80_000)
     coords = np.random.default_rng(0).integers(80_000, size=(3, 200))

@@ -115,6 +115,7 @@ def test_two_modes_are_a_matrix(loss, solver):
     np.testing.assert_allclose(tensor.objective, matrix.objective, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("thousands of iterations take minutes in plain NumPy")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["auto", "random", "svd", "least-squares"])
@@ -129,6 +130,7 @@ def test_finds_what_a_tensor_is_made_of(loss, init):
         assert cosines.max(axis=0).min() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.compiled("thousands of iterations take minutes in plain NumPy")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradients_vanish_at_the_end(loss):
@@ -256,6 +258,7 @@ def test_weights_of_every_form_agree(loss):
             )
 
 
+@pytest.mark.slow
 def test_missing_entries_of_a_component_that_has_no_others():
     """What is left of a difference that cancels is summed one by one."""
     X = np.ones((4, 300, 200))
@@ -355,6 +358,7 @@ def test_zeros_and_single_entries():
 # ------------------------------------------------------------------------------- labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("supervision_loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
 def test_labels_guide_a_mode(supervision_loss, solver):
