@@ -66,7 +66,7 @@ _FIT = {
     "each class, ts-nmf takes one for each label)",
     **_ID,
     "--features FILE": "names of the features of a matrix, one per line",
-    "--terms COUNT=10": "terms a topic",
+    "--terms COUNT=10": "number of terms of each topic",
     **_SAFE_CSV,
 }
 _MODEL = {

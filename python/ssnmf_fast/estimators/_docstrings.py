@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from inspect import cleandoc, signature
+from inspect import signature
 from itertools import chain
 from types import FunctionType
 from typing import Any, TypeVar
+
+from .._common.docstrings import complete, entries_of
 
 Class = TypeVar("Class", bound=type)
 
@@ -130,10 +130,6 @@ float
 """,
 }
 
-_INHERITED = ("Returns", "Raises", "Warns")
-_ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
-_SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
-
 
 def complete_docstring(cls: Class) -> Class:
     """Complete the docstring of an estimator, and list its parameters before inherited ones.
@@ -150,10 +146,10 @@ def complete_docstring(cls: Class) -> Class:
         init.__signature__ = given.replace(parameters=order)
     if cls.__doc__:
         docs = [base.__doc__ for base in _bases(cls)]
-        known = [_entries(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
+        known = [entries_of(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
         saved = getattr(cls, "_saved", {})
         names = [name for name in chain(*known) if name in saved or hasattr(cls, name)]
-        cls.__doc__ = _complete(cls.__doc__, docs, signature(cls).parameters, names)
+        cls.__doc__ = complete(cls.__doc__, [*docs, _SHARED], signature(cls).parameters, names)
     return cls
 
 
@@ -167,46 +163,9 @@ def complete_methods(cls: type) -> None:
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
         docs.append(_OF_METHODS.get(name))
-        text = _complete(function.__doc__, docs, signature(function).parameters, ())
+        text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 
 
 def _bases(cls: type) -> list[type]:
     return [base for base in cls.__mro__[1:] if base.__module__.startswith(__package__)]
-
-
-def _complete(
-    doc: str, inherited: list[str | None], parameters: Iterable[str], attributes: Iterable[str]
-) -> str:
-    """Return a docstring with what others have of its parameters, attributes and results."""
-    sources = [doc, *(base for base in inherited if base), _SHARED]
-    sections = _sections(doc)
-    for section, names in (("Parameters", parameters), ("Attributes", attributes)):
-        found = [_entries(source, section) for source in sources]
-        of_names = [next((part[n] for part in found if n in part), "") for n in names]
-        # Attributes of the class itself come first, in their order; parameters as in the signature.
-        ahead = found[0].values() if section == "Attributes" else ()
-        entries = dict.fromkeys(entry for entry in (*ahead, *of_names) if entry)
-        if entries:
-            sections[section] = "\n".join(entries)
-    for section in _INHERITED:
-        results = [_sections(source)[section] for source in sources if section in _sections(source)]
-        if results:  # all errors and warnings, but only the last result
-            kept = results[:1] if section == "Returns" else reversed(results)
-            sections[section] = "\n".join(dict.fromkeys(kept))
-    body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
-    return "\n\n".join([sections[""], *body]) + "\n"
-
-
-def _sections(doc: str) -> dict[str, str]:
-    head, *rest = _SECTION.split(cleandoc(doc))
-    return {"": head.strip()} | {s: t.strip() for s, t in zip(rest[::2], rest[1::2], strict=True)}
-
-
-def _entries(doc: str, section: str) -> dict[str, str]:
-    """Return the entries of a section by the names that they document."""
-    found = {}
-    for entry in re.split(r"\n(?=\S)", _sections(doc).get(section, "")):
-        names = entry.partition("\n")[0].partition(" :")[0]
-        found.update(dict.fromkeys(re.findall(r"\w+", names), entry))
-    return found

@@ -18,6 +18,7 @@ from ._style import (
     add_legend,
     add_title,
     axes_or_new,
+    complete_docstring,
     curve_look,
     label_axes,
     logarithmic,
@@ -31,6 +32,7 @@ _FAR = 4  # ranges of the later values, beyond which a first value is left outsi
 _FEW = 30  # points of a curve that are marked
 
 
+@complete_docstring
 def objective_curve(
     fits: Any, *, label: str = "objective", title: str | None = None, ax: Any = None
 ) -> Figure:
@@ -43,15 +45,6 @@ def objective_curve(
         name and a color.  Values may have any sign.
     label : str
         Name of the vertical axis, for example "lower bound".
-    title : str, optional
-        Text above the curves.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -59,8 +52,6 @@ def objective_curve(
         If there is nothing to draw, or a value is not finite.
     TypeError
         If `fits` is of another kind.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -152,6 +143,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@complete_docstring
 def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any = None) -> Figure:
     """Draw how fast singular values fall, on a logarithmic scale.
 
@@ -162,20 +154,11 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
         :class:`~ssnmf_fast.Completion`; zeros are left out.
     rank : int, 1 to k, optional
         Marked by a line behind the value of this number; the others are gray.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
     ValueError
         If `values` is not a vector of finite numbers >= 0, or `rank` is not one of its places.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Examples
     --------
@@ -205,6 +188,7 @@ def singular_values(values: npt.ArrayLike, *, rank: int | None = None, ax: Any =
     return drawn
 
 
+@complete_docstring
 def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     """Draw change and residual of a completion against its iterations, on a logarithmic scale.
 
@@ -212,13 +196,6 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
     ----------
     history_or_completion : Completion, list of CompletionState, or dict of name to one of these
         What to draw; a dict gives a color to every name.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -226,8 +203,6 @@ def convergence(history_or_completion: Any, *, ax: Any = None) -> Figure:
         If there is nothing to draw.
     TypeError
         If the argument is of another kind.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Notes
     -----

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._data.checks import check_integer, check_real
 from ._checks import check_names, check_row, check_table
-from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, fitted, inches
+from ._style import ACCENT, FRAME, INK, add_title, axes_or_new, complete_docstring, fitted, inches
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,6 +25,7 @@ _TEXT = 8.0  # points
 _TINY = float(np.finfo(np.float64).tiny)
 
 
+@complete_docstring
 def image_grid(
     components: npt.ArrayLike,
     shape: tuple[int, int],
@@ -59,15 +60,6 @@ def image_grid(
         As few components are framed as make up this share of the reconstruction.
     columns : int, optional
         Images in a row, at least 1; by default about as many as rows, or somewhat more.
-    title : str, optional
-        Text above the grid.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -75,8 +67,6 @@ def image_grid(
         If numbers are negative or not finite, or arguments do not match.
     TypeError
         If an argument is not an array of real numbers.
-    MissingPackageError
-        If matplotlib is not installed.
 
     References
     ----------

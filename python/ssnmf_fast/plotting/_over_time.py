@@ -19,6 +19,7 @@ from ._style import (
     add_title,
     axes_or_new,
     blues,
+    complete_docstring,
     curve_look,
     label_axes,
     name_axes,
@@ -50,6 +51,7 @@ class _Series:
     empty: Array
 
 
+@complete_docstring
 def topics_over_time(
     model: Any,
     feature_names: Any = None,
@@ -86,15 +88,6 @@ def topics_over_time(
     sort : bool
         Whether topics stand in the order of their peaks, the earliest first; else in that of
         `topics`.
-    title : str, optional
-        Text above the picture.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -102,8 +95,6 @@ def topics_over_time(
         If an option is unknown, names do not match, or there is no such topic.
     TypeError
         If the model has no prevalence over time.
-    MissingPackageError
-        If matplotlib is not installed.
 
     References
     ----------

@@ -24,6 +24,7 @@ from ._style import (
     add_title,
     axes_or_new,
     blues,
+    complete_docstring,
     name_axes,
     plain,
     text_width,
@@ -44,6 +45,7 @@ _LOWEST = 0.17  # inches: a class has room for its name
 _UNLABELED = "(no label)"
 
 
+@complete_docstring
 def representation_map(
     S: npt.ArrayLike,
     y: Any,
@@ -79,11 +81,6 @@ def representation_map(
     topics, darkest, unlabeled, title, ax
         As in :func:`class_map`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
-
     Raises
     ------
     ValueError
@@ -91,8 +88,6 @@ def representation_map(
         labels, or no sample has a label.
     TypeError
         If an argument is not an array of real numbers.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Notes
     -----

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .._common.docstrings import complete
 from .._common.optional import require_package
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Drawing = TypeVar("Drawing", bound=Callable[..., Any])
+
+_SHARED = """What every picture means by a name.
+
+Parameters
+----------
+title : str, optional
+    Text above the picture.
+ax : matplotlib.axes.Axes, optional
+    Where to draw; None makes a figure.
+
+Returns
+-------
+matplotlib.figure.Figure
+    The figure of `ax`, if it is given.
+
+Raises
+------
+MissingPackageError
+    If matplotlib is not installed.
+"""
 
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
@@ -20,6 +44,13 @@ COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
 _BLUES = ("#ffffff", "#a9c8e8", ACCENT, "#122c55")  # darker is more
 _ENTRIES_INSIDE = 6  # a longer legend stands beside the curves
+
+
+def complete_docstring(drawing: Drawing) -> Drawing:
+    """Complete the docstring of a function that draws by what all of them share."""
+    if drawing.__doc__:
+        drawing.__doc__ = complete(drawing.__doc__, [_SHARED], signature(drawing).parameters)
+    return drawing
 
 
 def figure(width: float, height: float) -> Any:

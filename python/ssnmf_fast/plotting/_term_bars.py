@@ -10,7 +10,7 @@ import numpy as np
 
 from .._data.checks import check_integer
 from .._topics import Topic, Topics, real_terms
-from ._style import ACCENT, GRAY, INK, figure, fitted, text_width
+from ._style import ACCENT, GRAY, INK, complete_docstring, figure, fitted, text_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +20,7 @@ _TEXT = 8.0  # points
 _PAGE, _BAR, _HEADING, _BELOW, _ABOVE = 11.0, 0.16, 0.36, 0.36, 0.36
 
 
+@complete_docstring
 def term_bars(
     topics: Topics,
     *,
@@ -44,8 +45,6 @@ def term_bars(
     common_scale : bool
         Whether bars of the same length have the same weight in all topics.  Otherwise the longest
         bar of every topic is its largest weight.
-    title : str, optional
-        Text above the page.
 
     Returns
     -------
@@ -58,8 +57,6 @@ def term_bars(
         If topics are empty, weights are negative or not finite, or counts are below 1.
     TypeError
         If `topics` is not a :class:`Topics`, or a count is not an integer.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Examples
     --------

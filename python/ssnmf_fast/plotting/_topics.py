@@ -18,7 +18,7 @@ from ._checks import (
     neighbors_by_class,
     topic_names,
 )
-from ._style import add_title, name_axes
+from ._style import add_title, complete_docstring, name_axes
 from ._tables import draw_table, table_axes
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _MEANINGS = {
 }
 
 
+@complete_docstring
 def class_map(
     model: Any,
     classes: Any = None,
@@ -76,15 +77,6 @@ def class_map(
     unlabeled : "auto", None or a label
         What marks a sample without a label in `y` (n,), besides None and NaN: as in
         :class:`~ssnmf_fast.SSNMFClassifier`.
-    title : str, optional
-        Text above the map.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; None makes a figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
 
     Raises
     ------
@@ -93,8 +85,6 @@ def class_map(
         neither is given and the estimator has no matrix over classes.
     TypeError
         If the argument is neither an estimator nor an array of real numbers.
-    MissingPackageError
-        If matplotlib is not installed.
 
     Notes
     -----
@@ -164,6 +154,7 @@ def _over_classes(model: Any, X: Any, y: Any, unlabeled: Any) -> tuple[Array, An
     return check_table(matrix, "label_components", "(topics, classes)"), names
 
 
+@complete_docstring
 def label_map(
     S: npt.ArrayLike,
     y: Any,
@@ -202,11 +193,6 @@ def label_map(
     topics, darkest, unlabeled, title, ax
         As in :func:`class_map`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure of `ax`, if it is given.
-
     Raises
     ------
     ValueError
@@ -214,8 +200,6 @@ def label_map(
         label.
     TypeError
         If an argument is not an array of real numbers.
-    MissingPackageError
-        If matplotlib is not installed.
 
     References
     ----------
