@@ -42,7 +42,7 @@ def render(report: Report) -> str:
     curve = figure(7.0, 2.8)
     objective_curve(report.objective, ax=curve.add_subplot())
     confusion = report.confusion
-    return environment.get_template("report.html.j2").render(
+    page: str = environment.get_template("report.html.j2").render(
         report=report,
         topics=report.topics,
         classes=len(report.topics[0].shares) if report.topics else 0,
@@ -54,6 +54,7 @@ def render(report: Report) -> str:
         machine=config(),
         version=__version__,
     )
+    return page
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
