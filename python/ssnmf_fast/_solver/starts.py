@@ -87,12 +87,18 @@ def _drawn(
         A = _random_rows(X, rank, rng) + 0.01 * mean
         S = rng.random((data.shape[0], rank))
         return S * (mean / float(S.mean(axis=0) @ A.mean(axis=1))), A
-    return _uniform(data, rank, rng)
+    S, F = uniform(data.shape, mean, rank, rng)
+    return S, F.T
 
 
-def _uniform(data: Term, rank: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    scale = 2 * np.sqrt(data.mean() / rank)
-    return scale * rng.random((data.shape[0], rank)), scale * rng.random((rank, data.shape[1]))
+def uniform(
+    shape: tuple[int, ...], mean: float, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return uniform factors (n_k x r) of a model of this mean."""
+    level = mean / rank
+    scale = 2 * (np.sqrt(level) if len(shape) == 2 else level ** (1 / len(shape)))
+    first = scale * rng.random((shape[0], rank))
+    return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
 
 
 def _within(S: Array, support: Array | None) -> Array:
@@ -115,13 +121,13 @@ def _least_squares(
     Errors of the roots of counts are all of about one size, so that least squares suit them.
     """
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
-    S, A = _uniform(data, rank, rng)
+    S, F = uniform(data.shape, data.mean(), rank, rng)
     S = _within(S, support)
-    stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
+    stored = {"S": padded(S, X.dtype), "A": padded(F, X.dtype)}
     kept = {} if support is None else {"S": padded(support, X.dtype)}
     found = squares_of_fit(data, stored, rank, kept)
     if found is None:
-        return S**2, A**2
+        return S**2, F.T**2
     return (found[0] if support is None else found[0] * support), found[1].T
 
 

@@ -17,7 +17,7 @@ from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
 from .result import sizes_of
-from .starts import SKETCH, ratio, roots, squares_of_fit
+from .starts import SKETCH, ratio, roots, squares_of_fit, uniform
 from .terms import Term
 from .weights import build_tensor_term
 
@@ -55,7 +55,7 @@ def start_tensor(
     if name == "svd":
         factors = _svd(X, rank, rng, term.threads)
     else:
-        factors = _uniform(X.shape, term.mean(), rank, rng)
+        factors = uniform(X.shape, term.mean(), rank, rng)
         if name == "least-squares":
             factors = _least_squares(factors, X, weights, term, rank, dtype)
     scale = 1.0
@@ -132,15 +132,6 @@ def _without_sizes(factors: Sequence[Array]) -> bool:
         all(np.allclose(sizes_of(F, loss), 1, rtol=1e-6) for F in factors)
         for loss in (KULLBACK_LEIBLER, FROBENIUS)
     )
-
-
-def _uniform(
-    shape: tuple[int, ...], mean: float, rank: int, rng: np.random.Generator
-) -> list[Array]:
-    """Uniform factors; for two modes the numbers that a matrix starts from with the same seed."""
-    scale = 2 * (mean / rank) ** (1 / len(shape))
-    first = scale * rng.random((shape[0], rank))
-    return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
 
 
 def _least_squares(
