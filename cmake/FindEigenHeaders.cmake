@@ -16,7 +16,7 @@ if(Python_EXECUTABLE)
 endif()
 # Build front ends put the requirements of an isolated build on PYTHONPATH.
 set(candidates "${cmeel_prefix}")
-string(REPLACE ":" ";" python_path "$ENV{PYTHONPATH}")
+cmake_path(CONVERT "$ENV{PYTHONPATH}" TO_CMAKE_PATH_LIST python_path)
 foreach(folder IN LISTS python_path)
   list(APPEND candidates "${folder}/cmeel.prefix")
 endforeach()

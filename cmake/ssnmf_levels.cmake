@@ -4,12 +4,28 @@ set(SSNMF_FAST_LEVELS
     "native"
     CACHE STRING "Instruction-set levels: native (base and the best of this machine), all, or a list")
 
+# The processor that is compiled for, which in a cross build, or by CMAKE_OSX_ARCHITECTURES, is not
+# the one at hand.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles(
+  "#if !defined(__x86_64__) && !defined(_M_X64)
+   #error
+   #endif
+   int main() { return 0; }" SSNMF_FAST_X86_64)
+
 set(flags_base "")
-set(flags_v3 "-march=x86-64-v3")
-set(flags_v4 "-march=x86-64-v4")
 set(known_levels base)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+if(SSNMF_FAST_X86_64)
   list(APPEND known_levels v3 v4)
+  set(flags_v3 "-march=x86-64-v3")
+  set(flags_v4 "-march=x86-64-v4")
+  if(ssnmf_msvc_options AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(flags_v3 "/clang:${flags_v3}")
+    set(flags_v4 "/clang:${flags_v4}")
+  elseif(ssnmf_msvc_options)
+    set(flags_v3 "/arch:AVX2")
+    set(flags_v4 "/arch:AVX512")
+  endif()
 endif()
 
 function(ssnmf_best_level result)

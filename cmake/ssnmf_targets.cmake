@@ -23,6 +23,7 @@ set(SSNMF_KERNEL_SOURCES
 
 # Compiled once, for every processor.
 set(SSNMF_CORE_SOURCES ${PROJECT_SOURCE_DIR}/cpp/core/interrupt.cpp
+                       ${PROJECT_SOURCE_DIR}/cpp/core/system_threads.cpp
                        ${PROJECT_SOURCE_DIR}/cpp/core/thread_pool.cpp)
 set(SSNMF_BINDING_SOURCES
     cpp/bindings/passes.cpp
@@ -35,14 +36,22 @@ set(SSNMF_BINDING_SOURCES
     cpp/bindings/tensors.cpp
     cpp/bindings/kernels.cpp)
 
-function(ssnmf_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
+# Warnings, and how far to optimize: 0, 1 or 3.
+function(ssnmf_compile_options target optimize)
+  if(ssnmf_msvc_options)
+    # Large templates have more sections than the default format; names with _ are not deprecated.
+    target_compile_options(${target} PRIVATE /W4 /bigobj /EHsc $<$<BOOL:${SSNMF_FAST_WERROR}>:/WX>)
+    target_compile_definitions(${target} PRIVATE NOMINMAX _CRT_SECURE_NO_WARNINGS)
+    if(optimize STREQUAL "3" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(${target} PRIVATE /clang:-O3)
+    endif()
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -O${optimize}
+                                           $<$<BOOL:${SSNMF_FAST_WERROR}>:-Werror>)
   # GCC 12 takes the undefined operands of its own AVX-512 intrinsics for uninitialized variables.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-uninitialized)
-  endif()
-  if(SSNMF_FAST_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
   endif()
 endfunction()
 
@@ -74,11 +83,9 @@ endfunction()
 function(ssnmf_add_bindings)
   add_library(ssnmf_bindings OBJECT ${SSNMF_BINDING_SOURCES} ${SSNMF_CORE_SOURCES})
   set_target_properties(ssnmf_bindings PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_link_libraries(ssnmf_bindings PRIVATE pybind11::module Threads::Threads
-                                               OpenMP::OpenMP_CXX)
-  ssnmf_compile_options(ssnmf_bindings)
+  target_link_libraries(ssnmf_bindings PRIVATE pybind11::module Threads::Threads)
+  ssnmf_compile_options(ssnmf_bindings 1)
   ssnmf_hide_symbols(ssnmf_bindings)
-  target_compile_options(ssnmf_bindings PRIVATE -O1)
   # Most of the time goes into pybind11's headers: two files, one for each of two processes.
   set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
   set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -90,10 +97,10 @@ function(ssnmf_add_kernel_objects level flags)
   add_library(${target} OBJECT ${SSNMF_KERNEL_SOURCES})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${target} PRIVATE Threads::Threads)
-  ssnmf_compile_options(${target})
+  ssnmf_compile_options(${target} 3)
   ssnmf_use_eigen(${target})
   ssnmf_hide_symbols(${target})
-  target_compile_options(${target} PRIVATE -O3 ${flags})
+  target_compile_options(${target} PRIVATE ${flags})
 endfunction()
 
 # One module for one instruction-set level.  Kernels come first: of an inline function that the
@@ -104,9 +111,8 @@ function(ssnmf_add_module level flags)
   add_library(${entry} OBJECT cpp/bindings/module.cpp)
   set_target_properties(${entry} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${entry} PRIVATE pybind11::module)
-  ssnmf_compile_options(${entry})
+  ssnmf_compile_options(${entry} 0)
   ssnmf_hide_symbols(${entry})
-  target_compile_options(${entry} PRIVATE -O0)
   target_compile_definitions(
     ${entry}
     PRIVATE SSNMF_MODULE=${target} SSNMF_LEVEL="${level}"
@@ -115,8 +121,7 @@ function(ssnmf_add_module level flags)
   pybind11_add_module(${target} MODULE NO_EXTRAS $<TARGET_OBJECTS:ssnmf_kernels_${level}>
                       $<TARGET_OBJECTS:${entry}> $<TARGET_OBJECTS:ssnmf_bindings>)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
-  # Threads are our own (cpp/core/thread_pool.cpp); OpenMP is asked how many there may be.
-  target_link_libraries(${target} PRIVATE Threads::Threads OpenMP::OpenMP_CXX)
+  target_link_libraries(${target} PRIVATE Threads::Threads)
   ssnmf_hide_symbols(${target})
   install(TARGETS ${target} LIBRARY DESTINATION ssnmf_fast)
 endfunction()
@@ -126,8 +131,7 @@ function(ssnmf_add_cpu levels)
   list(TRANSFORM levels REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE quoted)
   list(JOIN quoted "," built)
   pybind11_add_module(_cpu MODULE NO_EXTRAS cpp/bindings/cpu.cpp)
-  ssnmf_compile_options(_cpu)
-  target_compile_options(_cpu PRIVATE -O1)
+  ssnmf_compile_options(_cpu 1)
   ssnmf_hide_symbols(_cpu)
   target_compile_definitions(_cpu PRIVATE "SSNMF_BUILT_LEVELS=${built}")
   install(TARGETS _cpu LIBRARY DESTINATION ssnmf_fast)

@@ -1,4 +1,3 @@
-#include <omp.h>
 #include <pybind11/numpy.h>
 
 #include <string>
@@ -25,7 +24,6 @@ py::dict build_info(const Build& build) {
   info["compiler"] = build.compiler;
   info["flags"] = build.flags;
   info["eigen"] = eigen_version();
-  info["openmp"] = std::to_string(_OPENMP);
   return info;
 }
 
@@ -41,8 +39,6 @@ void define_kernels(py::module_& module, const Build& build) {
   module.def("tiny", &bind_tiny, py::arg("dtype"), "Floor of divisors and positive entries.");
   module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
              "Number of columns in which factors of this rank are stored.");
-  // OpenMP runs nothing here; it is what users, joblib and threadpoolctl set limits on.
-  module.def("max_threads", &omp_get_max_threads, "Number of threads OpenMP would start.");
   module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
   register_csr(module);
   register_passes(module);

@@ -6,7 +6,7 @@
 #define SSNMF_INLINE inline
 #define SSNMF_FLATTEN
 #define SSNMF_APART
-#elif defined(__GNUC__)
+#elif defined(__GNUC__) || defined(__clang__)
 // Inlined by force.
 #define SSNMF_INLINE [[gnu::always_inline]] inline
 // Everything that the function calls is inlined into it.
@@ -27,7 +27,7 @@ namespace ssnmf {
 
 // Asks for a line of the cache before its turn.
 SSNMF_INLINE void prefetch(const void* address) {
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
   __builtin_prefetch(address);
 #elif defined(_MSC_VER) && (defined(_M_X64) || defined(_M_IX86))
   _mm_prefetch(static_cast<const char*>(address), _MM_HINT_T0);

@@ -1,39 +1,52 @@
 // The arithmetic mode of a thread; arithmetic without denormal numbers.
 #pragma once
 
-#if defined(__SSE2__)
+#include <cstdint>
+
+#if defined(__SSE2__) || defined(_M_X64)
+#define SSNMF_MXCSR
 #include <xmmintrin.h>
+#elif defined(__aarch64__)
+#define SSNMF_FPCR
 #endif
 
 namespace ssnmf {
 
 // How this thread rounds, and what it does with denormal numbers.
-using ArithmeticMode = unsigned;
+using ArithmeticMode = std::uint64_t;
 
 inline ArithmeticMode arithmetic_mode() {
-#if defined(__SSE2__)
+#if defined(SSNMF_MXCSR)
   return _mm_getcsr();
+#elif defined(SSNMF_FPCR)
+  ArithmeticMode mode;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
 #else
   return 0;
+#endif
+}
+
+inline void set_arithmetic_mode(ArithmeticMode mode) {
+#if defined(SSNMF_MXCSR)
+  _mm_setcsr(static_cast<unsigned>(mode));
+#elif defined(SSNMF_FPCR)
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+  (void)mode;
 #endif
 }
 
 // While it lives, this thread computes in the given mode.
 class ArithmeticScope {
  public:
-#if defined(__SSE2__)
-  explicit ArithmeticScope(ArithmeticMode mode) { _mm_setcsr(mode); }
-  ~ArithmeticScope() { _mm_setcsr(before_); }
-#else
-  explicit ArithmeticScope(ArithmeticMode) {}
-#endif
+  explicit ArithmeticScope(ArithmeticMode mode) { set_arithmetic_mode(mode); }
+  ~ArithmeticScope() { set_arithmetic_mode(before_); }
   ArithmeticScope(const ArithmeticScope&) = delete;
   ArithmeticScope& operator=(const ArithmeticScope&) = delete;
 
-#if defined(__SSE2__)
  private:
   const ArithmeticMode before_ = arithmetic_mode();
-#endif
 };
 
 // While it lives, results of this thread that are denormal are 0, and such operands count as 0.
@@ -43,10 +56,13 @@ class ArithmeticScope {
 // entries is at the floor.  Nothing is lost: what they add to lies at the floor or above.
 class WithoutDenormals {
  private:
-  static constexpr ArithmeticMode kFlushToZero = 0x8000;
-  static constexpr ArithmeticMode kDenormalsAreZero = 0x0040;
+#if defined(SSNMF_FPCR)
+  static constexpr ArithmeticMode kFlush = ArithmeticMode(1) << 24;
+#else
+  static constexpr ArithmeticMode kFlush = 0x8000 | 0x0040;  // results, operands
+#endif
 
-  const ArithmeticScope scope_{arithmetic_mode() | kFlushToZero | kDenormalsAreZero};
+  const ArithmeticScope scope_{arithmetic_mode() | kFlush};
 };
 
 }  // namespace ssnmf

@@ -3,52 +3,28 @@
 // Here nobody waits for a thread that has not begun, and whoever waits soon sleeps.
 #include "thread_pool.hpp"
 
-#include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <stdexcept>
 #include <thread>
 
+#include "system_threads.hpp"
+
 namespace ssnmf {
 namespace {
 
-using Word = std::atomic<std::uint32_t>;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostWorkers = 1023;
 constexpr int kMostCalls = 32;  // at the same time; further ones have no helpers
-constexpr std::size_t kStackOfWorker = 1 << 20;
 
 // How long to look before sleeping.  A worker: the time that Python needs between two kernels; more
 // would be taken from other load.  The caller: about the time of a block that is not yet done.
 constexpr auto kPatienceOfWorker = std::chrono::microseconds(30);
 constexpr auto kPatienceOfCaller = std::chrono::microseconds(50);
-
-// Sleeps until woken, unless the word has changed already; may return without a reason.
-void sleep_on(Word& word, std::uint32_t value) {
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
-}
-
-void wake(Word& word, int count) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Whether the condition came true before patience ran out.
 template <class Condition>
@@ -64,11 +40,6 @@ bool look_for(std::chrono::microseconds patience, const Condition& condition) {
   } while (Clock::now() < end);
   return false;
 }
-
-std::atomic<bool> forked{false};
-
-// The workers stay behind in the parent.
-const int fork_handler = pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
 
 // A place for one call of run_with_helpers.  Places are never freed: a helper may look at any one
 // at any time.
@@ -161,55 +132,6 @@ void work() {
   }
 }
 
-// Signals are for the threads of the program, but for those that are about the thread itself: its
-// own errors, of which faulthandler tells, and the clock of a profiler.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF}) {
-      sigdelset(&blocked, own);
-    }
-    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-// The same stack everywhere: the default is 8 MiB with glibc and 128 KiB with musl.
-class WorkerAttributes {
- public:
-  WorkerAttributes() {
-    pthread_attr_init(&attributes_);
-    pthread_attr_setdetachstate(&attributes_, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes_, kStackOfWorker);
-  }
-  ~WorkerAttributes() { pthread_attr_destroy(&attributes_); }
-  WorkerAttributes(const WorkerAttributes&) = delete;
-  WorkerAttributes& operator=(const WorkerAttributes&) = delete;
-
-  const pthread_attr_t* get() const { return &attributes_; }
-
- private:
-  pthread_attr_t attributes_;
-};
-
-bool start_worker() {
-  const BlockedSignals blocked;
-  const WorkerAttributes attributes;
-  pthread_t worker;
-  const auto run = [](void*) -> void* {
-    work();
-    return nullptr;
-  };
-  return pthread_create(&worker, attributes.get(), run, nullptr) == 0;
-}
-
 // Where the system has no more threads to give, there are fewer.
 void start_workers(int target) {
   int count = pool.workers.load();
@@ -217,7 +139,7 @@ void start_workers(int target) {
     if (!pool.workers.compare_exchange_weak(count, count + 1)) {
       continue;
     }
-    if (!start_worker()) {
+    if (!start_thread(work)) {
       pool.workers.fetch_sub(1);
       return;
     }
@@ -240,8 +162,6 @@ Call* reserved_call() {
 }
 
 }  // namespace
-
-bool is_forked_child() { return forked.load(); }
 
 void run_with_helpers(const TaskRef& task, int helpers) {
   Call* const call = helpers < 1 || is_forked_child() ? nullptr : reserved_call();

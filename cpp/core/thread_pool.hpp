@@ -26,7 +26,4 @@ class TaskRef {
 // (a handler of a signal may do so) if helpers, and what they had begun, stayed behind.
 void run_with_helpers(const TaskRef& task, int helpers);
 
-// Whether this process is the child of a fork: other threads will do nothing more.
-bool is_forked_child();
-
 }  // namespace ssnmf

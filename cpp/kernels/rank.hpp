@@ -27,7 +27,7 @@ constexpr int kRegisterBytes = 32;
 constexpr int kRegisterBytes = 16;
 #endif
 // Up to here a row and its sum fit in the registers, or nearly.
-#if defined(__SSE2__) && !defined(__AVX__)
+#if (defined(__SSE2__) || defined(_M_X64)) && !defined(__AVX__)
 constexpr int kLargestFixedRank = kNarrowestRank;
 #else
 constexpr int kLargestFixedRank = kRegisterBytes == 64 ? 128 : 64;

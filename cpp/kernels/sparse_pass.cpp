@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "../core/system_threads.hpp"
 #include "passes.hpp"
 #include "row_pass.hpp"
 

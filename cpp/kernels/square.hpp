@@ -6,7 +6,7 @@
 #include "../core/compiler.hpp"
 
 // A register type loses its alignment as an argument of a template, where it has no effect.
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #endif
@@ -105,6 +105,6 @@ SSNMF_INLINE void turn_square(const From& from, const To& to) {
 
 }  // namespace ssnmf
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic pop
 #endif

@@ -30,7 +30,6 @@ def config() -> dict[str, Any]:
         "compiler": built["compiler"],
         "flags": built["flags"],
         "eigen": built["eigen"],
-        "openmp": built["openmp"],
         "threads": resolve_threads(),
     }
 

@@ -54,11 +54,6 @@ def padded_rank(rank: int, itemsize: int) -> int:
     return rank
 
 
-def max_threads() -> int:
-    """Return the number of threads OpenMP would start; always 1 here."""
-    return 1
-
-
 def build_info() -> dict[str, Any]:
     """Describe how this module was built."""
     return {
@@ -66,7 +61,6 @@ def build_info() -> dict[str, Any]:
         "compiler": "none (NumPy)",
         "flags": "",
         "eigen": "none",
-        "openmp": "none",
     }
 
 

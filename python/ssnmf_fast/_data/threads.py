@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController, register
 
-from .._backend.dispatch import kernels
+from .._backend import dispatch
+from .._version import __version__
 from .checks import check_integer
 
 _MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they have work for
@@ -21,6 +22,30 @@ _forked = False
 
 
 _blas = threading.Lock()  # held by the thread that limits BLAS, for the whole process
+
+
+_limits = threading.local()  # of threadpoolctl, for the thread that sets one
+
+
+class _KernelThreads(LibController):  # type: ignore[misc]
+    """How threadpoolctl, and by it joblib, limits the threads of the kernels."""
+
+    user_api = "openmp"
+    internal_api = "ssnmf_fast"
+    filename_prefixes = (f"_kernels_{dispatch.level}",)
+    check_symbols = (f"PyInit__kernels_{dispatch.level}",)  # another package may have such a name
+
+    def get_num_threads(self) -> int:
+        return resolve_threads()
+
+    def set_num_threads(self, num_threads: int) -> None:
+        _limits.count = num_threads
+
+    def get_version(self) -> str:
+        return __version__
+
+
+register(_KernelThreads)
 
 
 @cache
@@ -70,12 +95,28 @@ def _cgroup_quota() -> float | None:
     return None
 
 
+def _environment_threads() -> int | None:
+    """Return the number of threads of OMP_NUM_THREADS, or None; of a list, the outermost level's."""
+    with suppress(ValueError):
+        count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+        return min(count, _MOST) if count > 0 else None
+    return None
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use: affinity and cgroup quota."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    quota = _cgroup_quota()
+    return cores if quota is None else min(cores, max(1, round(quota)))
+
+
 def resolve_threads(n_threads: Any = None) -> int:
     """Return the number of threads for `n_threads`.
 
-    None stands for OMP_NUM_THREADS where it is set, else for the cores that this process may use
-    (affinity and cgroup quota); limits set by threadpoolctl hold for both.  In a forked child it is
-    always 1.
+    None stands for OMP_NUM_THREADS where it is set, else for the cores that this process may use;
+    a limit that threadpoolctl has set in this thread holds for both.  In a forked child, and
+    without compiled kernels, it is always 1.
     """
     if n_threads is not None:
         n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
@@ -83,12 +124,6 @@ def resolve_threads(n_threads: Any = None) -> int:
         return 1
     if n_threads is not None:
         return int(n_threads)
-    most = kernels.max_threads()
-    if os.environ.get("OMP_NUM_THREADS"):
-        return int(most)
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    quota = _cgroup_quota()
-    if quota is not None:
-        cores = min(cores, max(1, round(quota)))
-    return int(max(1, min(most, cores)))
+    if dispatch.level == "reference":
+        return 1
+    return min(_environment_threads() or _cores(), getattr(_limits, "count", _MOST))
