@@ -96,7 +96,7 @@ def _cgroup_quota() -> float | None:
 
 
 def _environment_threads() -> int | None:
-    """Return the number of threads of OMP_NUM_THREADS, or None; of a list, the outermost level's."""
+    """Return the number of threads of OMP_NUM_THREADS (of a list, the first), or None."""
     with suppress(ValueError):
         count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
         return min(count, _MOST) if count > 0 else None
