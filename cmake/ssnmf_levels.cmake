@@ -2,7 +2,7 @@
 
 set(SSNMF_FAST_LEVELS
     "native"
-    CACHE STRING "Instruction-set levels: native (base and the best of this machine), all, or a list")
+    CACHE STRING "Instruction-set levels: native (the best of this machine), all, or a list")
 
 # The processor that is compiled for, which in a cross build, or by CMAKE_OSX_ARCHITECTURES, is not
 # the one at hand.
@@ -41,9 +41,7 @@ endfunction()
 if(SSNMF_FAST_LEVELS STREQUAL "all" OR (SSNMF_FAST_LEVELS STREQUAL "native" AND CMAKE_CROSSCOMPILING))
   set(ssnmf_levels ${known_levels})
 elseif(SSNMF_FAST_LEVELS STREQUAL "native")
-  ssnmf_best_level(best)
-  set(ssnmf_levels base ${best})
-  list(REMOVE_DUPLICATES ssnmf_levels)
+  ssnmf_best_level(ssnmf_levels)
 else()
   set(ssnmf_levels ${SSNMF_FAST_LEVELS})
   foreach(level IN LISTS ssnmf_levels)
@@ -52,8 +50,5 @@ else()
                           "list of ${known_levels}.")
     endif()
   endforeach()
-  if(NOT "base" IN_LIST ssnmf_levels)
-    list(PREPEND ssnmf_levels base)
-  endif()
 endif()
 message(STATUS "Instruction-set levels: ${ssnmf_levels}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,11 +48,22 @@ def _choose() -> str:
     if forced == "reference":
         return forced
     available = available_levels()
-    if not forced:
+    if not forced and available:
         return available[-1]
+    if not forced:
+        warnings.warn(
+            "ssnmf_fast was built for another processor, and this one lacks its instructions: plain "
+            "NumPy is used, which is many times slower. Install ssnmf_fast on this machine, or "
+            "build it with SSNMF_FAST_LEVELS=all.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return "reference"
     if forced not in available:
         reason = (
-            "this processor or build lacks it" if forced in _ORDER else "there is no such level"
+            "this processor lacks it, or it was not built (SSNMF_FAST_LEVELS=all builds all)"
+            if forced in _ORDER
+            else "there is no such level"
         )
         raise ValueError(
             f"SSNMF_FAST_ISA={forced!r} cannot be used: {reason}. "
