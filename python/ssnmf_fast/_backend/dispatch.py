@@ -52,9 +52,9 @@ def _choose() -> str:
         return available[-1]
     if not forced:
         warnings.warn(
-            "ssnmf_fast was built for another processor, and this one lacks its instructions: plain "
-            "NumPy is used, which is many times slower. Install ssnmf_fast on this machine, or "
-            "build it with SSNMF_FAST_LEVELS=all.",
+            "ssnmf_fast was built for another processor, and this one lacks its instructions: "
+            "plain NumPy is used, which is many times slower. Install ssnmf_fast on this machine, "
+            "or build it with SSNMF_FAST_LEVELS=all.",
             RuntimeWarning,
             stacklevel=2,
         )
