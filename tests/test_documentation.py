@@ -18,7 +18,8 @@ from ssnmf_fast.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
 PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -28,7 +29,7 @@ PATH = re.compile(r"\b(?:python/ssnmf_fast|cpp|cmake|tests)/[\w/.]*\w")
 
 @pytest.mark.parametrize("page", ["contributing", "design"])
 def test_the_files_that_a_page_names_exist(page):
-    named = set(PATH.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")))
+    named = set(PATH.findall((DOCS / "developer" / f"{page}.md").read_text(encoding="utf-8")))
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
@@ -117,7 +118,7 @@ def test_command_parses(line: str) -> None:
     assert callable(arguments.run)
 
 
-@pytest.mark.parametrize("page", [README, ROOT / "docs" / "command.md"], ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", [README, DOCS / "guide" / "command.md"], ids=lambda p: p.stem)
 def test_options_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Options in the running text, and in synopses, are some command's."""
     known: set[str] = set()

@@ -1,7 +1,7 @@
 """Data in other units, c X, give the same predictions and the same topics up to their scale.
 
-What docs/models.md promises: the same bits where c is a power of two, and else what rounding of the
-data leaves, which depends on the problem.
+What docs/guide/models.md promises: the same bits where c is a power of two, and else what rounding
+of the data leaves, which depends on the problem.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from .._common.arrays import Array
 from .checks import check_real
 from .csr import with_values
 
-TYPICAL_COUNT = 2.0  # what the median entry of measured values counts as; see docs/bayesian.md
+# What the median entry of measured values counts as; see docs/guide/bayesian.md.
+TYPICAL_COUNT = 2.0
 
 AT_ONCE = 1 << 16
 LARGEST_INTEGER = 2**53  # up to which floats hold all of them

@@ -71,7 +71,7 @@ def factorize(
     X_weights, Y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
         Nonnegative weights (W and L) of the loss of every entry.
     solver : {"auto", "mm", "mu", "hals"}
-        Rule of the updates; see docs/solvers.md.
+        Rule of the updates; see docs/guide/solvers.md.
 
         - "auto", the fastest: "hals" where all losses are Frobenius losses without weights or with
           separable ones (with momentum if there are no labels), and with ``weights.observed`` if

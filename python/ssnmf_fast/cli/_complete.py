@@ -106,7 +106,7 @@ def _warn(task: Task, given: Source, names: tuple[str, str]) -> None:
             f"all {task.matrix.nnz} {task.things} are {value:g}, so that all predictions are, and "
             "the errors mean nothing. If they stand for what users did, such as clicks (implicit "
             "feedback), what they did not do is 0, not missing: fit NMF to the whole matrix, as "
-            "in docs/completion.md",
+            "in docs/guide/completion.md",
             stacklevel=2,
         )
 
