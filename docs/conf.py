@@ -1,11 +1,91 @@
-"""Sphinx configuration: `sphinx-build docs docs/_build`."""
+"""Sphinx configuration; `python docs/build.py FOLDER` builds the site."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
 
 from ssnmf_fast import __version__ as release
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "ssnmf_fast"
 author = "The ssnmf_fast contributors"
+copyright = author
 version = release
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "README.md"]
+nitpicky = False
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+templates_path = ["_templates"]
+autodoc_typehints = "none"
+autosummary_generate = True
 numpydoc_show_class_members = False
-exclude_patterns = ["_build"]
-html_theme = "alabaster"
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "image_scrapers": ("matplotlib", "gallery_pictures"),
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "ssnmf_fast"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+# One page of each section is enough on the left; the switcher lists the versions of the site.
+html_theme_options: dict[str, Any] = {
+    "logo": {"text": "ssnmf_fast"},
+    "github_url": "https://github.com/ssnmf-fast/ssnmf-fast",
+    "header_links_before_dropdown": 6,
+    "navbar_start": ["navbar-logo", "version-switcher"],
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "switcher": {
+        "json_url": "https://ssnmf-fast.readthedocs.io/en/latest/_static/switcher.json",
+        "version_match": release,
+    },
+    "check_switcher": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"index": [], "changelog": [], "citation": []}
+
+# What estimators inherit from scikit-learn is described there, with links that lead nowhere here.
+_INHERITED = re.compile(
+    r"^(get_metadata_routing|set_\w+_request|set_output|get_params|set_params)$"
+)
+
+
+def _skip(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    return True if _INHERITED.match(name) else None
+
+
+def setup(app: Any) -> None:
+    """Connect the function above."""
+    app.connect("autodoc-skip-member", _skip)

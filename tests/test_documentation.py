@@ -19,7 +19,7 @@ from ssnmf_fast.cli import main
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "generated")
 PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
@@ -53,7 +53,7 @@ def stories() -> dict[str, list[Block]]:
     """Return what runs in one namespace: the blocks of a page in docs, each block of the README."""
     told: dict[str, list[Block]] = {}
     for page in [README, *PAGES]:
-        name = page.stem
+        name = str(page.relative_to(ROOT).with_suffix("")).removeprefix("docs/")
         for block in blocks(page):
             if block.language == "python" and page == README:
                 name = f"{page.stem}-{block.line}"

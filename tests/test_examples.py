@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
+GALLERY = sorted((FOLDER / "gallery").glob("plot_*.py"))
 
 
 @pytest.mark.slow
@@ -22,3 +25,15 @@ def test_example_runs(path, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") >= 2
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_page_of_the_gallery_runs(path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(path.parent)
+    made = runpy.run_path(str(path))
+    drawn = [*plt.get_fignums(), *(thing for thing in made.values() if hasattr(thing, "savefig"))]
+    plt.close("all")
+    assert drawn
+    assert ":doc:`" in path.read_text(encoding="utf-8")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import ssnmf_fast as sf
 
@@ -129,3 +132,12 @@ def test_a_plain_import_loads_what_functions_need():
     for module in ("scipy.optimize", "sklearn", "matplotlib", "pandas"):
         assert module not in loaded
     assert "ssnmf_fast._backend.reference" not in loaded
+
+
+def test_the_page_for_contributors_has_the_same_parts() -> None:
+    page = Path(__file__).parents[1] / "docs" / "developer" / "contributing.md"
+    if not page.exists():
+        pytest.skip("away from the source tree")
+    rows = re.findall(r"^\| ([a-z ]+) \| `([\w ]+)` \|", page.read_text("utf-8"), re.MULTILINE)
+    assert dict(rows) == ROOMS
+    assert [part for part, _ in rows] == [*ROOMS]

@@ -10,30 +10,37 @@ import pytest
 
 import ssnmf_fast as sf
 
-API = Path(__file__).parent.parent / "docs" / "api.md"
-SECTION = re.compile(r"\.\. automodule:: (\S+)\n   :members: ?([^\n]*)")
+API = Path(__file__).parent.parent / "docs" / "api" / "index.md"
+SECTION = re.compile(
+    r"\.\. currentmodule:: (\S+)\n\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   \w+\n)+)"
+)
+MODULES = ["weights", "completion", "metrics", "plotting", "linalg", "extend", "dask"]
 
 
 @pytest.fixture(scope="module")
 def documented():
-    sections = SECTION.findall(API.read_text(encoding="utf-8"))
-    return {
-        module: {n.strip() for n in names.split(",") if n.strip()} for module, names in sections
-    }
+    if not API.exists():
+        pytest.skip("away from the source tree")
+    names = {}
+    for module, lines in SECTION.findall(API.read_text(encoding="utf-8")):
+        names.setdefault(module, []).extend(lines.split())
+    return names
 
 
-def test_every_public_name_is_in_the_reference(documented):
-    names = documented["ssnmf_fast"] | documented["ssnmf_fast.estimators"]
-    modules = {name.split(".")[1] for name in documented if "." in name}
-    assert set(sf.__all__) - names - modules == {"__version__"}
-    assert names <= set(sf.__all__)
+def test_every_public_name_has_a_page(documented):
+    modules = {name for name in sf.__all__ if name in MODULES}
+    names = documented["ssnmf_fast"]
+    assert len(names) == len(set(names))
+    assert set(names) == set(sf.__all__) - modules - {"__version__"}
+    assert set(importlib.import_module("ssnmf_fast.estimators").__all__) <= set(names)
 
 
-def test_the_reference_lists_the_names_of_every_module(documented):
-    for module, names in documented.items():
-        if module in ("ssnmf_fast", "ssnmf_fast.dask") or not names:
-            continue
-        assert names == set(importlib.import_module(module).__all__), module
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_of_a_module_has_a_page(documented, module):
+    if module == "dask":
+        pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
+    name = f"ssnmf_fast.{module}"
+    assert sorted(documented[name]) == sorted(importlib.import_module(name).__all__)
 
 
 def test_every_public_name_answers():

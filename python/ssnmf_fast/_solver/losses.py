@@ -118,8 +118,8 @@ class Loss:
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Set every row of F to the minimizer, G fixed; return the number of rows left unsolved.
 
-        By multiplicative steps, until no |F_k (N_k - P_k)| is above `tol` times <F, N>; they are
-        too slow for less than 1e-4.
+        By multiplicative steps, until no ``|F_k (N_k - P_k)|`` is above `tol` times <F, N>; they
+        are too slow for less than 1e-4.
         """
         size = mean_sum(G)
         F[F <= 0] = term.mean() / size if size > 0 else 1.0

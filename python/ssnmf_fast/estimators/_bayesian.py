@@ -73,7 +73,7 @@ class BayesianBase(FactorizationBase):
     representation_groups_ : ndarray of int32, shape (n,)
         Row of `representation_rates_` for every sample.
     A_shape_, A_mean_ : float
-        Shape and mean of the prior of A, given or learned; A_mean_ in the units of X.
+        Shape and mean of the prior of A, given or learned; `A_mean_` in the units of X.
     active_components_ : ndarray of bool, shape (r,)
         Whether a component explains at least one count of some feature.  For the others, the row
         of A is that of the prior, and :meth:`topics` shows no terms.

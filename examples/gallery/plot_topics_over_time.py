@@ -1,0 +1,43 @@
+"""
+Topics over time
+================
+
+Dated documents, in three years of which one event has a month of its own.  The tensor of documents,
+terms and months gives every topic its course.
+"""
+
+# %%
+# Everyday topics, and a flood in July 2021.
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+
+import ssnmf_fast as sf
+
+words = {
+    "politics": ["vote", "minister", "party", "law", "debate", "budget"],
+    "sport": ["game", "team", "season", "player", "score", "coach"],
+    "markets": ["shares", "price", "bank", "trade", "rate", "profit"],
+    "flood": ["flood", "river", "dam", "rescue", "rain", "damage"],
+}
+rng = np.random.default_rng(0)
+texts, dates = [], []
+for month in np.arange("2020-01", "2023-01", dtype="datetime64[M]"):
+    for _ in range(40):
+        chance = [1.0, 1.0, 1.0, 2.0 if str(month) == "2021-07" else 0.0]
+        subject = rng.choice(list(words), p=np.array(chance) / sum(chance))
+        texts.append(" ".join(rng.choice(words[subject], 8)))
+        dates.append(month)
+
+# %%
+
+vectorizer = CountVectorizer()
+X = vectorizer.fit_transform(texts).astype(float)
+model = sf.DynamicTopics(4, freq="month", random_state=0).fit(X, dates)
+
+# %%
+
+picture = sf.plotting.topics_over_time(model, vectorizer.get_feature_names_out())
+
+# %%
+# :doc:`/guide/dynamic` has headlines of twelve years, and what to do if topics become months.
