@@ -61,7 +61,7 @@ html_theme_options: dict[str, Any] = {
     "logo": {"text": "ssnmf_fast"},
     "github_url": "https://github.com/ssnmf-fast/ssnmf-fast",
     "header_links_before_dropdown": 6,
-    "navbar_start": ["navbar-logo", "version-switcher"],
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
     "navbar_align": "left",
     "show_toc_level": 2,
     "show_prev_next": True,
