@@ -50,6 +50,29 @@ _NEGATIVE_DATA = {
     },
 }
 
+_TENSOR = "X is a tensor: the message names its modes"
+_TENSORS = {
+    "check_n_features_in_after_fitting": _TENSOR,
+    "check_estimators_empty_data_messages": _TENSOR,
+    "check_fit2d_predict1d": _TENSOR,
+    "check_complex_data": "a TypeError, as for all functions; the check asks for a ValueError",
+    "check_dtype_object": "a TypeError: an array of objects is no tensor of numbers",
+}
+_DATED = {"check_fit2d_1sample": "topics over time need two documents: the message names slices"}
+_FAILED = {**_NEGATIVE_DATA, "NonnegativeCP": _TENSORS, "Dated": _DATED}
+
+
+class Dated(sf.DynamicTopics):
+    """Documents of which two belong to each month: the checks know of no dates."""
+
+    def fit(self, X, y=None):
+        n_documents = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
+        months = np.datetime64("2000-01", "M") + np.arange(n_documents) // 2
+        return super().fit(X, months)
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X).transform(X)
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
@@ -58,8 +81,8 @@ _NEGATIVE_DATA = {
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + BAYESIAN],
-    expected_failed_checks=lambda e: _NEGATIVE_DATA.get(type(e).__name__, {}),
+    [estimator() for estimator in ESTIMATORS + BAYESIAN] + [sf.NonnegativeCP(2), Dated(2)],
+    expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
