@@ -150,6 +150,10 @@ def write_command(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             data, out = Path(scratch) / "data.csv", Path(scratch) / "out"
             data.write_text(table(rows), encoding="utf-8")
+            if name == "texts":
+                words = Path(scratch) / "words.txt"
+                words.write_text("the\nand\n", encoding="utf-8")
+                options = [*options, "--stop-words", words]
             run("fit" if name == "texts" else "complete", data, *options, "--out", out)
             for file in ("model.npz", "vectorizer.json"):
                 if (out / file).exists():
@@ -159,7 +163,8 @@ def write_command(folder: Path) -> None:
 
 def write(folder: Path) -> None:
     """Write all models of this version, new samples, and what the models give for them."""
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        sys.exit(f"{folder} is there: the models of a version are written once")
     folder.mkdir()
     X, y = counts()
     X, new, y = X[:ROWS], X[ROWS:], y[:ROWS]
