@@ -20,6 +20,7 @@ from ._models.factorize import Factorization, factorize, objective
 from ._models.factorize_tensor import TensorFactorization, factorize_tensor
 from ._models.represent import represent
 from ._persist.io import load, save
+from ._persist.texts import load_vectorizer
 from ._solver.result import FitState
 from ._topics import Topic, Topics
 from ._version import __version__
@@ -60,6 +61,7 @@ __all__ = [
     "factorize_tensor",
     "linalg",
     "load",
+    "load_vectorizer",
     "metrics",
     "objective",
     "open_csr",

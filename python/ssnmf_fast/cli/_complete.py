@@ -17,7 +17,7 @@ from .. import save
 from ..completion._read import counts, empty_lines, only_value, read_observed
 from ..report import png
 from ._evaluate import Task, evaluate
-from ._folder import Results, new_files, refuse_replacing, results_folder
+from ._folder import Results, default_out, new_files, refuse_replacing, results_folder
 from ._outputs import MODEL_NAME
 from ._predict import recommendations
 from ._predictions import write_csv
@@ -35,6 +35,8 @@ _DEFAULT_TOP = 10
 def run(options: Any) -> dict[str, Any]:
     """Run the subcommand."""
     given = source(options)
+    if options.out is None:
+        options.out = default_out(options.data, *() if given.is_table else ("-completed.npz",))
     return (_complete_ratings if given.is_table else _complete_matrix)(given, options)
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.times import read_times
 from ._fitted import Data, Fitted
-from ._folder import results_folder
+from ._folder import default_out, results_folder
 from ._models import Model, check_labels, choose_model
 from ._outputs import FILES, print_report, write_all
 from ._read import Table, read_table, read_values
@@ -28,6 +28,7 @@ def run(options: Any) -> dict[str, Any]:
     model.complete_options(options)
     if options.unlabeled and options.labels is None:
         raise UsageError("--unlabeled is for labels; give --labels too")
+    options.out = options.out or default_out(options.data)
     words = options.stop_words.removeprefix("english,")
     inputs = [options.data, options.labels, options.features, options.time, words]
 

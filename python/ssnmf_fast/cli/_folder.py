@@ -82,6 +82,12 @@ def results_folder(
             files.remove(folder / one)
 
 
+def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
+    """Return where results go without --out: the name of the data, in this folder."""
+    name = "input" if data == STANDARD else Path(data).name
+    return (name.split(".")[0] or name) + ending
+
+
 def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Raise UsageError if a result would replace what it is made of, by whatever name."""
     for given in inputs:

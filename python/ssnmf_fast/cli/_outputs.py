@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._persist.texts import VECTORIZER_NAME
 from .._topics import Topic, numbered_names, real_terms
 from ..report import Picture, Report, png, render
 from ._findings import PICTURE, draw_components, make_report
@@ -20,7 +21,6 @@ from ._folder import Results
 from ._models import Model
 from ._predictions import predictions, write_csv
 from ._source import UsageError
-from ._text import FILE_NAME
 
 MODEL_NAME = "model.npz"
 METRICS_NAME = "metrics.json"
@@ -30,7 +30,7 @@ _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _REPORT = "report.html"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
-    FILE_NAME: "vocabulary and idf, read by `ssnmf-fast predict`",
+    VECTORIZER_NAME: "vocabulary and idf, for `ssnmf-fast predict` and ssnmf_fast.load_vectorizer",
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "samples that every topic explains best",
@@ -58,7 +58,7 @@ def write_all(
     report = make_report(model, fitted, options.terms)
     save(fitted.model, out.path(MODEL_NAME))
     if fitted.vectorizer is not None:
-        fitted.vectorizer.save(out.path(FILE_NAME))
+        fitted.vectorizer.save(out.path(VECTORIZER_NAME))
     separator, safe = options.label_separator or SEPARATOR, options.safe_csv
     _write_topics(out, fitted, report, safe)
     write_csv(out.path(_PREDICTIONS), *predictions(fitted, separator), safe=safe)

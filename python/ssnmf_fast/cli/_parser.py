@@ -53,25 +53,30 @@ _PRINTING = {
     **_DEBUG,
 }
 
-_FIT = {
+# Those that most users need; the help shows them first.
+_FIT_FIRST = {
+    "--text COLUMN": "column with the text (default: text)",
     "--labels LABELS": "column of the table, or a text file with one label per line; empty = "
     "unlabeled; in .jsonl also lists of labels",
+    "--rank COUNT": "number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for "
+    "each class, ts-nmf takes one for each label)",
+    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, or nmf without "
+    "--labels)",
+    "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
+}
+_FIT = {
     "--label-separator TEXT": "separator of several labels of a sample, such as ';' in a;b "
     "({users})",
     "--unlabeled TEXT,...": "labels that mean that a sample has none, such as NA,unknown; may be "
     "repeated",
     "--image-shape HxW": "height and width of the images that rows of a matrix are, as 28x28: "
     "draws topics",
-    "--rank COUNT": "number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for "
-    "each class, ts-nmf takes one for each label)",
     **_ID,
     "--features FILE": "names of the features of a matrix, one per line",
     "--terms COUNT=10": "number of terms of each topic",
     **_SAFE_CSV,
 }
 _MODEL = {
-    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, or nmf without "
-    "--labels)",
     "--loss LOSS": "loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
     "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf and nmf-alpha, else "
     "frobenius; {users})",
@@ -112,7 +117,6 @@ _MODEL = {
     "how few topics a class uses ({users})",
 }
 _TEXT = {
-    "--text COLUMN": "column with the text (default: text)",
     "--max-features COUNT=5000": "most terms, of which the most frequent ones are taken",
     "--min-df COUNT=2": "least number of documents of a term",
     "--max-df FRACTION=0.7": "largest share of documents of a term",
@@ -193,13 +197,16 @@ def build_parser() -> argparse.ArgumentParser:
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
         "With --labels and nothing else, every setting is chosen by validation; the accuracy\n"
-        "to expect is printed beside that of LinearSVC.",
+        "to expect is printed beside that of LinearSVC.\n\n"
+        "  ssnmf-fast fit posts.csv --text body --labels topic",
+        usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "
+        "[--model MODEL] [--out DIR]\n                      [option ...]",
         epilog="models:" + "".join(about),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fit.add_argument("data", metavar="DATA", help=_DATA)
-    _add(fit, {"--out DIR": "folder for the results"}, required=True)
-    _add(fit, _FIT)
+    _add(fit.add_argument_group("used most"), _FIT_FIRST)
+    _add(fit.add_argument_group("data and results"), _FIT)
     _add(fit.add_argument_group("model"), _MODEL)
     _add(fit.add_argument_group("text"), _TEXT)
     _add_common(fit)
@@ -217,8 +224,9 @@ def build_parser() -> argparse.ArgumentParser:
     predict.add_argument(
         "data", metavar="DATA", help=f"{_DATA}; of users and items for a model of `complete`"
     )
-    result = "file for the result (.csv or .jsonl), or - for standard output"
-    _add(predict, {"--out FILE": result}, required=True)
+    _add(
+        predict, {"--out FILE=-": "file for the result (.csv or .jsonl), or - for standard output"}
+    )
     _add(predict, _PREDICT)
     _add_common(predict)
     predict.set_defaults(run=_runner("_predict"))
@@ -226,14 +234,19 @@ def build_parser() -> argparse.ArgumentParser:
     complete = commands.add_parser(
         "complete",
         help="complete a table of ratings or a matrix with missing entries",
-        description="Find the missing values of DATA by a matrix of low rank.",
+        description="Find the missing values of DATA by a matrix of low rank.\n\n"
+        "  ssnmf-fast complete ratings.csv --user user --item film --rating stars",
+        usage="ssnmf-fast complete DATA [--user COLUMN] [--item COLUMN] [--rating COLUMN] "
+        "[--rank COUNT]\n                           [--out PATH] [option ...]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     complete.add_argument("data", metavar="DATA", help=_HOLES)
     result = (
         "ratings: folder for the results; matrix: file for the completed one (.npy, .npz with "
-        "array X, .csv); beyond 2e8 entries an .npz file for its factors"
+        "array X, .csv); beyond 2e8 entries an .npz file for its factors (default: the name of "
+        "DATA with -ssnmf-fast, or with -completed.npz)"
     )
-    _add(complete, {"--out PATH": result}, required=True)
+    _add(complete, {"--out PATH": result})
     _add(complete.add_argument_group("ratings"), _RATINGS)
     model = complete.add_argument_group("model")
     _add(model.add_mutually_exclusive_group(), _EXACTNESS)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, quietly
 from .._data.csr import entry_rows
+from .._persist.texts import VECTORIZER_NAME
 from ..completion._read import counts
 from ..completion._result import Completion
 from ._fitted import Data, Fitted
@@ -21,7 +22,7 @@ from ._predictions import Output, output_of, predictions, table_of_samples
 from ._ratings import read_pairs
 from ._read import read_table
 from ._source import Source, UsageError, read_matrix, source
-from ._text import FILE_NAME, ids_of, load_vectorizer, read_texts, warn_of_empty
+from ._text import ids_of, load_vectorizer, read_texts, warn_of_empty
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def run(options: Any) -> dict[str, Any]:
         path = path / MODEL_NAME
     if not path.is_file():
         raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit` or complete")
-    stored = path.parent / FILE_NAME
+    stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
     model = load(path)

@@ -1,10 +1,7 @@
-"""TF-IDF of texts, and its storage as JSON (no pickle)."""
+"""TF-IDF of texts, as the command makes it."""
 
 from __future__ import annotations
 
-import html
-import json
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from .._persist.texts import read_vectorizer, strip_markup, write_vectorizer
 from ._read import Table, likely_delimiter
 from ._source import UsageError, read_lines
 
-FILE_NAME = "vectorizer.json"
-_FORMAT = "ssnmf-fast vectorizer"
-_FORMAT_VERSION = 3
 TOKENS = r"(?u)\b\w\w+\b"
 _DEFAULT_COLUMN = "text"
 _ID_COLUMN = "id"
@@ -28,7 +23,6 @@ _CONTRACTED = {
     *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
 }
 _SHOWN = 5
-_MARKUP = ("strip", "keep")  # what becomes of HTML, in the file
 
 
 @dataclass(frozen=True)
@@ -52,18 +46,7 @@ class Vectorizer:
 
     def save(self, path: Path) -> None:
         """Write vocabulary and idf as JSON."""
-        content = {
-            "format": _FORMAT,
-            "version": _FORMAT_VERSION,
-            "column": self.column,
-            "token_pattern": self.tfidf.token_pattern,
-            "ngram_range": list(self.tfidf.ngram_range),
-            "stop_words": sorted(self.tfidf.get_stop_words() or ()),
-            "markup": _MARKUP[self.keep_markup],
-            "terms": self.terms,
-            "idf": self.tfidf.idf_.tolist(),
-        }
-        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        write_vectorizer(path, self.column, self.tfidf, self.keep_markup)
 
 
 def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectorizer, Any]:
@@ -108,26 +91,10 @@ def warn_of_empty(X: Any, consequence: str) -> None:
 
 def load_vectorizer(path: Path) -> Vectorizer:
     """Read what :meth:`Vectorizer.save` wrote."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
-            raise ValueError("another format or version")
-        re.compile(content["token_pattern"])
-        low, high = content["ngram_range"]
-        tfidf = TfidfVectorizer(
-            vocabulary=content["terms"],
-            token_pattern=content["token_pattern"],
-            ngram_range=(int(low), int(high)),
-            stop_words=list(content["stop_words"]) or None,
-        )
-        tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        return Vectorizer(
-            str(content["column"]), tfidf, keep_markup=bool(_MARKUP.index(content["markup"]))
-        )
-    except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
-        raise UsageError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
+        return Vectorizer(*read_vectorizer(path))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def text_column(table: Table, given: str | None, *taken: str | None) -> str:
@@ -190,45 +157,3 @@ def _stop_words(option: str, encoding: str) -> list[str] | None:
         else:
             words |= {word.lower() for word in read_lines(Path(part), encoding) if word}
     return sorted(words)
-
-
-# Without the ampersand, which some collections have lost: " #39;s" and "quot;".  Only those that
-# are frequent: "see #12;" is about a number.
-_BROKEN_ENTITY = re.compile(
-    r"(?<![&\w#])(#(?:3[4689]|60|62|1[456]\d|8[12]\d\d)|quot|apos|amp|nbsp|lt|gt);"
-)
-_ENTITY_DEPTH = 2  # "&amp;quot;" was escaped twice
-
-_ADDRESS = re.compile(
-    r"""\b(?:(?:https?|ftp)://|www\.)[^\s<>"']*[^\s<>"'.,:;!?)\]]""", re.IGNORECASE
-)
-# Only what HTML knows: <stdio.h>, <Key> and <name@host> are part of a text.
-_ELEMENTS = (
-    "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|"
-    "canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|dir|div|"
-    "dl|dt|em|embed|fieldset|figcaption|figure|font|footer|form|frame|frameset|h[1-6]|head|header|"
-    "hr|html|i|iframe|img|input|ins|kbd|label|legend|li|link|main|map|mark|menu|meta|meter|nav|"
-    "noframes|noscript|object|ol|optgroup|option|output|p|param|picture|pre|progress|q|rp|rt|ruby|"
-    "s|samp|script|section|select|small|source|span|strike|strong|style|sub|summary|sup|svg|table|"
-    "tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
-)
-# No part reaches beyond the next of its kind, so that the time is linear in the length.
-_TAG = re.compile(
-    r"<!--(?:(?!<!--).)*?-->"
-    r"|<(?P<hidden>script|style)\b[^<>]*>(?:(?!<(?P=hidden)\b).)*?</(?P=hidden)\s*>"
-    r"|<[!?][a-z][^<>]*>"
-    rf"|</?(?:{_ELEMENTS})(?:\s[^<>]*|/)?>",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def strip_markup(text: str) -> str:
-    """Return a text without entities, tags and addresses; each of the last leaves a space."""
-    if ";" in text:  # the characters for which entities stand, as & for ``&amp;``
-        for _ in range(_ENTITY_DEPTH):
-            text = html.unescape(text)
-        text = html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))
-    if "<" in text:
-        text = _TAG.sub(" ", text)
-    # Most texts have none, which this tells ten times as fast.
-    return _ADDRESS.sub(" ", text) if "://" in text or "www." in text.lower() else text
