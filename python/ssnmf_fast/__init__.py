@@ -75,12 +75,14 @@ __all__ = [
 _SUBMODULES = ("linalg", "metrics", "plotting")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in __all__:  # what is not imported above is an estimator
-        return getattr(importlib.import_module(".estimators", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name in __all__:  # what is not imported above is an estimator
+            return getattr(importlib.import_module(".estimators", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,8 @@
+"""Sort support tickets into queues from a few labels."""
+
+from __future__ import annotations
+
+from ._careful import CarefulClassifier
+from ._triage import Ticket, Triage
+
+__all__ = ["CarefulClassifier", "Ticket", "Triage"]

@@ -1,0 +1,37 @@
+"""Types that mypy sees through the installed package.
+
+`python -m mypy` checks this file in strict mode: an ignored error that is none is an error too, so
+that names which turn into Any are noticed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from typing_extensions import assert_type
+
+    def check_types(X: npt.NDArray[np.float64]) -> None:
+        assert_type(sf.NMF(3).fit(X), sf.NMF)
+        assert_type(sf.NMF(3).transform(X), npt.NDArray[Any])
+        assert_type(sf.SSNMFClassifier().fit(X, [0, 1]), sf.SSNMFClassifier)
+        assert_type(sf.factorize(X, n_components=2), sf.Factorization)
+        assert_type(sf.factorize(X, n_components=2).A, npt.NDArray[Any])
+        assert_type(sf.complete(X, rank=2), sf.Completion)
+        assert_type(sf.__version__, str)
+
+
+def test_wrong_types_are_errors_when_checked_and_when_run() -> None:
+    X = np.eye(4)
+    with pytest.raises(TypeError, match="n_component"):
+        sf.factorize(X, n_component=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="n_components"):
+        sf.NMF(n_components=[2]).fit(X)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match="factorise"):
+        sf.factorise(X, n_components=2)  # type: ignore[attr-defined]
