@@ -18,68 +18,16 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from shutil import copy
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from common import ROOT, best, load_average, markdown, new_parser, one_hot, say, start, zipf_text
+from calls import calls
+from common import ROOT, best, load_average, markdown, new_parser, say
 
 Times = dict[str, float]
-
-
-def calls(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Return public calls of a few tens of milliseconds each, all with one thread."""
-    import ssnmf_fast as sf
-    from ssnmf_fast import linalg
-
-    rng = np.random.default_rng(0)
-    X, Y = zipf_text(2000, 1500, 40), one_hot(2000)
-    small, labels = X[:50], Y.argmax(axis=1)
-    sp.save_npz(folder / "X.npz", X, compressed=False)
-    on_disk = sf.open_csr(folder / "X.npz", memory=300_000)
-    tensor = rng.random((40, 50, 60))
-    low_rank = rng.random((300, 5)) @ rng.random((5, 200))
-    low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
-    absent = sp.csr_array(rng.random(X.shape) < 0.1)
-    S, A, B = start(X, Y.shape[1], 10)
-    frobenius, divergence = "frobenius", "kullback-leibler"
-    fixed = {"tol": 0, "n_threads": 1}
-
-    def fit(data: Any, iterations: int, **more: Any) -> Callable[[], Any]:
-        begin = (S[: data.shape[0]], A, B) if "Y" in more else (S[: data.shape[0]], A)
-        settings = {"n_components": 10, "init": begin, "max_iter": iterations, **fixed, **more}
-        return lambda: sf.factorize(data, **settings)
-
-    def model(estimator: Any, y: Any = None) -> Callable[[], Any]:
-        return lambda: estimator.fit(X, y)
-
-    random = {"n_components": 10, "init": "random", "random_state": 0, "max_iter": 10, **fixed}
-    pairs = [(a, b) for a in (frobenius, divergence) for b in (frobenius, divergence)]
-    return {
-        **{
-            f"factorize, {a}, labels {b}": fit(X, 10, Y=Y, loss=a, supervision_loss=b)
-            for a, b in pairs
-        },
-        **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},
-        "factorize, dense": fit(X.toarray(), 10),
-        "factorize, 50 samples": fit(small, 50),
-        "factorize, a tenth missing": fit(X, 10, X_weights=sf.weights.missing(absent)),
-        "factorize, observed entries": fit(X, 10, X_weights=sf.weights.observed(X != 0)),
-        "factorize, on disk": lambda: sf.factorize(on_disk, **random),
-        "represent": lambda: sf.represent(X, A, n_threads=1),
-        "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
-        "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
-        "complete": lambda: sf.complete(low_rank, rank=5, max_iter=10, random_state=0, **fixed),
-        "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
-        "BayesianNMF": model(sf.BayesianNMF(**random)),
-        "SupervisedBayesianNMF": model(sf.SupervisedBayesianNMF(**random), labels),
-        "SSNMFClassifier": model(sf.SSNMFClassifier(**random), labels),
-    }
 
 
 def measure(only: list[str]) -> None:
