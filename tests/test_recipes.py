@@ -1,0 +1,80 @@
+"""Recipes: the solver inside of other packages, where these are installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+
+RECIPES = Path(__file__).resolve().parents[1] / "examples" / "recipes"
+
+# Warnings here are those of the other packages, whose users see them anyway.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(autouse=True)
+def _without_folders_of_tests(monkeypatch):
+    """Some packages take a folder `dask` on the path for that package."""
+    here = Path(__file__).parent
+    paths = [path for path in sys.path if not Path(path).is_relative_to(here)]
+    monkeypatch.setattr(sys, "path", paths)
+
+
+def recipe(name: str, package: str) -> ModuleType:
+    pytest.importorskip(package, reason="needs examples/recipes/requirements.txt")
+    path = RECIPES / f"{name}.py"
+    if not path.exists():
+        pytest.skip("away from the source tree")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_cnmf_finds_the_programs(loss, tmp_path):
+    consensus = recipe("consensus", "cnmf")
+    counts, spectra = consensus.draw_counts(cells=200, genes=300, programs=4)
+    found, _ = consensus.consensus(
+        consensus.FastCNMF, counts, tmp_path, programs=4, runs=10, loss=loss, genes=150
+    )
+    assert found.shape[1] == 4
+    assert consensus.agreement(found, spectra).min() > 0.95
+    wrong = np.random.default_rng(0).random(spectra.shape)
+    assert consensus.agreement(found, wrong).max() < 0.9
+
+
+def test_cnmf_refuses_penalties(tmp_path):
+    consensus = recipe("consensus", "cnmf")
+    model = consensus.FastCNMF(output_dir=str(tmp_path), name="penalties")
+    with pytest.raises(ValueError, match="alpha_usage"):
+        model._nmf(np.eye(3), {"alpha_W": 0.1, "alpha_H": 0.0, "beta_loss": "frobenius"})
+
+
+def test_key_nmf_finds_the_topics():
+    key_topics = recipe("key_topics", "turftopic")
+    texts, labels = key_topics.draw_texts(120)
+    options = {
+        "encoder": key_topics.RandomEncoder(),
+        "vectorizer": key_topics.CountVectorizer(),
+        "random_state": 0,
+    }
+    model = key_topics.fast_key_nmf(4, **options).fit(texts)
+    topics = model.transform(texts)
+    assert key_topics.purity(topics, labels) > 0.95
+    assert key_topics.purity(topics, np.random.default_rng(0).permutation(labels)) < 0.6
+    for topic, terms in model.get_topics(top_k=3):
+        first = labels[topics.argmax(axis=1) == topic][0]
+        assert all(term.startswith(f"topic{first}word") for term, _ in terms)
+    X = model.vectorize(texts)
+    expected = sf.NMF(4, random_state=0).fit(X)
+    assert np.array_equal(model.components_, expected.components_)
+    np.testing.assert_allclose(topics, expected.transform(X))
