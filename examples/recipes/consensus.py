@@ -29,7 +29,7 @@ import ssnmf_fast as sf
 Array = npt.NDArray[Any]
 
 
-class FastCNMF(cNMF):  # type: ignore[misc]
+class FastCNMF(cNMF):
     """cNMF whose factorizations, and fits to given spectra or usages, are those of ssnmf_fast."""
 
     def _nmf(self, X: Any, nmf_kwargs: dict[str, Any]) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ import ssnmf_fast as sf
 Array = npt.NDArray[Any]
 
 
-class FastKeywordNMF(KeywordNMF):  # type: ignore[misc]
+class FastKeywordNMF(KeywordNMF):
     """The factorization of keywords by documents, by ssnmf_fast."""
 
     def fit_transform(self, keywords: list[dict[str, float]]) -> Array:
