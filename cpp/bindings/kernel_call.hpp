@@ -4,6 +4,9 @@
 #include <pybind11/pybind11.h>
 
 #include <chrono>
+#include <exception>
+#include <new>
+#include <stdexcept>
 #include <thread>
 
 #if defined(__linux__)
@@ -48,7 +51,7 @@ class KernelCall final : InterruptSource {
   KernelCall& operator=(const KernelCall&) = delete;
 
  private:
-  // What a handler has raised stays with the thread, for raise_interrupted().
+  // What a handler has raised stays with the thread, for translate_exception().
   bool interrupted() override {
     if (!on_main_thread()) {
       return false;
@@ -63,14 +66,27 @@ class KernelCall final : InterruptSource {
   InterruptScope scope_;
 };
 
-// For pybind11: Interrupted leaves with the Python exception that is already there.
-inline void raise_interrupted(std::exception_ptr exception) {
+// For pybind11: Interrupted leaves with the Python exception that is already there, the others as
+// the exceptions of the same meaning.  pybind11 translates those of the standard library too, but
+// by a function of whichever module was loaded first, which does not know them where each module
+// has a C++ library of its own in it.
+inline void translate_exception(std::exception_ptr exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const Interrupted&) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
+  } catch (const pybind11::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::bad_alloc& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
+  } catch (const std::invalid_argument& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const std::length_error& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const std::runtime_error& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
 }
 

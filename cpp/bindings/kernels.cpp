@@ -30,7 +30,7 @@ py::dict build_info(const Build& build) {
 }  // namespace
 
 void define_kernels(py::module_& module, const Build& build) {
-  py::register_local_exception_translator(&raise_interrupted);
+  py::register_local_exception_translator(&translate_exception);
   module.doc() =
       "Kernels for one instruction-set level; see ssnmf_fast._backend.reference for what each "
       "does.";
