@@ -16,10 +16,8 @@ HERE = Path(__file__).resolve().parent
 PARTS = ("peers", "papers", "checks", "solvers")
 # Scripts, and what they are given beside --quick.
 CALLS = {
-    "iterations": "--peers sklearn --synthetic 500 --iterations 5",
-    "convergence": "--peers scikit-learn --data text signatures --solvers mu hals",
+    "write_page": "--records {folder}/records --out {folder}/page.md",
     "kl_times": "",
-    "tensors": "--rounds 1",
     "ssnmf_newsgroups": "",
     "ssnmf_synthetic": "",
     "ssnmf_newsgroups_ours": "",
@@ -33,7 +31,6 @@ CALLS = {
     "threads": "",
     "thread_simulation": "--rank 5 --iterations 2",
     "contention": "",
-    "few_labels": "--draws 1 --out {folder}",
     "tensor_stream": "--forget-factors 0.98",
 }
 
@@ -48,7 +45,7 @@ def main() -> None:
                 script.main(["--quick", *given.format(folder=folder).split()])
             assert output.getvalue().strip(), f"{name} printed nothing"
             print(f"== {name}\n{output.getvalue()}", flush=True)
-        assert (Path(folder) / "few_labels.png").exists()
+        assert (Path(folder) / "records" / "labels" / "few_labels.png").exists()
     print("benchmarks: all ran")
 
 

@@ -1,0 +1,416 @@
+"""Write the page of benchmarks, docs/evidence/benchmarks.md, from measurements on this machine.
+
+    python benchmarks/write_page.py --records records
+
+Every part is a script of this folder, run in a process of its own; its results stay in the folder
+`records`, and a part that is there is not measured again (remove its results to do so).  A package
+that is missing is left out: `benchmarks/README.md` says how to install all.  About 40 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
+from cases import OURS, WITHIN, Point, first_within, readable, time_cell
+from common import ROOT, load_average, markdown, new_parser, read_records, say
+from count_likelihood import PUBLISHED
+
+HERE = Path(__file__).resolve().parent
+PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"
+PACKAGES = (
+    "ssnmf-fast numpy scipy scikit-learn ssnmf tsnmf nmf-torch torchnmf torch gensim tensorly "
+    "pyttb pygenten"
+)
+NOTICEABLE = 1.05  # less is noise of the machine
+LETTER = {"frobenius": "F", "kullback-leibler": "D"}
+
+
+class Loss(NamedTuple):
+    """A case in which another package is ahead."""
+
+    case: str
+    who: str
+    ours: str
+    theirs: str
+
+
+class Part(NamedTuple):
+    """A section: a script with arguments, where its results lie, what the page says of them."""
+
+    title: str
+    script: str
+    arguments: str
+    quick: str | None  # None: it has no quick form
+    results: str
+    text: Callable[[Any], tuple[str, list[Loss]]]
+
+
+def best_in_bold(cells: list[str], values: list[float]) -> list[str]:
+    """Mark the least value of a row."""
+    least = min(values)
+    return [
+        f"**{cell}**" if v == least and v < float("inf") else cell
+        for cell, v in zip(cells, values, strict=True)
+    ]
+
+
+def several(count: int, what: str) -> str:
+    """Return "1 start" or "3 starts"."""
+    return f"{count} {what}" + ("s" if count > 1 else "")
+
+
+def iterations(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+    """One iteration of the same updates."""
+    rows, lost = [], []
+    for r in records:
+        case = f"{r['model']}, rank {r['rank']}"
+        peer = r["peer"] + (f", freed memory {r['memory']}" if r.get("memory") else "")
+        mine, theirs = readable(r["seconds"]), readable(r["peer_seconds"])
+        rows.append([case, peer, mine, theirs, f"{r['ratio']:.2g}"])
+        if r["ratio"] * NOTICEABLE < 1:
+            lost.append(Loss(f"an iteration, {case}", peer, mine, theirs))
+    text = (
+        "Time of one iteration of the same updates from the same start, 20 Newsgroups (8980 posts "
+        "x 5000 words, TF-IDF). glibc can keep the memory that scikit-learn frees in each "
+        "iteration, or return it to the system; the first is kinder to scikit-learn."
+    )
+    header = ["model", "beside", OURS, "theirs", "times faster"]
+    return f"{text}\n\n{markdown(header, rows)}", lost
+
+
+def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
+    """Time to come near the best loss."""
+    cap, lost = found["cap"], []
+    goals = [1 + share for share in WITHIN]
+    columns = [
+        (f"{c['data']}, rank {c['rank']}, {LETTER[c['loss']]}", c, goal)
+        for c in found["cases"]
+        for goal in goals
+    ]
+    solvers = list(dict.fromkeys(name for c in found["cases"] for name in c["points"]))
+    rows = [[solver] for solver in solvers]
+    for title, c, goal in columns:
+        traces = {name: [Point(**p) for p in points] for name, points in c["points"].items()}
+        best = c["best"]
+        times = {n: first_within(points, goal * best) for n, points in traces.items()}
+        took = {n: point.seconds if point else float("inf") for n, point in times.items()}
+        cells = {n: time_cell(points, goal * best, best, cap) for n, points in traces.items()}
+        for name, their in took.items():
+            if OURS not in name and their * NOTICEABLE < took[OURS]:
+                where = f"{title}, to {100 * (goal - 1):g} % of the best loss"
+                lost.append(Loss(where, name, cells[OURS], cells[name]))
+        marked = dict(
+            zip(cells, best_in_bold(list(cells.values()), list(took.values())), strict=True)
+        )
+        for row in rows:
+            row.append(marked.get(row[0], ""))
+    header = ["solver", *(f"{title}: {100 * (goal - 1):g} %" for title, _, goal in columns)]
+    tables = []
+    for c in range(0, len(columns), 4):  # a table as wide as a page
+        part = [[row[0], *row[1 + c : 5 + c]] for row in rows if any(row[1 + c : 5 + c])]
+        tables.append(markdown([header[0], *header[1 + c : 5 + c]], part))
+    text = (
+        "Whole fits with their set-up, everybody from the same start (* draws its own), at most "
+        f"{cap:g} s each; iterations in brackets. F is the squared error, D the Kullback-Leibler "
+        f'divergence. "> {cap:g} s" means not within that time, "never" that the loss had settled '
+        "above; the share behind it is how far above the best loss of all the fit stayed."
+    )
+    return "\n\n".join([text, *tables]), lost
+
+
+def likelihood(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+    """Poisson log-likelihood of counts, beside what fastTopics publishes."""
+    ours = [r for r in records if r["solver"] == OURS]
+    rows, lost = [], []
+    for count in sorted({r["iterations"] for r in ours}):
+        fits = [r for r in ours if r["iterations"] == count]
+        values = [r["log_likelihood"] for r in fits]
+        spread = f"{max(values):,.0f}" + (f" to {min(values):,.0f}" if len(fits) > 1 else "")
+        longest = max(r["seconds"] for r in fits)
+        rows.append(
+            [
+                f"{OURS}, {several(len(fits), 'random start')}",
+                str(count),
+                spread,
+                f"{longest:.1f}",
+            ]
+        )
+    rows += [
+        [r["solver"], str(r["iterations"]), f"{r['log_likelihood']:,.0f}", f"{r['seconds']:.1f}"]
+        for r in records
+        if r["solver"] != OURS
+    ]
+    top = max(r["log_likelihood"] for r in ours)
+    for name, value in PUBLISHED.items():
+        rows.append([f"*fastTopics, {name}: as published*", "2000", f"{value:,}", "about 10,500"])
+        if value > top:
+            lost.append(
+                Loss("log-likelihood of counts", f"fastTopics, {name}", f"{top:,.0f}", f"{value:,}")
+            )
+    text = (
+        "18,774 posts x 55,911 words, 2.4 million counts, 10 topics, the data of the experiments "
+        "of fastTopics. The divergence is the Poisson log-likelihood but for its sign and a "
+        "constant: more is better. The figures of fastTopics are those of its authors (version "
+        "0.5-24, 8 CPUs, another machine, `stephenslab/fastTopics-experiments`); they were not "
+        "measured here."
+    )
+    return f"{text}\n\n{markdown(['fit', 'iterations', 'log-likelihood', 'seconds'], rows)}", lost
+
+
+def tensors(found: dict[str, Any]) -> tuple[str, list[Loss]]:
+    """Time of a sweep over a tensor."""
+    by_case: dict[str, dict[str, Any]] = defaultdict(dict)
+    for name, result in found.items():
+        case, _, peer = name.partition(": ")
+        by_case[case][peer] = result
+    peers = list(dict.fromkeys(peer for results in by_case.values() for peer in results))
+    rows, lost = [[peer] for peer in peers], []
+    for case, results in by_case.items():
+        took = {p: r["seconds"] if r else float("inf") for p, r in results.items()}
+        cells = {
+            p: f"{readable(r['seconds'])}, {r['memory']:.0f} MB" if r else "-"
+            for p, r in results.items()
+        }
+        for peer, result in results.items():
+            mine = f"{OURS} {'D' if '(D)' in peer else 'F'}"
+            if not result or peer.startswith(OURS) or not results.get(mine):
+                continue
+            if took[peer] * NOTICEABLE < took[mine]:
+                lost.append(Loss(f"a sweep, {case}", peer, cells[mine], cells[peer]))
+            if result["memory"] * 1.2 < results[mine]["memory"]:
+                lost.append(Loss(f"memory of a sweep, {case}", peer, cells[mine], cells[peer]))
+        for row in rows:
+            row.append(cells.get(row[0], "-"))
+    text = (
+        "Time of one sweep, which updates the factors of all modes once, and the peak of memory "
+        "above the tensor. F is the squared error, D the divergence. `cp_als` has factors of any "
+        "sign: an easier problem. A dash: not possible, failed, or no result in time."
+    )
+    return f"{text}\n\n{markdown(['solver', *by_case], rows)}", lost
+
+
+def completion(found: dict[str, Any]) -> tuple[str, list[Loss]]:
+    """A matrix of rank 10 from 30 % of its entries."""
+    records = found["Beside dense NumPy and SoftImpute"]
+    own = [r for r in records if r["solver"].startswith("ours")]
+    lost = []
+    for r in records:
+        for mine in own[:1]:
+            if r not in own and r["seconds"] < mine["seconds"] and r["error"] <= 2 * mine["error"]:
+                lost.append(
+                    Loss(
+                        "completion", r["solver"], readable(mine["seconds"]), readable(r["seconds"])
+                    )
+                )
+    rows = [
+        [r["solver"].replace("ours", OURS), readable(r["seconds"]), f"{r['error']:.1e}"]
+        for r in records
+    ]
+    text = (
+        "1000 x 1000 of rank 10 from 30 % of the entries. The programs in NumPy do the same "
+        "iterations on dense matrices; SoftImpute's error is bounded by its shrinkage."
+    )
+    return f"{text}\n\n{markdown(['solver', 'seconds', 'error at missing entries'], rows)}", lost
+
+
+def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
+    """Accuracy from few labels."""
+    values: dict[tuple[str, float], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        for result in record["results"]:
+            if "accuracy" in result:
+                cell = values[record["data"], record["share"]]
+                cell[result["method"]].append(100 * result["accuracy"])
+    own = "SSNMFClassifier()"
+    methods = [own, *dict.fromkeys(m for by in values.values() for m in by if m != own)]
+    rows, lost = [], []
+    for (data, share), by in sorted(values.items()):
+        means = {m: sum(v) / len(v) for m, v in by.items()}
+        where = f"{data}, {100 * share:g} % labeled"
+        cells = [f"{means[m]:.1f}" if m in means else "" for m in methods]
+        order = [-means[m] if m in means else float("inf") for m in methods]
+        rows.append([where, *best_in_bold(cells, order)])
+        lost += [
+            Loss(f"accuracy, {where}", m, f"{means[own]:.1f} %", f"{means[m]:.1f} %")
+            for m in methods[1:]
+            if m in means and means[m] > means[own] + 0.5
+        ]
+    draws = max((len(v) for by in values.values() for v in by.values()), default=0)
+    text = (
+        f"Accuracy on test samples in percent, mean of {several(draws, 'draw')} of the labels; "
+        "every choice of settings, ours and theirs, from these labels alone. More data: [few "
+        "labels](../guide/few_labels.md)."
+    )
+    return f"{text}\n\n{markdown(['data', *(f'`{m}`' for m in methods)], rows)}", lost
+
+
+PARTS = [
+    Part(
+        "An iteration",
+        "peers/iterations.py",
+        "--peers ssnmf sklearn",
+        "--peers sklearn --synthetic 500 --iterations 5",
+        "iterations.json",
+        iterations,
+    ),
+    Part(
+        "To the best loss",
+        "peers/convergence.py",
+        "--cap 4 --rounds 2",
+        "--peers scikit-learn --data text signatures --solvers mu hals",
+        "convergence/convergence.json",
+        convergence,
+    ),
+    Part("Counts", "peers/count_likelihood.py", "", "", "counts.json", likelihood),
+    Part("Tensors", "peers/tensors.py", "--patience 90", "--rounds 1", "tensors.json", tensors),
+    Part(
+        "Completion",
+        "peers/completion_speed.py",
+        "--parts a",
+        None,
+        "completion/completion.json",
+        completion,
+    ),
+    Part(
+        "Few labels",
+        "few_labels.py",
+        "--draws 2 --shares 0.01 0.05 0.2 --data digits BBC",
+        "--draws 1",
+        "labels/results.jsonl",
+        labels,
+    ),
+]
+
+
+def installed(package: str) -> str | None:
+    """Return the version of a package, None if it is missing."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def machine() -> dict[str, Any]:
+    """Return the processor, the number of its cores, and the versions of all packages."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [x for x in cpuinfo.read_text().splitlines() if x.startswith("model name")]
+        processor = lines[0].partition(":")[2].strip() if lines else processor
+    versions = {package: installed(package) for package in PACKAGES.split()}
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "date": time.strftime("%d %B %Y"),
+        "versions": {name: version for name, version in versions.items() if version},
+    }
+
+
+def measure(part: Part, folder: Path, options: argparse.Namespace) -> None:
+    """Run the script of a part; what it prints stays beside its results."""
+    path = folder / part.results
+    out = path.parent if path.parent != folder else path
+    given = f"--quick {part.quick}" if options.quick else part.arguments
+    command = [sys.executable, str(HERE / part.script), *shlex.split(given), "--out", str(out)]
+    if part.script != "few_labels.py":
+        command += ["--threads", str(options.threads)]
+    load, begin = load_average(), time.perf_counter()
+    say(f"{part.title}: {part.script} (load {load})")
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    (folder / f"{part.title}.txt").write_text(done.stdout, encoding="utf-8")
+    facts = machine() | {"arguments": given, "threads": options.threads, "load": load}
+    facts["seconds"] = time.perf_counter() - begin
+    (folder / f"{part.title}.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+
+def read(path: Path) -> Any:
+    """Return the results of a part."""
+    return read_records(path) if path.suffix == ".jsonl" else json.loads(path.read_text())
+
+
+def page(folder: Path) -> str:
+    """Return the page of all parts that have results."""
+    sections, lost, machines = [], [], []
+    for part in PARTS:
+        if not (folder / part.results).exists():
+            continue
+        facts = json.loads((folder / f"{part.title}.json").read_text(encoding="utf-8"))
+        machines.append(facts)
+        text, ahead = part.text(read(folder / part.results))
+        lost += ahead
+        command = f"python benchmarks/{part.script} {facts['arguments']}".rstrip()
+        note = f"`{command}`, {facts['threads']} threads; load before it {facts['load']}."
+        sections.append(f"## {part.title}\n\n{text}\n\n{note}")
+    versions = {name: v for facts in machines for name, v in facts["versions"].items()}
+    where = "; ".join(dict.fromkeys(f"{f['processor']}, {f['cores']} cores" for f in machines))
+    dates = "; ".join(dict.fromkeys(f["date"] for f in machines))
+    ahead = markdown(["where", "who", OURS, "theirs"], [list(row) for row in lost])
+    introduction = (
+        "Everybody side by side, in one run, on one machine: the least of several times, "
+        "float64. This page is written by a program from what it measured (`python "
+        "benchmarks/write_page.py --records records`); nothing is left out of its tables, and "
+        f"the best figure of a row or column stands in bold, whosever it is.\n\n{where}; Python "
+        f"{machines[0]['python']}; {dates}. "
+        + ", ".join(f"{name} {version}" for name, version in versions.items())
+        + "."
+    )
+    beaten = (
+        "All cases of this page in which another package is ahead by more than "
+        f"{NOTICEABLE - 1:.0%} in time, 20 % in memory, or half a point of accuracy.\n\n{ahead}"
+        if lost
+        else "In no case of this page another package is ahead."
+    )
+    published = (
+        "## Figures of others\n\nTables of papers beside ours, and where they could not be "
+        "reproduced: [results](results.md). How a commit compares with another one: "
+        "`benchmarks/README.md`."
+    )
+    blocks = [
+        "# Benchmarks",
+        introduction,
+        f"## Where others win\n\n{beaten}",
+        *sections,
+        published,
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the script."""
+    parser = new_parser(__doc__)
+    titles = [part.title for part in PARTS]
+    parser.add_argument("--records", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--parts", nargs="+", choices=titles, default=titles)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--out", type=Path, default=PAGE, help="default: the page of this repository"
+    )
+    parser.add_argument("--quick", action="store_true", help="small data, no other packages")
+    options = parser.parse_args(arguments)
+    options.records.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        facts = options.records / f"{part.title}.json"
+        possible = part.quick is not None or not options.quick
+        if part.title in options.parts and possible and not facts.exists():
+            measure(part, options.records, options)
+    options.out.write_text(page(options.records), encoding="utf-8")
+    print(f"written: {options.out}")
+
+
+if __name__ == "__main__":
+    main()
