@@ -28,7 +28,7 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
-_LEAST_SQUARES_STEPS = 10  # see docs/guide/solvers.md
+_LEAST_SQUARES_STEPS = 10  # see docs/evidence/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
 
