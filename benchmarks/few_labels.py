@@ -2,10 +2,10 @@
 
     python benchmarks/few_labels.py --out few_labels
 
-Shares of 0.5 to 100 % of the training samples are labeled, five random splits and draws each; only
-these labels are used for any choice.  Results are appended to DIR/results.jsonl, line by line:
-started again, the script goes on where it was.  Tables go to standard output, the picture to
-DIR/few_labels.png.
+Shares of 0.5 to 100 % of the training samples are labeled, or 2 to 64 of each class, five random
+splits and draws each; only these labels are used for any choice.  Results are appended to
+DIR/results.jsonl, line by line: started again, the script goes on where it was.  Tables go to
+standard output, the picture to DIR/few_labels.png.
 """
 
 from __future__ import annotations
@@ -29,11 +29,20 @@ from common import (
     read_records,
     say,
 )
-from labeled_sets import ALL_SETS, IMAGE_SETS, SEVERAL_SETS, TEXT_SETS, labeled, split
+from labeled_sets import (
+    ALL_SETS,
+    CLOSE_SETS,
+    IMAGE_SETS,
+    SEVERAL_SETS,
+    TEXT_SETS,
+    labeled,
+    split,
+)
 
-SHARES = (0.005, 0.01, 0.05, 0.2, 1.0)
+AMOUNTS = (0.005, 0.01, 0.05, 0.2, 1.0, 2, 4, 8, 16, 32, 64)  # shares, and numbers for each class
 OURS = "SSNMFClassifier()"
-KEY = ("share", "draw", "data", "who")
+SINGLE_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS)
+KEY = ("amount", "draw", "data", "who")
 Key = tuple[float, int, str, str]
 last_split = lru_cache(1)(split)
 
@@ -88,9 +97,9 @@ def rivals_of(data: Any, known: Array, draw: int) -> list[dict[str, Any]]:
 
 def measure(parameters: dict[str, Any], task: Key) -> dict[str, Any]:
     """Return the results of ours or of the rivals on a data set with some labels."""
-    share, draw, name, who = task
+    amount, draw, name, who = task
     data = last_split(name, draw)
-    known = labeled(data.y, share, draw)
+    known = labeled(data.y, amount, draw)
     if who == "ours":
         found = [{"method": OURS, **ours(data, known, draw, parameters)}]
     else:
@@ -99,16 +108,21 @@ def measure(parameters: dict[str, Any], task: Key) -> dict[str, Any]:
 
 
 def key(record: dict[str, Any]) -> Key:
-    share, draw, name, who = (record[part] for part in KEY)
-    return share, draw, name, who
+    amount, draw, name, who = (record[part] for part in KEY)
+    return amount, draw, name, who
+
+
+def amount_name(amount: float) -> str:
+    """Return an amount of labels in words."""
+    return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g} a class"
 
 
 def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float], dict[str, float]]:
-    """Return the mean of a measure for each data set and share, by method."""
+    """Return the mean of a measure for each data set and amount, by method."""
     values: Any = defaultdict(lambda: defaultdict(list))
     for record in records:
         if measure in record:
-            values[record["data"], record["share"]][record["method"]].append(record[measure])
+            values[record["data"], record["amount"]][record["method"]].append(record[measure])
     return {
         cell: {method: 100 * float(np.mean(v)) for method, v in by.items()}
         for cell, by in values.items()
@@ -116,29 +130,29 @@ def means(records: list[dict[str, Any]], measure: str) -> dict[tuple[str, float]
 
 
 def table(cells: dict[tuple[str, float], dict[str, float]], sets: tuple[str, ...]) -> str:
-    """Return a table with one row for each data set and share, the best of a row in bold."""
+    """Return a table with one row for each data set and amount, the best of a row in bold."""
     methods = [OURS, *dict.fromkeys(m for by in cells.values() for m in by if m != OURS)]
     rows = []
-    for name, share in product(sets, SHARES):
-        by = {m: f"{value:.1f}" for m, value in cells.get((name, share), {}).items()}
+    for name, amount in product(sets, AMOUNTS):
+        by = {m: f"{value:.1f}" for m, value in cells.get((name, amount), {}).items()}
         if by:
-            best = f"{max(cells[name, share].values()):.1f}"
+            best = f"{max(cells[name, amount].values()):.1f}"
             texts = [f"**{by[m]}**" if by.get(m) == best else by.get(m, "") for m in methods]
-            rows.append([name, f"{100 * share:g} %", *texts])
+            rows.append([name, amount_name(amount), *texts])
     return markdown(["data", "labeled", *methods], rows)
 
 
 def summary(records: list[dict[str, Any]]) -> list[str]:
-    """Return the mean over the text sets by share, and what the intervals are worth."""
+    """Return the mean over the text sets by amount, and what the intervals are worth."""
     cells = means(records, "accuracy")
     lines = ["", "Mean over the text sets:", ""]
     pooled: dict[tuple[str, float], dict[str, float]] = {}
-    for share in SHARES:
-        rows = [cells[name, share] for name in TEXT_SETS if (name, share) in cells]
+    for amount in AMOUNTS:
+        rows = [cells[name, amount] for name in TEXT_SETS if (name, amount) in cells]
         if not rows:
             continue
         common = [m for m in rows[0] if all(m in row for row in rows)]
-        pooled["mean", share] = {m: float(np.mean([row[m] for row in rows])) for m in common}
+        pooled["mean", amount] = {m: float(np.mean([row[m] for row in rows])) for m in common}
     lines += [table(pooled, ("mean",))]
     worst = [
         (by[OURS] - max(v for m, v in by.items() if m != OURS), *cell)
@@ -146,7 +160,7 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
         if OURS in by and len(by) > 1
     ]
     lines += ["", "Cells farthest below the best rival:"]
-    lines += [f"- {name}, {share:.1%}: {gap:+.1f}" for gap, name, share in sorted(worst)[:6]]
+    lines += [f"- {name}, {amount_name(a)}: {gap:+.1f}" for gap, name, a in sorted(worst)[:6]]
     given = [r for r in records if "interval" in r and np.isfinite(r["expected"])]
     if given:
         held = [r["interval"][0] <= r["accuracy"] <= r["interval"][1] for r in given]
@@ -162,7 +176,7 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
 def report(records: list[dict[str, Any]]) -> str:
     """Return all tables."""
     cells = means(records, "accuracy")
-    lines = ["Accuracy in percent:", "", table(cells, (*TEXT_SETS, *IMAGE_SETS))]
+    lines = ["Accuracy in percent:", "", table(cells, SINGLE_SETS)]
     lines += summary(records)
     for kind in ("micro", "macro"):
         scores = means(records, kind)
@@ -176,7 +190,7 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     cells = means(records, "accuracy")
-    sets = [n for n in (*TEXT_SETS, *IMAGE_SETS) if any(cell[0] == n for cell in cells)]
+    sets = [n for n in SINGLE_SETS if any(cell[0] == n for cell in cells)]
     if not sets:
         return
     columns = min(3, len(sets))
@@ -189,9 +203,9 @@ def picture(records: list[dict[str, Any]], path: Path) -> None:
     for axis, name in zip(axes.ravel(), sets, strict=False):
         for place, method in enumerate(methods):
             points = [
-                (100 * share, cells[name, share][method])
-                for share in SHARES
-                if method in cells.get((name, share), {})
+                (100 * amount, cells[name, amount][method])
+                for amount in AMOUNTS
+                if amount <= 1 and method in cells.get((name, amount), {})
             ]
             style: dict[str, Any] = {"markersize": 3, "linewidth": 1.0, "color": f"C{place}"}
             if method == OURS:
@@ -217,7 +231,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--out", type=Path, default=Path("few_labels"), help="default: %(default)s")
     parser.add_argument("--data", nargs="+", choices=ALL_SETS, default=list(ALL_SETS))
-    parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
+    parser.add_argument("--amounts", nargs="+", type=float, default=list(AMOUNTS))
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--who", nargs="+", choices=("ours", "rivals"), default=["ours", "rivals"])
     parser.add_argument(
@@ -230,17 +244,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="digits, two shares")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.data, options.shares = ["digits"], [0.02, 1.0]
+        options.data, options.amounts = ["digits"], [0.02, 1.0]
     warnings.simplefilter("ignore")  # of convergence, of classes with one member
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "results.jsonl"
     if not options.only_report:
         say(f"load of the last minute: {load_average()}")
         # All data with few labels first.
-        tasks = product(options.shares, range(options.draws), options.data, options.who)
+        tasks = product(options.amounts, range(options.draws), options.data, options.who)
         measure_missing(tasks, key, partial(measure, options.parameters), path)
     records = [
-        {"data": record["data"], "share": record["share"], **result}
+        {"data": record["data"], "amount": record["amount"], **result}
         for record in read_records(path)
         for result in record["results"]
     ]

@@ -22,6 +22,15 @@ FIVE_GROUPS = (
     "sci.space",
     "talk.politics.mideast",
 )
+# Groups that share most of their words: topics alone hardly tell them apart.
+COMPUTER_GROUPS = (
+    "comp.graphics",
+    "comp.os.ms-windows.misc",
+    "comp.sys.ibm.pc.hardware",
+    "comp.sys.mac.hardware",
+    "comp.windows.x",
+)
+RELIGION_GROUPS = ("alt.atheism", "soc.religion.christian", "talk.religion.misc")
 MOST_TERMS = 10_000
 TEST_SHARE = 0.3
 MNIST_TRAINING, MNIST_TEST = 10_000, 3_000
@@ -58,10 +67,10 @@ def _stories() -> list[dict[str, Any]]:
     ]
 
 
-def _ten_topics() -> tuple[list[str], Array]:
-    """Stories with one topic, of the ten that are largest so."""
+def _largest_topics(count: int) -> tuple[list[str], Array]:
+    """Stories with one topic, of those that are largest so."""
     stories = [s for s in _stories() if len(s["topics"]) == 1]
-    largest = {t for t, _ in Counter(s["topics"][0] for s in stories).most_common(10)}
+    largest = {t for t, _ in Counter(s["topics"][0] for s in stories).most_common(count)}
     stories = [s for s in stories if s["topics"][0] in largest]
     texts = [f"{s['title']}\n{s['body']}" for s in stories]
     return texts, np.array([s["topics"][0] for s in stories])
@@ -97,14 +106,18 @@ _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "5 newsgroups": lambda: _posts(FIVE_GROUPS),
     "20 newsgroups": lambda: _posts(None),
     "BBC": _articles,
-    "Reuters 10": _ten_topics,
+    "Reuters 10": lambda: _largest_topics(10),
+    "comp groups": lambda: _posts(COMPUTER_GROUPS),
+    "religion groups": lambda: _posts(RELIGION_GROUPS),
+    "earn or acq": lambda: _largest_topics(2),
     "Reuters all": _all_topics,
     "PubMed": _abstracts,
 }
 TEXT_SETS = ("5 newsgroups", "20 newsgroups", "BBC", "Reuters 10")
+CLOSE_SETS = ("comp groups", "religion groups", "earn or acq")
 IMAGE_SETS = ("digits", "MNIST")
 SEVERAL_SETS = ("Reuters all", "aviation", "PubMed")
-ALL_SETS = (*TEXT_SETS, *IMAGE_SETS, *SEVERAL_SETS)
+ALL_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS, *SEVERAL_SETS)
 
 
 @cache
@@ -164,18 +177,23 @@ def split(name: str, draw: int) -> Split:
     return Split(X, y[training], X_test, y[test])
 
 
-def labeled(y: Array, share: float, draw: int) -> Array:
-    """Return which samples are labeled, (n,): a share of them at random, one of each class."""
+def labeled(y: Array, amount: float, draw: int) -> Array:
+    """Return which samples are labeled, (n,), at random and some of each class.
+
+    An amount up to 1 is a share of the samples, a larger one a number of samples for each class.
+    """
     chosen = np.zeros(len(y), dtype=bool)
-    if share >= 1:
+    if amount == 1:
         return ~chosen
-    rng = np.random.default_rng([draw, round(1000 * share)])
+    rng = np.random.default_rng([draw, round(1000 * amount)])
     order = rng.permutation(len(y))
+    each = 1 if amount < 1 else round(amount)
     if y.ndim == 1:
-        firsts = [order[np.flatnonzero(y[order] == c)[0]] for c in np.unique(y)]
+        members = [order[np.flatnonzero(y[order] == c)[:each]] for c in np.unique(y)]
     else:
-        firsts = [order[np.flatnonzero(y[order, c])[0]] for c in np.flatnonzero(y.any(axis=0))]
-    chosen[firsts] = True
-    rest = order[~chosen[order]]
-    chosen[rest[: max(0, round(share * len(y)) - int(chosen.sum()))]] = True
+        members = [order[np.flatnonzero(y[order, c])[:each]] for c in np.flatnonzero(y.any(axis=0))]
+    chosen[np.concatenate(members)] = True
+    if amount < 1:
+        rest = order[~chosen[order]]
+        chosen[rest[: max(0, round(amount * len(y)) - int(chosen.sum()))]] = True
     return chosen

@@ -233,14 +233,14 @@ def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
     for record in records:
         for result in record["results"]:
             if "accuracy" in result:
-                cell = values[record["data"], record["share"]]
+                cell = values[record["data"], record["amount"]]
                 cell[result["method"]].append(100 * result["accuracy"])
     own = "SSNMFClassifier()"
     methods = [own, *dict.fromkeys(m for by in values.values() for m in by if m != own)]
     rows, lost = [], []
-    for (data, share), by in sorted(values.items()):
+    for (data, amount), by in sorted(values.items()):
         means = {m: sum(v) / len(v) for m, v in by.items()}
-        where = f"{data}, {100 * share:g} % labeled"
+        where = f"{data}, {100 * amount:g} % labeled"
         cells = [f"{means[m]:.1f}" if m in means else "" for m in methods]
         order = [-means[m] if m in means else float("inf") for m in methods]
         rows.append([where, *best_in_bold(cells, order)])
@@ -288,7 +288,7 @@ PARTS = [
     Part(
         "Few labels",
         "few_labels.py",
-        "--draws 2 --shares 0.01 0.05 0.2 --data digits BBC",
+        "--draws 2 --amounts 0.01 0.05 0.2 --data digits BBC",
         "--draws 1",
         "labels/results.jsonl",
         labels,

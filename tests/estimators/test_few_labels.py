@@ -14,10 +14,10 @@ from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast.estimators import (
-    _choose,
     _class_topics,
     _classifier_training,
     _training_data,
+    _validation,
 )
 
 
@@ -94,21 +94,16 @@ def test_better_than_a_linear_machine_on_digits(per_class):
 # --------------------------------------------------------------------------------- validation
 
 
-@pytest.mark.slow
 def test_validation_says_what_it_tried(validated):
     model, hidden = validated
-    names = list(model.validation_scores_)
-    assert len(names) == len(set(names)) > 3
-    for part in ("n_components=10,", "n_components=30,", "self_training=0", "self_training=2"):
-        assert any(part in name for name in names)
-    assert all(0 <= score <= 1 for score in model.validation_scores_.values())
-    chosen = f"n_components={len(model.components_)}, supervision_weight=inf"
-    accuracy = model.validation_accuracy_
-    assert any(
-        name.startswith(chosen) and score == accuracy
-        for name, score in model.validation_scores_.items()
-    )
-    assert f"self_training={model.self_training_}" in " ".join(names)
+    scores = model.validation_scores_
+    assert set(scores) == {"topics", "features", "directions", "neighbors", "margins", "committee"}
+    assert all(0 <= score <= 1 for score in scores.values())
+    assert scores["committee"] == model.validation_accuracy_
+    assert set(model.committee_) == set(scores) - {"committee"}
+    for name, member in model.committee_.items():
+        assert member["score"] == scores[name]
+        assert member["weight"] >= 0
     assert (hidden >= 0)[model.validation_folds_ >= 0].all()
 
 
@@ -151,9 +146,7 @@ def test_self_training_as_asked(digits, rounds):
     for hidden in (hide(y, 2, 0), hide(y, 3, 0)):
         model = sf.SSNMFClassifier(self_training=rounds, random_state=0, max_iter=20, tol=0)
         model.fit(X, hidden)
-        assert model.self_training_ in {0, rounds}
-        tried = {name.rpartition("=")[2] for name in model.validation_scores_}
-        assert tried <= {"0", str(rounds)}
+        assert model.self_training_ == rounds
     everything = model.fit(X, y)
     assert everything.self_training_ == 0
 
@@ -166,18 +159,15 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     labels = _training_data.labels_for_training(_labels.ClassLabels(hidden, "auto"))
     loss = "kullback-leibler"
     options = {"loss": loss, "supervision_loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
-    context = _training_data.context_of(X, _training_data.directions_of(X, None, 0, 1))
-    given = {"X": X, "X_weights": None, "context": context, "options": options, "seed": 0}
-    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
-    folds = _choose.folds_of(labels, 0)
-    choice = _classifier_training.Choice(
-        np.inf, 10, rounds, {"C": 10.0, "row_scale": 1.0, "class_weight": None}
-    )
+    given = {"X": X, "X_weights": None, "options": options, "seed": 0}
+    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given).with_context()
+    folds = _validation.folds_of(labels, 0)
+    plan = _classifier_training.Plan(np.inf, 10, rounds, None, False, "committee")
+    names = list(_classifier_training.prior_of(samples, plan))
 
     def predicted(given):
-        trials = _choose.Trials(replace(samples, labels=given), folds)
-        readouts = trials.readouts(replace(choice, rounds=0), [choice.readout])
-        return [outcome.logits for outcome in (trials.whole(choice), *readouts)]
+        trials = replace(samples, labels=given)
+        return _validation._predicted(trials, plan, folds, names).values()
 
     wrong = np.where(folds[:, None] == 0, np.roll(labels.members, 1, axis=1), labels.members)
     changed = replace(labels, members=wrong)
@@ -189,10 +179,10 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
 
 
 def test_poor_predictions_are_warned_of():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [60, 20])
-    with pytest.warns(UserWarning, match="less than the 75.0% of always predicting"):
-        sf.SSNMFClassifier(random_state=0, class_weight={0: 1, 1: 50}).fit(rng.random((80, 5)), y)
+    X = np.repeat(np.random.default_rng(0).random((40, 20)), 2, axis=0)
+    y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
+    with pytest.warns(UserWarning, match="less than the 50.0% of always predicting"):
+        sf.SSNMFClassifier(random_state=0).fit(X, y)
 
 
 # ------------------------------------------------------------------------- what changes nothing

@@ -154,7 +154,7 @@ def test_batches_tell_that_they_leave_the_readout_of_a_fit(kind, small):
 @pytest.mark.parametrize("given", [{"self_training": 2}, {"class_weight": "balanced"}])
 def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
     X, y = small
-    with pytest.raises(ValueError, match=f"{next(iter(given))}=.* belongs to readout='logistic'"):
+    with pytest.raises(ValueError, match=f"{next(iter(given))}=.* belongs to readout='committee'"):
         sf.SSNMFClassifier(**given).partial_fit(X, y, classes=range(10))
 
 
@@ -170,7 +170,11 @@ def test_batches_refuse_what_only_the_logistic_readout_uses(given, small):
         ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
         ({"supervision_weight": -1}, ValueError, "supervision_weight"),
         ({"supervision_weight": np.nan}, ValueError, "supervision_weight"),
-        ({"readout": "svm"}, ValueError, "readout must be one of 'auto', 'logistic', 'refit', "),
+        (
+            {"readout": "svm"},
+            ValueError,
+            "readout must be one of 'auto', 'committee', ",
+        ),
         ({"readout": None}, ValueError, "readout must be one of"),
         ({"threshold": "best"}, ValueError, "threshold must be 'auto' or a number"),
         ({"threshold": None}, TypeError, "threshold must be"),

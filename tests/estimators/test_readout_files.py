@@ -76,7 +76,6 @@ def _without(name):
         _without("readout_/directions"),
         _without("readout_/intercepts"),
         _without("readout_/slopes"),
-        _without("readout_/row_scale"),
         _without("readout_/thresholds"),
         _without("classes_"),
         _without("class_prior_"),
@@ -92,8 +91,7 @@ def _without(name):
         _set("readout_/offsets", lambda a: a + np.inf),
         _set("readout_/thresholds", lambda a: a * np.nan),
         _set("class_prior_", lambda a: a * np.nan),
-        _set("readout_/row_scale", lambda a: a.astype(str)),
-        _set("readout_/row_scale", lambda a: a * np.nan),
+        _set("readout_/slopes", lambda a: a.astype(str)),
     ],
 )
 def test_damaged_readouts_are_refused(change, small, tmp_path):

@@ -72,6 +72,13 @@ def one_blas_thread() -> Iterator[None]:
         lock.release()
 
 
+@contextmanager
+def limited_openmp(n_threads: int) -> Iterator[None]:
+    """Keep the OpenMP loops of other libraries, and BLAS within them, to some threads within."""
+    with _libraries().limit(limits={"openmp": n_threads, "blas": 1}):
+        yield
+
+
 def _mark_forked() -> None:
     global _forked, _blas
     _forked = True

@@ -87,9 +87,9 @@ def _unpacked(value: Any) -> Any:
         return value
     entries = value["values"]
     if value["kind"] == "dict":
-        if not all(isinstance(entry, SCALARS) for entry in entries.values()):
+        if not all(isinstance(entry, (dict, *SCALARS)) for entry in entries.values()):
             raise ValueError("scores are not numbers")
-        return dict(entries)
+        return {name: _unpacked(entry) for name, entry in entries.items()}
     if not isinstance(entries, list) or not all(isinstance(one, SCALARS) for one in entries):
         raise ValueError("labels are neither text nor numbers")
     if value["kind"] in _UNITS_OF_TIME:

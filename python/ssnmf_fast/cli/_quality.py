@@ -100,14 +100,14 @@ def simple_guesses(X: Any, labels: Array, known: Array, folds: Array) -> dict[st
 
 def not_known(fitted: Fitted) -> str:
     """Return why nothing is known of how good the predictions are, and what to do."""
-    from ..estimators._choose import LEAST_PER_CLASS
+    from ..estimators._validation import LEAST_PER_CLASS
 
     assert fitted.labels is not None
     model, count, k = fitted.model, int(fitted.training.sum()), len(fitted.labels.names)
     if (
         len(getattr(model, "validation_folds_", ()))
         and "auto" in (model.n_components, model.supervision_weight)
-        and model.readout in ("auto", "logistic")
+        and model.readout in ("auto", "committee", "logistic")
     ):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(k, 2), count + 1)
         return (

@@ -19,10 +19,11 @@ from .._models.factorize import Factorization
 from .._topics import topic_shares
 from ..estimators import _class_topics, _training_data
 from ..estimators._class_topics import LabeledSamples
-from ..estimators._classifier_training import choices_of
+from ..estimators._classifier_training import plan_of
+from ..estimators._context import visible
 from ..estimators._conventions import require
 from ..estimators._docstrings import complete_docstring
-from ..estimators._training_data import as_outer, visible
+from ..estimators._training_data import as_outer
 from ._build import BlockInput
 from ._cluster import keep_value, reduce_tasks
 from ._data import MEMORY, Data
@@ -66,7 +67,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """
 
     _kind: ClassVar = estimators.SSNMFClassifier
-    _readouts = ("auto", "refit", "joint")
+    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
     _auto_readout = "refit"
 
     def fit(
@@ -106,7 +107,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         targets.check_fit()
         chosen = np.flatnonzero(targets.labeled)
         labels = _training_data.labels_for_training(targets, sample_weight, chosen)
-        (choice,), _ = choices_of(self, labels, targets.classes)
+        choice, _ = plan_of(self, labels, targets.classes)
         given = {"X": X, "X_weights": X_weights, "labels": labels, "chosen": chosen}
         blocks = LabeledBlocks.of(self, choice.n_components, **given)
         fit = blocks.fit_topics(choice.n_components, choice.supervision_weight)

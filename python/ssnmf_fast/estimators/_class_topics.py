@@ -17,7 +17,9 @@ from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._topics import topic_shares
-from ._training_data import Context, TrainingLabels, as_outer, row_sums, visible
+from ._context import Context, context_of, directions_of, filled, row_sums, visible
+from ._neighbors import Graph, why_missing
+from ._training_data import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
@@ -49,6 +51,7 @@ class LabeledSamples:
     seed: int
     start_seed: int | None = None  # of random starts, where it is not `seed`
     context: Context = field(default_factory=Context)
+    graph: Graph | None = None  # of neighbors
 
     @classmethod
     def of(cls: type[Samples], model: Any, n_components: int, **given: Any) -> Samples:
@@ -64,10 +67,23 @@ class LabeledSamples:
         start_seed = int(state) if isinstance(state, (int, np.integer)) else None
         return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
 
+    def with_context(self) -> LabeledSamples:
+        """Return the same with what classifiers see beside topics, as far as there is such."""
+        threads = self.options["n_threads"]
+        directions = directions_of(self.X, self.X_weights, self.seed, threads)
+        if directions is None:
+            return self
+        context, graph = context_of(filled(self.X), directions), None
+        if context and not self.labels.several and not why_missing(len(context.scores)):
+            graph = Graph.of(context.scores, threads)
+        return replace(self, context=context, graph=graph)
+
     def part(self, rows: Array) -> LabeledSamples:
-        """Return some of the samples."""
-        labels = self.labels.part(rows)
-        return replace(self, X=self.X[rows], labels=labels, context=self.context[rows])
+        """Return some of the samples; of their graph that of these alone."""
+        labels, context, graph = self.labels.part(rows), self.context[rows], self.graph
+        if graph is not None:
+            graph = Graph.of(context.scores, self.options["n_threads"])
+        return replace(self, X=self.X[rows], labels=labels, context=context, graph=graph)
 
     def for_trials(self) -> LabeledSamples:
         """Return the same with fewer iterations, no callback and no output."""

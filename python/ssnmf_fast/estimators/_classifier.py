@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,20 +14,21 @@ from .._labels import ClassLabels, Indicators, is_indicator, labels_of
 from .._models.factorize import Factorization
 from ._base import Self
 from ._batches import SupervisedBase
-from ._choose import choose
 from ._class_topics import LabeledSamples
-from ._classifier_training import check_threshold, choices_of, refuse_unused, train
+from ._classifier_training import (
+    check_threshold,
+    plan_of,
+    prior_of,
+    readout_of,
+    refuse_unused,
+    train,
+)
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._training_data import (
-    TrainingLabels,
-    context_of,
-    directions_of,
-    filled,
-    labels_for_training,
-)
+from ._training_data import TrainingLabels, labels_for_training
+from ._validation import validate
 
 
 @complete_docstring
@@ -45,7 +46,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     Parameters
     ----------
     n_components : int or "auto"
-        Rank r, at least 1.  "auto" takes 1 or 3 components for each class.
+        Rank r, at least 1.  "auto" takes one component for each class.
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
         Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
         of Y.
@@ -62,20 +63,22 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
     readout : {"auto", "logistic", "refit", "joint"}
         How predictions are made.  "logistic": logistic regression on the topics of a sample (found
-        without labels), its leading singular directions and its features; the weight of the latter
-        is chosen by validation.  "refit": S B with B fitted to such topics of the labeled samples.
-        "joint", the papers' rule: S B with the B of the factorization.  "auto" is "logistic" in
-        :meth:`fit` and "joint" in :meth:`partial_fit`, which refuses the others.
+        without labels), its leading singular directions and its features.  "committee": the sum of
+        that, of classifiers of features alone, and of neighbors, with weights found by validation.
+        "refit": S B with B fitted to such topics of the labeled samples.  "joint", the papers'
+        rule: S B with the B of the factorization.  "auto" is "committee" in :meth:`fit`, or
+        "logistic" where rank and weight are both given, and "joint" in :meth:`partial_fit`, which
+        refuses the others.
     self_training : int or "auto"
         Number of rounds.  In each, the most certain half of the predictions for unlabeled samples
         (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
-        uses their nearest neighbors.  "auto": 2, or 0 where validation finds that better, or where
-        rank and weight are both given.  Multiple labels: always 0.  A number above 0 is refused for
-        other readouts than "logistic".
+        uses their nearest neighbors.  "auto": 2, or 0 where half of the samples are labeled, or
+        where rank and weight are both given.  Multiple labels: always 0.  A number above 0 is
+        refused for the readouts "refit" and "joint".
     class_weight : "auto", None, "balanced" or dict
-        Weights of the classes in the logistic readout, as in scikit-learn's LogisticRegression; for
-        multiple labels the weights of 0 and 1.  Other readouts refuse it.  "auto" is None, or for
-        multiple labels "balanced" where validation finds that better.
+        Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
+        weights of 0 and 1.  The readouts "refit" and "joint" refuse it.  "auto" is None, and for
+        multiple labels a member of the committee has balanced ones.
 
     Attributes
     ----------
@@ -84,10 +87,13 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         0 ... k - 1.
     self_training_ : int
         Rounds of self-training.
+    committee_ : dict of str to dict
+        Of every member its "weight", by which its logits are multiplied in the sum that predicts,
+        and its validated "score" (NaN without validation).
     validation_scores_ : dict of str to float
-        Score of every choice that validation tried: accuracy, for multiple labels the mean of micro
-        and macro F.  Empty without validation: for fewer than 3 labeled samples per class on
-        average, or where there was nothing to choose.
+        Score of every member and of the "committee": accuracy, for multiple labels the mean of
+        micro and macro F, of labels that were hidden from the fit.  Empty without validation: for
+        fewer than 3 labeled samples per class on average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
         Expected accuracy on new samples, and its 95 % interval (Wilson's; its upper end is raised,
         since the fit uses the labels that validation hides); NaN without validation and for
@@ -144,6 +150,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
+        "committee_": Saved(optional=True),
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True),
@@ -155,8 +162,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         "validation_proba_": Saved(optional=True),
     }
 
-    _readouts: ClassVar[tuple[str, ...]] = ("auto", "logistic", "refit", "joint")
-    _auto_readout = "logistic"
+    _readouts: ClassVar[tuple[str, ...]] = ("auto", "committee", "logistic", "refit", "joint")
+    _auto_readout = "committee"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,32 +171,30 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return tags
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
-        readout = self._chosen_readout()
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
         labels = labels_for_training(targets, sample_weight)
-        choices, validates = choices_of(self, labels, targets.classes)
-        for choice in choices:
-            require_memory(choice.n_components, X.shape, X.dtype)
-        rank, given = choices[0].n_components, {"X": X, "X_weights": X_weights, "labels": labels}
-        samples, directions = LabeledSamples.of(self, rank, **given), None
-        if readout == "logistic":
-            directions = directions_of(X, X_weights, samples.seed, self.n_threads)
-        if directions is not None:
-            samples = replace(samples, context=context_of(filled(X), directions))
-        balances = labels.several and self.class_weight == "auto"
-        choice, validation = choose(samples, choices, validates, balances)
-        fit, fitted, shares = train(samples, choice, readout == "logistic")
-        self._keep_classes(fit, targets.classes, labels, choice.rounds)
-        if fitted is not None:
-            fitted = validation.calibrate(fitted)
-            self.readout_ = replace(fitted, directions=directions)
-        elif readout == "refit":
+        plan, validates = plan_of(self, labels, targets.classes)
+        require_memory(plan.n_components, X.shape, X.dtype)
+        given = {"X": X, "X_weights": X_weights, "labels": labels}
+        samples = LabeledSamples.of(self, plan.n_components, **given)
+        if plan.predicts:
+            samples = samples.with_context()
+        prior = prior_of(samples, plan)
+        validation = validate(samples, plan, prior, validates)
+        weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
+        trained = train(samples, plan, set(weights) if plan.predicts else set())
+        self._keep_classes(trained.fit, targets.classes, labels, plan.rounds)
+        fitted = None
+        if plan.predicts:
+            fitted = validation.calibrate(readout_of(samples, trained, weights))
+            self.readout_ = fitted
+        elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
         for name, value in validation.attributes(fitted).items():
             setattr(self, name, value)
-        self.class_shares_ = labels.class_shares(shares)
+        self.class_shares_ = labels.class_shares(trained.shares)
         validation.warn_if_poor()
 
     def _keep_classes(

@@ -3,85 +3,99 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_real
-from .._data.threads import one_blas_thread
 from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples
-from ._readout import LogisticReadout, fit_readout, probabilities
-from ._training_data import Context, TrainingLabels
+from ._committee import probabilities
+from ._members import (
+    Linear,
+    fit_coordinates,
+    fit_margins,
+    fit_naive_bayes,
+    fit_readout,
+)
+from ._readout import LogisticReadout
+from ._training_data import TrainingLabels
 
-_PER_CLASS = (1, 3)  # components of a class that are tried
 _ROUNDS = 2
 _PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
 # Share of the samples predicted to be of a class whose label is taken as known, for few labels and
 # from so many a class on: more labels predict better.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
-_NEIGHBORS, _SPREADING_STEPS, _SPREADING_TOLERANCE = 20, 1000, 1e-2
-_MOST_SPREAD = 3000  # samples in the graph of neighbors
+_MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
+_ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
+_WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
+LOGISTIC, COMMITTEE = "logistic", "committee"
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Settings that validation may choose; `readout` are those of :func:`fit_readout`."""
+class Plan:
+    """How to train, with how many `rounds` of self-training, and what predicts."""
 
     supervision_weight: float | str  # or "balanced"
     n_components: int
-    rounds: int  # of self-training
-    readout: dict[str, Any]
+    rounds: int
+    class_weight: Any
+    balances: bool  # whether a member with balanced classes is tried
+    readout: str
+
+    @property
+    def predicts(self) -> bool:
+        """Whether logits predict."""
+        return self.readout in (LOGISTIC, COMMITTEE)
 
 
-def choices_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[list[Choice], bool]:
-    """Check parameters; return what to try, first the rule for few labels, and whether to."""
+def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, bool]:
+    """Check parameters; return how to train, and whether to validate."""
     if not labels.several and (labels.counts > 0).sum() < 2:
         raise ValueError(
             "The labels of one class only have a weight above 0; expected two classes. Give "
             "labeled samples of another class a weight above 0."
         )
-    kind, k = model._chosen_readout(), labels.members.shape[1]
-    ranks = [per_class * k for per_class in _PER_CLASS]
-    any_rank = _is_auto(model.n_components, "n_components")
-    if not any_rank:
-        ranks = [check_integer(model.n_components, "n_components", 1)]
+    k, rank = labels.members.shape[1], model.n_components
+    any_rank = _is_auto(rank, "n_components")
+    rank = k if any_rank else check_integer(rank, "n_components", 1)
     weight = model.supervision_weight
     any_weight = _is_auto(weight, "supervision_weight", "balanced")
     if not isinstance(weight, str) and weight != SUPPORTS:
         weight = check_real(weight, "supervision_weight")
-    validates = kind == "logistic" and (any_rank or any_weight)
-    rounds = _ROUNDS if validates else 0
+    readout = model._chosen_readout()
+    if model.readout == "auto" and readout == COMMITTEE and not (any_rank or any_weight):
+        readout = LOGISTIC
+    predicts = readout in (LOGISTIC, COMMITTEE)
+    validates = predicts and (any_rank or any_weight or readout == COMMITTEE)
+    rounds = _ROUNDS if validates and labels.known.mean() < _MANY_KNOWN else 0
     if not _is_auto(model.self_training, "self_training"):
         rounds = check_integer(model.self_training, "self_training", 0)
-    refuse_unused(model, kind)
+    refuse_unused(model, readout)
     check_threshold(model.threshold)
     init = model.init
     if not isinstance(init, (tuple, list)):
         check_option(init, "init", ("labels", *INITS))
     elif len(init) not in (2, 3):
         raise ValueError(f"init holds {len(init)} arrays; expected S, A and, optionally, B.")
-    if labels.several or labels.known.all() or kind != "logistic":
+    if labels.several or labels.known.all() or not predicts:
         rounds = 0
     class_weight = _by_number(model.class_weight, [0, 1] if labels.several else classes.tolist())
-    readout = {"C": 10.0, "row_scale": 1.0, "class_weight": class_weight}
-    choices = []
-    for rank in dict.fromkeys(ranks):
-        if any_weight:
-            weight = SUPPORTS if rank >= k else "balanced"
-        if weight == SUPPORTS and rank < k:
-            raise ValueError(
-                f"n_components={rank} is too small for supervision_weight=inf, which gives each of "
-                f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
-                "supervision_weight."
-            )
-        choices.append(Choice(weight, rank, rounds, readout))
-    return choices, validates
+    if any_weight:
+        weight = SUPPORTS if rank >= k else "balanced"
+    if weight == SUPPORTS and rank < k:
+        raise ValueError(
+            f"n_components={rank} is too small for supervision_weight=inf, which gives each of "
+            f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
+            "supervision_weight."
+        )
+    balances = labels.several and model.class_weight == "auto"
+    return Plan(weight, rank, rounds, class_weight, balances, readout), validates
 
 
 def _is_auto(value: Any, name: str, *others: str) -> bool:
@@ -105,8 +119,8 @@ def _by_number(class_weight: Any, classes: list[Any]) -> Any:
 
 
 def refuse_unused(model: Any, readout: str) -> None:
-    """Raise ValueError for parameters of the logistic readout beside another one."""
-    if readout == "logistic":
+    """Raise ValueError for parameters of logistic regression beside another readout."""
+    if readout in (LOGISTIC, COMMITTEE):
         return
     rounds, weights = model.self_training, model.class_weight
     for name, used in (
@@ -115,8 +129,8 @@ def refuse_unused(model: Any, readout: str) -> None:
     ):
         if used:
             raise ValueError(
-                f"{name}={getattr(model, name)!r} belongs to readout='logistic'; it has no effect "
-                f"with readout={readout!r}. Leave it at 'auto'."
+                f"{name}={getattr(model, name)!r} belongs to readout='committee' or 'logistic'; it "
+                f"has no effect with readout={readout!r}. Leave it at 'auto'."
             )
 
 
@@ -129,56 +143,87 @@ def check_threshold(threshold: Any) -> float | None:
     return None
 
 
-def train(
-    samples: LabeledSamples, choice: Choice, predicts: bool = True
-) -> tuple[Factorization, LogisticReadout | None, Array]:
-    """Fit topics and, if it `predicts`, the logistic readout, with rounds of self-training.
+@dataclass(frozen=True)
+class Trained:
+    """Topics, the members of a committee that were fitted, and what else is read of a training."""
 
-    The third result are the shares of the labeled samples, (labeled samples, r), found without
-    their labels.
+    fit: Factorization
+    shares: Array  # of the labeled samples, (labeled samples, r), found without their labels
+    members: dict[str, Linear]
+    spread: Array | None  # probabilities by the graph of neighbors, (n, k)
+
+
+def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
+    """Return the members, and their weights before any is validated; they sum to 1.
+
+    Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
+    they are added only where validation finds them good.
     """
-    context, given = samples.context, samples  # which have more labels after each round
-    for turn in range(choice.rounds):
-        fit = given.for_trials().fit_topics(choice.n_components, choice.supervision_weight)
+    if plan.readout != COMMITTEE or not samples.context:
+        return {"topics": 1.0}
+    several, texts = samples.labels.several, samples.context.like_counts
+    prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
+    if plan.balances:
+        prior |= {"balanced": 0.1}
+    if texts:
+        prior |= {"naive Bayes": 0.1}
+    if samples.graph is not None:
+        prior |= {"neighbors": 0.1}
+        if not texts:
+            prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
+    if not several:
+        prior |= {"margins": 0.0}
+    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
+
+
+def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
+    """Fit topics, with rounds of self-training, and members of a committee (none: no names)."""
+    context, given, labels = samples.context, samples, samples.labels
+    spread = None
+    if samples.graph is not None and (plan.rounds or "neighbors" in names):
+        spread = samples.graph.spread(labels)
+    for turn in range(plan.rounds):
+        fit = given.for_trials().fit_topics(plan.n_components, plan.supervision_weight)
         rows = given.labels.known
         shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
         shares[rows] = samples.shares(fit.A, rows)
-        readout = fit_readout(context[rows], shares[rows], given.labels, **choice.readout)
+        readout = fit_readout(
+            context[rows], shares[rows], given.labels, class_weight=plan.class_weight
+        )
         chance = probabilities(readout.logits(context, shares), False)
-        if turn == 0:  # where the readout has few labels to go by, neighbors see clusters
-            chance = _blend_neighbors(chance, context, samples.labels, samples.seed)
-        given = replace(given, labels=_add_predictions(samples.labels, chance))
-    fit = given.fit_topics(choice.n_components, choice.supervision_weight)
+        if turn == 0 and spread is not None:
+            # Where the readout has few labels to go by, neighbors see clusters.
+            chance = (chance + spread) / 2
+        given = replace(given, labels=_add_predictions(labels, chance))
+    fit = given.fit_topics(plan.n_components, plan.supervision_weight)
     rows = given.labels.known
-    shares = samples.shares(fit.A, rows)
-    of_labeled, found = shares[samples.labels.known[rows]], None
-    if predicts:
-        found = fit_readout(context[rows], shares, given.labels, **choice.readout)
-    return fit, found, of_labeled
+    shares, seen = samples.shares(fit.A, rows), context[labels.known]
+    own = shares[labels.known[rows]]
+    balance = plan.class_weight
+    ways: dict[str, Callable[[], Linear]] = {
+        "topics": lambda: fit_readout(context[rows], shares, given.labels, class_weight=balance),
+        "features": lambda: fit_readout(seen, own, labels, _ROW_SCALE, class_weight=balance),
+        "balanced": lambda: fit_readout(seen, own, labels, _ROW_SCALE, class_weight="balanced"),
+        "directions": lambda: fit_coordinates(seen, labels, _WEAK_PENALTY, balance),
+        "naive Bayes": lambda: fit_naive_bayes(seen, labels),
+        "margins": lambda: fit_margins(seen, labels, balance),
+    }
+    members = {name: way() for name, way in ways.items() if name in names}
+    return Trained(fit, own, members, spread)
 
 
-@one_blas_thread()
-def _blend_neighbors(chance: Array, context: Context, labels: TrainingLabels, seed: int) -> Array:
-    """Return the mean of probabilities and of those that labels spread to (Zhou et al. 2004)."""
-    known = labels.known
-    if not context.parts or len(known) < 2:
-        return chance
-    rng = np.random.default_rng(seed)
-    others = rng.permutation(np.flatnonzero(~known))[: max(0, _MOST_SPREAD - int(known.sum()))]
-    rows = np.sort(np.concatenate([np.flatnonzero(known), others]))
-    codes = np.where(known, labels.codes, -1)[rows]
-    machine = LabelSpreading(
-        kernel="knn",
-        n_neighbors=min(_NEIGHBORS, len(rows) - 1),
-        max_iter=_SPREADING_STEPS,
-        tol=_SPREADING_TOLERANCE,
-    )
-    machine.fit(context.parts[0][rows], codes)
-    spread = np.zeros((len(rows), chance.shape[1]))
-    spread[:, machine.classes_] = machine.label_distributions_
-    blended = np.array(chance)
-    blended[rows] = (chance[rows] + spread) / 2
-    return blended
+def readout_of(
+    samples: LabeledSamples, trained: Trained, weights: dict[str, float]
+) -> LogisticReadout:
+    """Return the weighted sum of the members."""
+    linear = Linear(np.zeros(samples.labels.members.shape[1]))
+    for name, member in trained.members.items():
+        linear = linear + member.scaled(weights[name])
+    votes, graph = None, samples.graph
+    if "neighbors" in weights and graph is not None and trained.spread is not None:
+        votes = graph.votes(trained.spread)
+    weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
+    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:

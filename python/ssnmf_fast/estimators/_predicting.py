@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,9 +17,11 @@ from .._data.checks import check_option
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase
+from ._context import Context, context_of, directions_of, filled
 from ._conventions import score_labeled
-from ._readout import READOUT_ATTRIBUTES, Readout, fit_readout
-from ._training_data import Context, context_of, directions_of, filled, labels_for_training
+from ._members import fit_readout
+from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
+from ._training_data import labels_for_training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MANY_LABELS = 50  # labeled samples per class above which features predict better than topics
@@ -73,8 +75,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         context, directions = Context(), directions_of(X, X_weights, 0, self.n_threads)
         if directions is not None:
             context = context_of(filled(X, S, self.components_)[rows], directions)
-        readout = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
-        self.readout_ = replace(readout, directions=directions)
+        member = fit_readout(context, shares, labels, row_scale=4.0 if enough else 1.0)
+        self.readout_ = LogisticReadout.of(member, shares.shape[1], context)
         self.class_shares_ = labels.class_shares(shares)
 
     def _drop_readout(self) -> None:

@@ -1,4 +1,4 @@
-"""The readout: logistic regression from what a model sees of samples whose labels it does not know.
+"""The readout: what predicts from what a model sees of samples whose labels it does not know.
 
 The factor S of a fit knows the labels, and new samples have none: the readout is fitted on features
 of the labeled samples that are computed without their labels, as those of new samples will be.
@@ -6,11 +6,10 @@ of the labeled samples that are computed without their labels, as those of new s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
@@ -19,10 +18,12 @@ from .._data.border import require_finite
 from .._data.threads import one_blas_thread
 from .._topics import topic_shares
 from ._base import product
-from ._training_data import Context, TrainingLabels, context_of, filled, row_blocks, row_sums
+from ._committee import probabilities
+from ._context import N_DIRECTIONS, Context, context_of, filled, row_blocks, row_sums
+from ._members import Linear
+from ._neighbors import Votes
 
-_LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
-_NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
+_OF_CLASSES = ("intercepts", "slopes", "offsets", "thresholds")
 _MAX_ITER = 1000
 _LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
 _LEAST_SHARE = 1e-9  # of a class in a probability
@@ -31,38 +32,71 @@ _SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too 
 
 @dataclass(frozen=True)
 class LogisticReadout:
-    """Logistic regression; its scores are logits.
+    """Weighted sum of the members of a committee; its scores are logits.
 
-    `coefficients` (k, p) and `intercepts` (k,) are those of the logistic regressions, one of all
-    classes or one for each label; `slopes` and `offsets` (k,) calibrate its logits, and a label is
-    predicted where its probability lies above that of `thresholds` (k,).  The samples are seen
-    along `directions` (d, m) as well, unless they are None.
+    Linear members are one: `coefficients` (k, p) of the Hellinger coordinates of topic shares, of
+    scores along `directions` (d, m) and of rows of length 1, the latter two unless there are no
+    directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight.  `slopes`
+    and `offsets` (k,) calibrate the logits, and a label is predicted where its probability lies
+    above that of `thresholds` (k,).
     """
 
     coefficients: Array
     intercepts: Array
-    row_scale: float
     slopes: Array
     offsets: Array
     thresholds: Array
     directions: Array | None = None
+    votes: Votes | None = None
+    votes_weight: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        linear: Linear,
+        n_topics: int,
+        context: Context,
+        votes: Votes | None = None,
+        weight: float = 0.0,
+    ) -> LogisticReadout:
+        """Return the readout of a linear member and of neighbors, not yet calibrated."""
+        k = len(linear.intercepts)
+        directions = None if context.directions is None else context.directions[:N_DIRECTIONS]
+        sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
+        given = zip((linear.topics, linear.scores, linear.rows), sizes, strict=True)
+        parts = [np.zeros((k, size)) if part is None else part for part, size in given]
+        uncalibrated = np.ones(k), np.zeros(k), np.full(k, 0.5)
+        readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
+        return readout.with_votes(votes, weight)
+
+    def with_votes(self, votes: Votes | None, weight: float) -> LogisticReadout:
+        """Return the same with neighbors."""
+        return replace(self, votes=votes, votes_weight=weight if votes is not None else 0.0)
+
+    def linear(self, r: int) -> Linear:
+        """Return the parts of the coefficients, of which the first `r` are those of topics."""
+        if self.directions is None:
+            return Linear(self.intercepts, self.coefficients)
+        topics, scores, rows = np.split(self.coefficients, [r, r + len(self.directions)], axis=1)
+        return Linear(self.intercepts, topics, scores, rows)
 
     @one_blas_thread()
-    def logits(self, context: Context, shares: Array) -> Array:
+    def logits(self, context: Context, shares: Array, n_threads: int | None = None) -> Array:
         """Return calibrated logits, (n, k), for classes up to a constant of each sample."""
-        features = context.features(shares, self.row_scale)
-        raw = np.asarray(features @ self.coefficients.T) + self.intercepts
+        raw = self.linear(shares.shape[1]).logits(context, shares)
+        if self.votes is not None:
+            raw += self.votes_weight * self.votes.logits(context.scores, n_threads)
         return np.asarray(raw * self.slopes + self.offsets)
 
     def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
         """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
-        shares = topic_shares(S, A)
-        if self.directions is not None and len(self.directions):
+        shares, threads = topic_shares(S, A), model.n_threads
+        if self.directions is not None:
             logits = np.zeros((len(shares), len(self.intercepts)))
             for rows, block, absent in row_blocks(X, X_weights):
                 context = context_of(filled(block, S[rows], A, absent), self.directions)
-                logits[rows] = self.logits(context, shares[rows])
+                logits[rows] = self.logits(context, shares[rows], threads)
         else:
             logits = self.logits(Context(), shares)
         # An empty sample gets the frequencies of the classes.
@@ -87,7 +121,12 @@ class LogisticReadout:
 
     def arrays(self) -> dict[str, Array]:
         """Return what is saved of it."""
-        parts = {name: np.atleast_1d(part) for name, part in vars(self).items() if part is not None}
+        parts: dict[str, Any] = {name: vars(self)[name] for name in (*_OF_CLASSES, "coefficients")}
+        if self.directions is not None:
+            parts["directions"] = self.directions
+        if self.votes is not None:
+            parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
+            parts["votes_weight"] = np.array([self.votes_weight])
         return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
 
 
@@ -136,22 +175,43 @@ class SavedReadout(Saved):
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         """Raise ValueError unless the parts are there and fit together."""
-        axes = dict.fromkeys(("intercepts", "slopes", "offsets", "thresholds"), "k")
-        axes |= {"coefficients": "kp", "row_scale": "1"}
-        if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, "directions"}:
+        axes = {"coefficients": "kp"} | dict.fromkeys(_OF_CLASSES, "k")
+        axes_of_votes = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk"}
+        optional = {"directions": "dm", "row_scale": "1", "votes_weight": "1"} | axes_of_votes
+        if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, *optional}:
             raise ValueError(f"{name} has not the parts {sorted(axes)}")
+        votes = optional.keys() - {"directions", "row_scale"}
+        if votes & value.keys() not in (set(), votes):
+            raise ValueError(f"{name} has not all the parts {sorted(votes)}")
         sizes["1"] = 1
         for part, array in value.items():
-            Saved(axes.get(part, "dm"), "finite").check(f"{name}.{part}", array, sizes)
+            Saved((axes | optional)[part], "finite").check(f"{name}.{part}", array, sizes)
             if array.dtype.kind != "f":
                 raise ValueError(f"{name}.{part} holds other than real numbers")
         seen = sizes["d"] + sizes["m"] if len(value.get("directions", ())) else 0
         if sizes["p"] != sizes["r"] + seen:
             raise ValueError(f"{name} has {sizes['p']} columns, which other arrays contradict")
+        if "votes_points" in value and sizes["e"] != sizes.get("d"):
+            raise ValueError(f"{name} has points and directions that contradict each other")
 
     def restored(self, value: Any) -> LogisticReadout:
         """Return the readout of checked arrays."""
-        return LogisticReadout(**value | {"row_scale": float(value["row_scale"][0])})
+        parts = {name: array for name, array in value.items() if not name.startswith("votes")}
+        if not len(parts.get("directions", "-")):  # as version 0.1.0 wrote none
+            del parts["directions"]
+        row_scale = float(parts.pop("row_scale", np.ones(1))[0])  # 0.1.0 kept it beside
+        if "directions" in parts:
+            first = parts["coefficients"].shape[1] - parts["directions"].shape[1]
+            columns = np.arange(parts["coefficients"].shape[1])
+            parts["coefficients"] = parts["coefficients"] * np.where(columns < first, 1, row_scale)
+        readout = LogisticReadout(**parts)
+        if "votes_weight" not in value:
+            return readout
+        points, scales, chances = (
+            value[f"votes_{part}"] for part in ("points", "scales", "chances")
+        )
+        votes = Votes(points.astype(np.float32), scales, chances)
+        return readout.with_votes(votes, float(value["votes_weight"][0]))
 
 
 # What is saved of a readout, and of the classes that it predicts.
@@ -164,81 +224,10 @@ READOUT_ATTRIBUTES = {
 }
 
 
-def probabilities(logits: Array, several: bool) -> Array:
-    """Return probabilities that are never exactly 0 or 1, (n, k)."""
-    if several:
-        return np.asarray(expit(np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)))
-    below = np.maximum(logits - logits.max(axis=1, keepdims=True), -_LARGEST_LOGIT)
-    return np.asarray(softmax(below, axis=1))
-
-
 def _row_shares(scores: Array) -> Array:
     """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
     scores = scores / scores.max(axis=1, keepdims=True)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))
-
-
-@one_blas_thread()
-def fit_readout(
-    context: Context,
-    shares: Array,
-    labels: TrainingLabels,
-    C: float = 10.0,
-    row_scale: float = 1.0,
-    class_weight: Any = None,
-    tol: float = 1e-3,
-) -> LogisticReadout:
-    """Fit logistic regression to known labels; context and shares are those of their samples."""
-    features = context.features(shares, row_scale)
-    settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
-    fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
-    targets, weights = labels.targets(rows), labels.readout_weights(rows)
-    coefficients, intercepts = fit(features, targets, weights, settings)
-    k = labels.members.shape[1]
-    missing = k - len(intercepts)  # classes beyond the last one among the rows
-    unlikely = np.full(missing, intercepts.min(initial=0.0) - 10.0)
-    coefficients = np.pad(coefficients, ((0, missing), (0, 0)))
-    intercepts = np.concatenate([intercepts, unlikely])
-    uncalibrated, halves = (np.ones(k), np.zeros(k)), np.full(k, 0.5)
-    return LogisticReadout(coefficients, intercepts, row_scale, *uncalibrated, halves)
-
-
-def _fit_classes(
-    features: Any, codes: Array, weights: Array, settings: dict[str, Any]
-) -> tuple[Array, Array]:
-    present = np.unique(codes)
-    k = int(codes.max()) + 1
-    coefficients, intercepts = np.zeros((k, features.shape[1])), np.full(k, -_LARGEST_LOGIT)
-    if len(present) == 1:
-        intercepts[present] = 0.0
-        return coefficients, intercepts
-    machine = LogisticRegression(**settings).fit(features, codes, sample_weight=weights)
-    if len(present) == 2:
-        coefficients[present] = np.vstack([-machine.coef_, machine.coef_]) / 2
-        intercepts[present] = np.array([-1, 1]) * machine.intercept_ / 2
-    else:
-        coefficients[present], intercepts[present] = machine.coef_, machine.intercept_
-    return coefficients, intercepts
-
-
-def _fit_labels(
-    features: Any, indicators: Array, weights: Array, settings: dict[str, Any]
-) -> tuple[Array, Array]:
-    k = indicators.shape[1]
-    coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
-    for label in range(k):
-        used = weights[:, label] > _NEGLIGIBLE
-        truth = indicators[used, label] > 0
-        if truth.all() or not truth.any():  # with the rule of succession
-            share = (truth.sum() + 1) / (len(truth) + 2)
-            intercepts[label] = np.log(share / (1 - share))
-            continue
-        machine = LogisticRegression(
-            solver="liblinear", intercept_scaling=10.0, random_state=0, **settings
-        )
-        machine.fit(features[used], truth, sample_weight=weights[used, label])
-        coefficients[label], intercepts[label] = machine.coef_[0], machine.intercept_[0]
-    return coefficients, intercepts
 
 
 @one_blas_thread()

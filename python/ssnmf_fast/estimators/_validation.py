@@ -1,10 +1,9 @@
-"""Choice of settings by validation: the labels of the labeled samples are hidden in turn."""
+"""Validation: the labels of the labeled samples are hidden in turn, and predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
@@ -13,19 +12,16 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.csr_file import CsrFile
 from ._class_topics import LabeledSamples
-from ._classifier_training import Choice, train
-from ._readout import LogisticReadout, calibration, fit_readout, probabilities
+from ._classifier_training import Plan, train
+from ._committee import Truth, cross_fitted, fit_weights, probabilities
+from ._neighbors import log_chances
+from ._readout import LogisticReadout, calibration
 from ._training_data import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 _MOST_TRIED = 2500  # samples in trials, unless more are labeled
 _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
-_TRIAL_TOLERANCE = 3e-3  # of the readout
 _MOST_VALIDATED = 1000
-_READOUTS = ((10.0, 1.0), (1.0, 4.0), (10.0, 4.0))  # C and length of the samples
-# How much better than the rule a choice must be, in standard errors of an accuracy: few labels
-# cannot tell choices apart, and the rule is good for few labels.
-_CLEARLY, _LIKELY, _MANY_VALIDATED = 2.0, 0.25, 200
 _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
 
 
@@ -38,6 +34,7 @@ class Validation:
     logits: Array  # what was predicted then, (n, k)
     scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
     score: float = float("nan")
+    weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
     @property
     def rows(self) -> Array:
@@ -55,6 +52,10 @@ class Validation:
         if readout is not None:
             probability[self.rows] = self._calibrated(readout)
         return {
+            "committee_": {
+                name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
+                for name, weight in self.weights.items()
+            },
             "validation_scores_": self.scores,
             "validation_accuracy_": float("nan") if self.labels.several else self.score,
             "validation_interval_": self.interval(),
@@ -142,108 +143,63 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     return folds
 
 
-class Outcome(NamedTuple):
-    """A choice, its score, and what was predicted for the labels that were hidden, (n, k)."""
+def validate(
+    samples: LabeledSamples, plan: Plan, prior: dict[str, float], validates: bool
+) -> Validation:
+    """Return the weights of the members, and what they predict together for hidden labels.
 
-    choice: Choice
-    score: float
-    logits: Array
-
-
-class Trials:
-    """Trials of choices on the folds of the labeled samples."""
-
-    def __init__(self, samples: LabeledSamples, folds: Array) -> None:
-        self._samples = samples.for_trials()
-        self._hidden = [folds == f for f in range(int(folds.max()) + 1)]
-        self._validated = folds >= 0
-        self.scores: dict[str, float] = {}
-
-    def _training(self) -> Iterator[tuple[Array, LabeledSamples]]:
-        """Yield which samples are hidden, and all samples without their labels."""
-        for hidden in self._hidden:
-            labels = self._samples.labels.only(~hidden)
-            yield hidden, replace(self._samples, labels=labels)
-
-    def readouts(self, choice: Choice, options: list[dict[str, Any]]) -> list[Outcome]:
-        """Try several readouts over the same topics."""
-        labels, context = self._samples.labels, self._samples.context
-        found = [np.zeros(labels.members.shape) for _ in options]
-        known = labels.known
-        for hidden, samples in self._training():
-            fit = samples.fit_topics(choice.n_components, choice.supervision_weight)
-            shares = np.zeros((len(known), len(fit.A)))
-            shares[known] = samples.shares(fit.A, known)
-            rows = samples.labels.known
-            given = context[rows], shares[rows], samples.labels
-            for logits, option in zip(found, options, strict=True):
-                readout = fit_readout(*given, **option, tol=_TRIAL_TOLERANCE)
-                logits[hidden] = readout.logits(context[hidden], shares[hidden])
-        tried = [replace(choice, readout=option) for option in options]
-        return [self._judge(*each) for each in zip(tried, found, strict=True)]
-
-    def whole(self, choice: Choice) -> Outcome:
-        """Try a whole training with its rounds."""
-        logits = np.zeros(self._samples.labels.members.shape)
-        for hidden, samples in self._training():
-            fit, readout, _ = train(samples, choice)
-            assert readout is not None
-            shares = samples.shares(fit.A, hidden)
-            logits[hidden] = readout.logits(samples.context[hidden], shares)
-        return self._judge(choice, logits)
-
-    def _judge(self, choice: Choice, logits: Array) -> Outcome:
-        """Note the score: accuracy, or for several labels the mean of micro and macro F."""
-        labels, rows = self._samples.labels, self._validated
-        if labels.several:  # at the best threshold in common
-            truth, chance = labels.members[rows] > 0, probabilities(logits[rows], True)
-            micro, each = _f_measures(truth, chance, np.linspace(0.05, 0.95, 19))
-            score = float(((micro + each.mean(axis=1)) / 2).max())
-        else:
-            score = float(np.mean(logits[rows].argmax(axis=1) == labels.codes[rows]))
-        self.scores[_name(choice)] = score
-        return Outcome(choice, score, logits)
-
-    def best(self, outcomes: list[Outcome]) -> Outcome:
-        """Return the first outcome, or a later one that is clearly better (by its error)."""
-        best, *others = outcomes
-        count = self._validated.sum()
-        margin = _LIKELY if count >= _MANY_VALIDATED else _CLEARLY
-        for other in others:
-            error = np.sqrt(max(best.score * (1 - best.score), 1e-4) / count)
-            best = other if other.score > best.score + margin * error else best
-        return best
-
-
-def choose(
-    samples: LabeledSamples, choices: list[Choice], validates: bool, balances: bool
-) -> tuple[Choice, Validation]:
-    """Choose topics and readout, then whether self-training helps, by label-blind validation.
-
-    The first choice is the rule for too few labels, and stands where nothing is clearly better, or
-    if nothing `validates`; `balances` is whether weights of the classes are tried.
+    Without validation, as for too few labels, the weights are those of the prior.
     """
     labels = samples.labels
-    logits, folds = np.zeros(labels.members.shape), np.full(len(labels.members), -1)
+    folds, found = np.full(len(labels.members), -1), np.zeros(labels.members.shape)
     if validates:
         folds = folds_of(labels, samples.seed)
     if (folds < 0).all():
-        return choices[0], Validation(labels, folds, logits)
+        return Validation(labels, folds, found, weights=prior)
     rows = _tried_rows(samples)
-    trials = Trials(samples if rows.all() else samples.part(rows), folds[rows])
-    rule = replace(choices[0], rounds=0)
-    options = [rule.readout | {"C": C, "row_scale": scale} for C, scale in _READOUTS]
-    if balances:
-        options.append(options[-1] | {"class_weight": "balanced"})
-    best = trials.best(trials.readouts(rule, options))
-    topics = [replace(choice, rounds=0) for choice in choices[1:]]
-    readout = [best.choice.readout]
-    best = trials.best([best, *(trials.readouts(choice, readout)[0] for choice in topics)])
-    if choices[0].rounds and not labels.known[rows].all():
-        trained = trials.whole(replace(best.choice, rounds=choices[0].rounds))
-        best = trials.best([trained, best])
-    logits[rows] = best.logits
-    return best.choice, Validation(labels, folds, logits, trials.scores, best.score)
+    part, tried = samples if rows.all() else samples.part(rows), folds[rows]
+    predicted = _predicted(part.for_trials(), plan, tried, list(prior))
+    hidden = tried >= 0
+    given = {name: logits[hidden] for name, logits in predicted.items()}
+    truth = Truth(
+        part.labels.members[hidden], part.labels.entry_weights[hidden] > 0, labels.several
+    )
+    weights = fit_weights(given, truth, prior)
+    numbers = tried[hidden]
+    if len(np.unique(numbers)) == 1:  # halves of a single fold tell of each other
+        numbers = np.arange(len(numbers)) % 2
+    together = cross_fitted(given, truth, prior, numbers)
+    scores = {name: score_of(truth, logits) for name, logits in given.items()}
+    scores["committee"] = score_of(truth, together)
+    found[folds >= 0] = together
+    return Validation(labels, folds, found, scores, scores["committee"], weights)
+
+
+def _predicted(
+    samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
+) -> dict[str, Array]:
+    """Return what every member predicts for the labels that a fold hides, (n, k); 0 for others."""
+    labels, context = samples.labels, samples.context
+    found = {name: np.zeros(labels.members.shape) for name in names}
+    for fold in range(int(folds.max()) + 1):
+        hidden = folds == fold
+        trained = train(replace(samples, labels=labels.only(~hidden)), plan, set(names))
+        shares = samples.shares(trained.fit.A, hidden)
+        seen = context[hidden]
+        for name, member in trained.members.items():
+            found[name][hidden] = member.logits(seen, shares)
+        if "neighbors" in found and trained.spread is not None:
+            found["neighbors"][hidden] = log_chances(trained.spread[hidden])
+    return found
+
+
+def score_of(truth: Truth, logits: Array) -> float:
+    """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
+    if truth.several:
+        members, chance = truth.members > 0, probabilities(logits, True)
+        micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19))
+        return float(((micro + each.mean(axis=1)) / 2).max())
+    return float(np.mean(logits.argmax(axis=1) == truth.members.argmax(axis=1)))
 
 
 def _tried_rows(samples: LabeledSamples) -> Array:
@@ -256,16 +212,3 @@ def _tried_rows(samples: LabeledSamples) -> Array:
     rows = rows.copy()
     rows[others[: max(0, _MOST_TRIED - int(rows.sum()))]] = True
     return np.asarray(rows)
-
-
-def _name(choice: Choice) -> str:
-    weight = choice.supervision_weight
-    words = weight if isinstance(weight, str) else f"{weight:g}"
-    given = choice.readout
-    readout = f"C={given['C']:g}, row_scale={given['row_scale']:g}"
-    if given["class_weight"] is not None:
-        readout += f", class_weight={given['class_weight']}"
-    return (
-        f"n_components={choice.n_components}, supervision_weight={words}, {readout}, "
-        f"self_training={choice.rounds}"
-    )

@@ -1,0 +1,106 @@
+"""A committee: the logits of its members are added with weights, fitted to validated predictions.
+
+The weights are drawn to those of a prior, which matter while labels are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
+
+from .._common.arrays import Array
+from ._members import LARGEST_LOGIT
+
+Loss = Callable[[Array], tuple[float, Array]]
+
+_PULL = 10.0  # of the prior on a weight: as much as some labels, whose logits differ by a few units
+_TEMPERATURES = np.geomspace(0.01, 3.0, 40)
+_PULL_OF_TEMPERATURE = 2.0  # to 1, on its logarithm
+_SMALLEST_WEIGHT = 0.01  # of a member that is kept
+
+
+def probabilities(logits: Array, several: bool) -> Array:
+    """Return probabilities that are never exactly 0 or 1, (n, k)."""
+    if several:
+        return np.asarray(expit(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)))
+    below = np.maximum(logits - logits.max(axis=1, keepdims=True), -LARGEST_LOGIT)
+    return np.asarray(softmax(below, axis=1))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What validated predictions are compared with."""
+
+    members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
+    weights: Array  # (n, k): 0 for an entry that is not known
+    several: bool
+
+    def __getitem__(self, rows: Array) -> Truth:
+        return Truth(self.members[rows], self.weights[rows], self.several)
+
+    def loss(self, logits: Array) -> tuple[float, Array]:
+        """Return the log loss of logits (n, k), summed, and its gradient."""
+        if self.several:
+            signed = np.where(self.members > 0, logits, -logits)
+            # Of several labels each entry tells a part of what a sample does.
+            unit = self.weights / self.members.shape[1]
+            losses = np.logaddexp(0, -signed) * unit
+            return float(losses.sum()), (expit(logits) - self.members) * unit
+        chances = log_softmax(logits, axis=1)
+        return -float((chances * self.members).sum()), np.exp(chances) - self.members
+
+
+def temperature(logits: Array, truth: Truth) -> float:
+    """Return what to multiply logits by, so that they are as sure as they are right."""
+    if not len(logits):
+        return 1.0
+    pulls = _PULL_OF_TEMPERATURE * np.log(_TEMPERATURES) ** 2
+    losses = [truth.loss(t * logits)[0] for t in _TEMPERATURES]
+    return float(_TEMPERATURES[np.argmin(losses + pulls)])
+
+
+def pooled(logits: dict[str, Array], weights: dict[str, float]) -> Array:
+    """Return the weighted sum of logits."""
+    return np.asarray(sum(weights[name] * each for name, each in logits.items()))
+
+
+def fit_weights(
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float]
+) -> dict[str, float]:
+    """Return the weights of the members that minimize the log loss of the sum, from a prior.
+
+    `logits` are the validated ones.  Weights are not negative.
+    """
+    if not len(truth.members):
+        return dict(prior)
+    scales = {name: temperature(each, truth) for name, each in logits.items()}
+    each = np.stack([scales[name] * logits[name] for name in prior])
+    start = np.array(list(prior.values()))
+
+    def objective(weights: Array) -> tuple[float, Array]:
+        loss, gradient = truth.loss(np.tensordot(weights, each, 1))
+        away = weights - start
+        slopes = np.tensordot(each, gradient, 2) + _PULL * away
+        return loss + _PULL / 2 * float(away @ away), slopes
+
+    bounds = [(0, None)] * len(start)
+    found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    found[found < _SMALLEST_WEIGHT * found.sum()] = 0
+    return {name: float(w * scales[name]) for name, w in zip(prior, found, strict=True)}
+
+
+def cross_fitted(
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
+) -> Array:
+    """Return the pooled logits of each fold, with weights that were fitted without it, (n, k)."""
+    found = np.zeros_like(truth.members, dtype=np.float64)
+    for fold in np.unique(folds):
+        hidden = folds == fold
+        seen = {name: each[~hidden] for name, each in logits.items()}
+        weights = fit_weights(seen, truth[~hidden], prior)
+        found[hidden] = pooled({name: each[hidden] for name, each in logits.items()}, weights)
+    return found
