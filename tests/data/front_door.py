@@ -22,7 +22,7 @@ from ssnmf_fast import linalg, metrics, plotting, weights
 
 # What may not be finite: a weight that binds labels, no lower bound, what was not measured.
 INFINITE = {"supervision_weight_", "supervision_weight", "lower", "upper"}
-INFINITE |= {"validation_accuracy_", "validation_interval_", "history", "gamma"}
+INFINITE |= {"committee_", "validation_accuracy_", "validation_interval_", "history", "gamma"}
 
 
 def estimators():

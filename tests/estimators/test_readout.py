@@ -243,45 +243,88 @@ def test_without_a_readout_nothing_predicts(kind, small):
     assert "Set readout='logistic'" in str(caught.value.__cause__)
 
 
-# ----------------------------------------------------------------- data that only topics see
+# ------------------------------------------------- data on disk, with weights, with missing entries
 
 
 def columns_of(model):
     return model.readout_.coefficients.shape[1]
 
 
+def file_of(X, folder, **options):
+    sp.save_npz(folder / "X.npz", X, compressed=False)
+    return sf.open_csr(folder / "X.npz", **options)
+
+
 @pytest.mark.slow
-def test_data_on_disk_are_seen_through_topics(small, tmp_path):
+def test_committee_of_data_on_disk(small, tmp_path):
     X, y = small
     matrix = sp.csr_array(X)
-    sp.save_npz(tmp_path / "X.npz", matrix, compressed=False)
-    file = sf.open_csr(tmp_path / "X.npz")
-    for model in (sf.SSNMFClassifier(**QUICK), sf.TopicSupervisedNMF(labeled_weight=1, **QUICK)):
-        model.fit(file, y)
-        assert columns_of(model) == len(model.components_)
-        assert model.readout_.directions is None
+    in_memory = sf.SSNMFClassifier(**QUICK).fit(matrix, y)
+    for memory in (1 << 28, 100_000):  # all samples, or one block of some, are read at a time
+        file = file_of(matrix, tmp_path, memory=memory)
+        model = sf.SSNMFClassifier(**QUICK).fit(file, y)
+        assert model.committee_.keys() == in_memory.committee_.keys()
+        assert model.validation_folds_.shape == (len(y),)
+        assert not (model.validation_folds_[y < 0] >= 0).any()
+        assert model.score(file, y) > in_memory.score(matrix, y) - 0.02
         np.testing.assert_allclose(
             model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
         )
-        assert model.score(file, y) > 0.6
-        model.fit(matrix, y)
-        assert columns_of(model) > len(model.components_) + X.shape[1]
-        np.testing.assert_allclose(
-            model.predict_proba(file), model.predict_proba(matrix), atol=1e-5
-        )
+    # The same samples are in memory, and their topics nearly the same.
+    model = sf.SSNMFClassifier(**QUICK).fit(file_of(matrix, tmp_path), y)
+    assert (model.predict(matrix) == in_memory.predict(matrix)).mean() > 0.98
 
 
 @pytest.mark.slow
-def test_weights_of_entries_are_seen_through_topics(small):
+def test_too_little_memory_for_the_classes(small, tmp_path):
+    """Without room for a sample of each class, data on disk are seen through their topics only."""
+    X, y = small
+    file = file_of(sp.csr_array(X), tmp_path, memory=2000)
+    model = sf.SSNMFClassifier(**QUICK).fit(file, y)
+    assert set(model.committee_) == {"topics"}
+    assert columns_of(model) == len(model.components_)
+    assert model.score(file, y) > 0.6
+
+
+@pytest.mark.slow
+def test_other_classifiers_see_data_on_disk_through_topics(small, tmp_path):
+    X, y = small
+    matrix = sp.csr_array(X)
+    file = file_of(matrix, tmp_path)
+    model = sf.TopicSupervisedNMF(labeled_weight=1, **QUICK).fit(file, y)
+    assert columns_of(model) == len(model.components_)
+    assert model.readout_.directions is None
+    np.testing.assert_allclose(model.predict_proba(file), model.predict_proba(matrix), atol=1e-5)
+    assert model.score(file, y) > 0.6
+    model.fit(matrix, y)
+    assert columns_of(model) > len(model.components_) + X.shape[1]
+    np.testing.assert_allclose(model.predict_proba(file), model.predict_proba(matrix), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_entries_without_weight_have_no_say(small):
     X, y = small
     seen = (np.random.default_rng(0).random(X.shape) > 0.2).astype(float)
-    spoiled = np.where(seen > 0, X, 100.0)  # what has no weight has no say
+    spoiled = np.where(seen > 0, X, 100.0)
     for model in (sf.SSNMFClassifier(**QUICK), sf.ConstrainedNMF(n_components=10, **QUICK)):
         expected = clone(model).fit(X, y, X_weights=seen)
-        assert columns_of(expected) == len(expected.components_)
         model.fit(spoiled, y, X_weights=seen)
         np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
         assert model.score(X, y) > 0.5
+        if hasattr(model, "committee_"):
+            assert {"topics", "features", "directions", "neighbors"} <= model.committee_.keys()
+        else:
+            assert columns_of(model) == len(model.components_)
+
+
+@pytest.mark.slow
+def test_weights_that_hide_nothing_change_no_committee(small):
+    X, y = small
+    expected = sf.SSNMFClassifier(**QUICK).fit(X, y)
+    ones = sf.weights.outer(rows=np.ones(len(X)))
+    model = sf.SSNMFClassifier(**QUICK).fit(X, y, X_weights=ones)
+    assert model.committee_.keys() == expected.committee_.keys()
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-3)
 
 
 @pytest.mark.slow

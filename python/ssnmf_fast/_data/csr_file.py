@@ -106,6 +106,17 @@ class CsrFile:
         return column_counts, total, squares
 
 
+def row_counts(X: CsrFile) -> Array:
+    """Return the number of stored entries of every row, (n,)."""
+    return np.diff(X._indptr)
+
+
+def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
+    """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
+    parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]
+    return sp.csr_array(sp.vstack(parts, format="csr"))
+
+
 def check_data(X: Any, n_threads: int) -> Any:
     """Return X as :func:`check_matrix` does.
 

@@ -92,6 +92,9 @@ class Outer(Weights):
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         sides = zip((self.rows, self.columns), shape, strict=True)
         a, b = (np.zeros(n, bool) if v is None else np.asarray(v) == 0 for v, n in sides)
+        if not (a.any() or b.any()):
+            nowhere = sp.csr_array(shape, dtype=bool)
+            return lambda rows: nowhere[rows]
         return lambda rows: a[rows, None] | b
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:

@@ -180,7 +180,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         samples = LabeledSamples.of(self, plan.n_components, **given)
         if plan.predicts:
-            samples = samples.with_context()
+            samples = samples.in_memory().with_context()
         prior = prior_of(samples, plan)
         validation = validate(samples, plan, prior, validates)
         weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
@@ -192,9 +192,12 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             self.readout_ = fitted
         elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
-        for name, value in validation.attributes(fitted).items():
+        found = validation.attributes(fitted)
+        for name, fill in (("validation_folds_", -1), ("validation_proba_", 0)):
+            found[name] = samples.of_all(found[name], fill)
+        for name, value in found.items():
             setattr(self, name, value)
-        self.class_shares_ = labels.class_shares(trained.shares)
+        self.class_shares_ = samples.labels.class_shares(trained.shares)
         validation.warn_if_poor()
 
     def _keep_classes(

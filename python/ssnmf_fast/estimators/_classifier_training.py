@@ -195,7 +195,7 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
             # Where the readout has few labels to go by, neighbors see clusters.
             chance = (chance + spread) / 2
         given = replace(given, labels=_add_predictions(labels, chance))
-    fit = given.fit_topics(plan.n_components, plan.supervision_weight)
+    fit = given.fit_topics_of_all(plan.n_components, plan.supervision_weight)
     rows = given.labels.known
     shares, seen = samples.shares(fit.A, rows), context[labels.known]
     own = shares[labels.known[rows]]

@@ -17,9 +17,9 @@ from ._members import LARGEST_LOGIT
 
 Loss = Callable[[Array], tuple[float, Array]]
 
-_PULL = 10.0  # of the prior on a weight: as much as some labels, whose logits differ by a few units
+_PULL = 30.0  # of the prior on a weight: as much as some labels, whose logits differ by a few units
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
-_PULL_OF_TEMPERATURE = 2.0  # to 1, on its logarithm
+_PULL_OF_TEMPERATURE = 10.0  # to 1, on its logarithm
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
 
 

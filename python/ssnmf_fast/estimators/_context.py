@@ -51,14 +51,15 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
 
 def row_blocks(X: Any, X_weights: Any) -> Iterator[tuple[slice, Any, Any]]:
     """Yield bounded numbers of rows: which, these of X, and where they are missing, or None."""
+    if X_weights is not None:
+        absent = as_weights(X_weights, "X_weights").absent(X.shape)
     if isinstance(X, CsrFile):
         for rows, block in X.blocks():
-            yield rows, block, None
+            yield rows, block, None if X_weights is None else absent(rows)
         return
     if X_weights is None:
         yield slice(None), X, None
         return
-    absent = as_weights(X_weights, "X_weights").absent(X.shape)
     step = max(1, _BLOCK_ENTRIES // X.shape[1])
     for begin in range(0, X.shape[0], step):
         rows = slice(begin, begin + step)
@@ -129,7 +130,7 @@ class Context:
 @one_blas_thread()
 def directions_of(X: Any, X_weights: Any, seed: int, n_threads: int | None) -> Array | None:
     """Return leading right singular vectors of the rows of X at length 1, (d, m), or None."""
-    # On disk, on a cluster, or with weights only the topics of X are seen.
+    # On a cluster, on disk, or with weights only the topics of X are seen.
     if X_weights is not None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))

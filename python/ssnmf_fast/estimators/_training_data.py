@@ -51,6 +51,12 @@ class TrainingLabels:
         """Return some samples with their labels."""
         return replace(self, members=self.members[rows], entry_weights=self.entry_weights[rows])
 
+    def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
+        """Return the same with other labels of some samples."""
+        members, weights = self.members.copy(), self.entry_weights.copy()
+        members[rows], weights[rows] = part.members, part.entry_weights
+        return replace(self, members=members, entry_weights=weights)
+
     def class_shares(self, shares: Array) -> Array:
         """Return the mean shares (r, k) of the classes, of the shares of the known samples."""
         rows = self.known

@@ -19,7 +19,9 @@ from ._readout import LogisticReadout, calibration
 from ._training_data import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
-_MOST_TRIED = 2500  # samples in trials, unless more are labeled
+# Samples in trials, unless more are labeled, by the number of folds: topics are better the more
+# samples there are, and in too small a trial they would look worse than they are.
+_MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
 _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
 _MOST_VALIDATED = 1000
 _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
@@ -156,7 +158,7 @@ def validate(
         folds = folds_of(labels, samples.seed)
     if (folds < 0).all():
         return Validation(labels, folds, found, weights=prior)
-    rows = _tried_rows(samples)
+    rows = _tried_rows(samples, _MOST_TRIED[int(folds.max()) + 1])
     part, tried = samples if rows.all() else samples.part(rows), folds[rows]
     predicted = _predicted(part.for_trials(), plan, tried, list(prior))
     hidden = tried >= 0
@@ -202,13 +204,12 @@ def score_of(truth: Truth, logits: Array) -> float:
     return float(np.mean(logits.argmax(axis=1) == truth.members.argmax(axis=1)))
 
 
-def _tried_rows(samples: LabeledSamples) -> Array:
+def _tried_rows(samples: LabeledSamples, most: int) -> Array:
     """Return which samples take part in trials: the labeled ones, and some of the others."""
     rows = samples.labels.known
-    plain = samples.X_weights is None and not isinstance(samples.X, CsrFile)
-    if not plain or isinstance(samples.init, (tuple, list)):
+    if isinstance(samples.X, CsrFile) or isinstance(samples.init, (tuple, list)):
         return np.ones(len(rows), dtype=bool)
     others = np.random.default_rng(samples.seed).permutation(np.flatnonzero(~rows))
     rows = rows.copy()
-    rows[others[: max(0, _MOST_TRIED - int(rows.sum()))]] = True
+    rows[others[: max(0, most - int(rows.sum()))]] = True
     return np.asarray(rows)
