@@ -193,6 +193,7 @@ class TestTopicSupervisedNMF:
         known = [[int(c)] for c in TRUTH] if several else TRUTH
         assert model.score(cut(X), known) == wanted.score(X, known)
 
+    @pytest.mark.slow
     def test_samples_in_memory_are_explained(self, client):
         model = sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, client=client)
         found, wanted = model.explain(X[:20]), model.in_memory().decision_function(X[:20])
