@@ -150,7 +150,7 @@ def make_topics(
     explain nothing: their terms would be arbitrary, and are left out.
     """
     count = min(check_integer(n_terms, "n_terms", 1), components.shape[1])
-    names = _names(feature_names, components.shape[1])
+    names = names_of(feature_names, components.shape[1])
     order = np.argsort(-components, axis=1, kind="stable")[:, :count]
     used = np.full(len(components), True) if active is None else active
     kept = [best if use else best[:0] for best, use in zip(order, used, strict=True)]
@@ -194,7 +194,8 @@ def class_means(shares: Array, indicators: Any) -> Array:
     return np.asarray(np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0))
 
 
-def _names(feature_names: Any, n_features: int) -> list[str]:
+def names_of(feature_names: Any, n_features: int) -> list[str]:
+    """Return one name for each feature; "x0", "x1", ... where none are given."""
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
     names = [str(name) for name in feature_names]

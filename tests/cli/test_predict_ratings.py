@@ -93,6 +93,7 @@ def test_unknown_ones_are_counted(
         ("user,item\ni1,u1\n", [], "no user and no item of "),
         ("user,item\nu1,i1\n", ["--user", "name"], "no column 'name'"),
         ("user,item\nu1,i1\n", ["--text", "user"], "--text belongs to a model of `ssnmf-fast fit`"),
+        ("user,item\nu1,i1\n", ["--explain"], "--explain belongs to a model of `ssnmf-fast fit`"),
     ],
 )
 def test_bad_tables(

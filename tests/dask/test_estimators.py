@@ -193,6 +193,14 @@ class TestTopicSupervisedNMF:
         known = [[int(c)] for c in TRUTH] if several else TRUTH
         assert model.score(cut(X), known) == wanted.score(X, known)
 
+    @pytest.mark.slow
+    def test_samples_in_memory_are_explained(self, client):
+        model = sfd.TopicSupervisedNMF(**LOOP).fit(cut(X), Y, client=client)
+        found, wanted = model.explain(X[:20]), model.in_memory().decision_function(X[:20])
+        assert_same(found.totals, wanted - wanted.mean(axis=1, keepdims=True))
+        with pytest.raises(TypeError, match=r"X must be in memory for explain.*compute\(\)"):
+            model.explain(cut(X))
+
     def test_weights_by_blocks_need_weight_one(self, client):
         pattern = sf.weights.observed([sp.csr_array((N, M))])
         with pytest.raises(ValueError, match="Set labeled_weight=1"):

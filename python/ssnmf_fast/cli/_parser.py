@@ -133,6 +133,7 @@ _PREDICT = {
     f"--out-format {'|'.join(KINDS)}": "format, if not that of the ending of --out (default for -: "
     "csv)",
     **_SAFE_CSV,
+    "--explain": "add the three terms that speak most for each prediction",
     "--text COLUMN": "column with the text, if named otherwise",
     **{
         f"--{name} COLUMN": f"{name}s, for a model of `complete` (default: {name}, else the column "

@@ -48,7 +48,10 @@ def run(options: Any) -> dict[str, Any]:
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
     fitted = Fitted(model=model, **vars(_read(data, stored, options)))
-    out.write(*predictions(fitted, separator_of(path.parent), new=True))
+    if not fitted.predicts:
+        _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
+    separator = separator_of(path.parent)
+    out.write(*predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
@@ -59,7 +62,7 @@ def run(options: Any) -> dict[str, Any]:
 def _refuse(options: Any, names: tuple[str, ...], reason: str) -> None:
     """Raise UsageError for options that belong elsewhere."""
     for name in names:
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, False):
             raise UsageError(f"--{name} {reason}")
 
 
@@ -85,7 +88,7 @@ def _read(data: Source, stored: Path, options: Any) -> Data:
     column = options.text or vectorizer.column
     X = vectorizer.transform(read_texts(table, column, keep_markup=vectorizer.keep_markup))
     warn_of_empty(X, "they all get the same prediction, which tells nothing of them")
-    return Data(X=X, ids=ids_of(table, options.id, column))
+    return Data(X=X, ids=ids_of(table, options.id, column), terms=vectorizer.terms)
 
 
 def _write_ratings(
@@ -99,7 +102,9 @@ def _write_ratings(
         )
     if not data.is_table:
         raise UsageError(f"{data} is a matrix; expected a table of users and items, as {path} has")
-    _refuse(options, ("text", "id"), f"belongs to a model of `ssnmf-fast fit`; not {path}")
+    _refuse(
+        options, ("text", "id", "explain"), f"belongs to a model of `ssnmf-fast fit`; not {path}"
+    )
     users, items = read_pairs(data, [options.user, options.item])
     unknown = len(set(users) - set(model.row_ids)), len(set(items) - set(model.column_ids))
     if unknown == (len(set(users)), len(set(items))):

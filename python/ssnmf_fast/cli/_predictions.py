@@ -6,8 +6,9 @@ import csv
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -124,17 +125,21 @@ def table_of_samples(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows
     return names, ([i, *row] for i, row in enumerate(zip(*values, strict=True)))
 
 
-def predictions(fitted: Fitted, separator: str, *, new: bool = False) -> tuple[list[str], Rows]:
+def predictions(
+    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
+) -> tuple[list[str], Rows]:
     """Return a table of what is known of every sample, and what a model predicts of it.
 
-    Models that labels guided: labels and probabilities.  With named topics also the largest of
-    these and how much of the sample every topic explains.  Models without labels: the topic of the
-    largest share and, for `new` samples, the representation.  The separator stands between several
-    labels of a sample.
+    Models that labels guided: labels and probabilities; to `explain` them, terms that speak for the
+    labels.  With named topics also the largest of these and how much of the sample every topic
+    explains.  Models without labels: the topic of the largest share and, for `new` samples, the
+    representation.  The separator stands between several labels of a sample.
     """
     columns = _given_columns(fitted, separator)
     if fitted.predicts:
         columns += _label_columns(fitted, separator)
+    if explain:
+        columns.append(("terms", _leading_terms(fitted)))
     if hasattr(fitted.model, "topic_names_"):
         columns += _topic_columns(fitted.model, fitted.amounts)
     elif not fitted.predicts:
@@ -173,6 +178,21 @@ def _label_columns(fitted: Fitted, separator: str) -> Columns:
     of_class = dict(zip(classes, chances, strict=True))
     columns = [(f"probability {name}", of_class[name]) for name in sort_naturally(classes)]
     return [("prediction", found), *columns]
+
+
+def _leading_terms(fitted: Fitted) -> list[str]:
+    """Return the terms that speak most for the predicted class of every sample."""
+    explanation = fitted.model.explain(fitted.X)
+    if fitted.terms is not None:
+        explanation = replace(explanation, feature_names=fitted.terms)
+    found = explanation.leading_terms()
+    if not any(found):
+        warnings.warn(
+            "no term speaks for a prediction: the model predicts from topics alone, or the samples "
+            "have none of its terms",
+            stacklevel=2,
+        )
+    return [", ".join(terms) for terms in found]
 
 
 def _topic_columns(model: Any, S: Array) -> Columns:

@@ -21,6 +21,7 @@ from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._models.represent import represent
 from ..estimators._base import FactorizationBase
+from ..estimators._explanation import Explanation
 from ..estimators._predicting import ReadoutPredictions, with_readout
 from ._build import BlockInput, as_matrix, weights_of
 from ._cluster import check_client, keep_value
@@ -182,6 +183,21 @@ class PredictsOnCluster(OnCluster):
     predict_proba = with_readout(lazy(ReadoutPredictions.predict_proba))
     predict_log_proba = with_readout(lazy(ReadoutPredictions.predict_log_proba))
     predict = with_readout(lazy(ReadoutPredictions.predict))
+
+    @with_readout
+    def explain(self, X: Any, *, X_weights: Any = None) -> Explanation:
+        """Return what topics, features and neighbors add to the scores of the classes, exactly.
+
+        Samples and their weights must be in memory: as an explanation holds what it tells of, it is
+        for some samples, such as ``X[:100].compute()``.
+        """
+        if is_on_cluster(X):
+            raise TypeError(
+                f"X must be in memory for explain; got data on a cluster ({type(X).__name__}). "
+                "Give the rows to explain, for example X[:100].compute()."
+            )
+        found: Explanation = super().explain(X, X_weights=X_weights)
+        return found
 
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:

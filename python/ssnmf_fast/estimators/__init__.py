@@ -9,6 +9,7 @@ from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_fits import Peak
+from ._explanation import Explanation, Reasons
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF, SSNMFRegressor
@@ -18,11 +19,13 @@ __all__ = [
     "BayesianNMF",
     "ConstrainedNMF",
     "DynamicTopics",
+    "Explanation",
     "LowRankImputer",
     "MarginNMF",
     "NonnegativeCP",
     "Peak",
     "RankChoice",
+    "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SupervisedBayesianNMF",

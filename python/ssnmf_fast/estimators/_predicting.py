@@ -19,6 +19,8 @@ from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._context import Context, context_of, directions_of, filled
 from ._conventions import score_labeled
+from ._explain import explanation_of
+from ._explanation import Explanation
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import labels_for_training
@@ -165,6 +167,19 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         if self.multilabel_:
             return np.asarray(readout.decide(scores, self._limits(readout)) > 0, dtype=np.int64)
         return np.asarray(self.classes_[readout.proba(scores, False).argmax(axis=1)])
+
+    @with_readout
+    def explain(self, X: Any, *, X_weights: Any = None) -> Explanation:
+        """Return what topics, features and neighbors add to the scores of the classes, exactly.
+
+        Returns
+        -------
+        Explanation
+            Its ``top(i)`` prints what speaks for the predicted class in sample i.
+        """
+        check_is_fitted(self)
+        readout = self._fitted_readout()
+        return explanation_of(self, readout, self._checked(X, reset=False), X_weights)
 
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:

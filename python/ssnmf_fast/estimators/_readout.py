@@ -6,6 +6,7 @@ of the labeled samples that are computed without their labels, as those of new s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,20 +92,23 @@ class LogisticReadout:
     def scores(self, model: Any, X: Any, X_weights: Any) -> Array:
         """Return the scores of checked samples, (n, k)."""
         S, A = model._represent(X, X_weights), model.components_
-        shares, threads = topic_shares(S, A), model.n_threads
-        if self.directions is not None:
-            logits = np.zeros((len(shares), len(self.intercepts)))
-            for rows, block, absent in row_blocks(X, X_weights):
-                context = context_of(filled(block, S[rows], A, absent), self.directions)
-                logits[rows] = self.logits(context, shares[rows], threads)
-        else:
-            logits = self.logits(Context(), shares)
-        # An empty sample gets the frequencies of the classes.
-        prior = np.clip(model.class_prior_, 1e-9, 1 - 1e-9)
-        odds = prior / (1 - prior) if model.multilabel_ else prior
-        logits[(row_sums(X) == 0) | ~shares.any(axis=1)] = np.log(odds)
+        shares = topic_shares(S, A)
+        logits = np.zeros((len(shares), len(self.intercepts)))
+        for rows, context in self.contexts(X, X_weights, S, A):
+            logits[rows] = self.logits(context, shares[rows], model.n_threads)
+        logits[is_empty(X, shares)] = prior_logits(model)
         require_finite({"the decision function": logits})
         return logits
+
+    def contexts(
+        self, X: Any, X_weights: Any, S: Array, A: Array
+    ) -> Iterator[tuple[slice, Context]]:
+        """Yield bounded numbers of rows, and what is seen of these samples beside topics."""
+        if self.directions is None:
+            yield slice(None), Context()
+            return
+        for rows, block, absent in row_blocks(X, X_weights):
+            yield rows, context_of(filled(block, S[rows], A, absent), self.directions)
 
     def decide(self, scores: Array, limits: Array | None) -> Array:
         """Return what `decision_function` returns; for several labels, with their limits."""
@@ -128,6 +132,17 @@ class LogisticReadout:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
             parts["votes_weight"] = np.array([self.votes_weight])
         return {name: np.asarray(part, dtype=np.float64) for name, part in parts.items()}
+
+
+def is_empty(X: Any, shares: Array) -> Array:
+    """Return which samples there is nothing to see of, (n,)."""
+    return np.asarray((row_sums(X) == 0) | ~shares.any(axis=1))
+
+
+def prior_logits(model: Any) -> Array:
+    """Return the logits of the frequencies of the classes, which empty samples get, (k,)."""
+    prior = np.clip(model.class_prior_, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(prior / (1 - prior) if model.multilabel_ else prior))
 
 
 @dataclass(frozen=True)

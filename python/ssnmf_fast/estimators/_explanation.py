@@ -1,0 +1,265 @@
+"""What an explanation of predictions is: contributions of topics, features and neighbors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
+from .._data.checks import check_integer
+from .._data.threads import one_blas_thread
+from .._topics import names_of
+
+_NEGLIGIBLE = 1e-12  # share of all that is said, below which a part is rounding
+_TERMS_OF_TOPIC = 3  # in its name
+_COLUMNS = ["sample", "class", "kind", "name", "contribution"]
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What speaks for a class and against it, in one sample; print it.
+
+    Attributes
+    ----------
+    sample : int
+        Row of the sample.
+    class_name : label
+        The class.
+    total : float
+        Sum of all contributions.
+    parts : tuple of (str, str, float)
+        Kind, name and contribution, from what speaks most for the class to what speaks most against
+        it; the contributions sum to `total`.  The kinds are "topic", "term", "neighbors",
+        "intercept" (what is said before anything is seen of the sample) and "rest" (all other
+        topics and terms together).
+    """
+
+    sample: int
+    class_name: Any
+    total: float
+    parts: tuple[tuple[str, str, float], ...]
+
+    def __repr__(self) -> str:
+        lines = [f"sample {self.sample}, {self.class_name}: {self.total:+.3g}"]
+        lines += [
+            f"  {value:+8.3g}  {f'{kind} {name}'.strip()}" for kind, name, value in self.parts
+        ]
+        return "\n".join(lines)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary (sample, class, kind, name, contribution) per part."""
+        head = self.sample, self.class_name
+        return [dict(zip(_COLUMNS, (*head, *part), strict=True)) for part in self.parts]
+
+    def to_frame(self) -> Any:
+        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
+        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
+            import pandas
+        return pandas.DataFrame(self.to_rows(), columns=_COLUMNS)
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """What columns of samples add to scores: `rows` times (`coefficients` + `scales` * `along`)."""
+
+    rows: Any  # (n, p), dense or CSR
+    coefficients: Array  # (k, p)
+    along: Array  # (k, p)
+    scales: Array  # (n,)
+
+    @one_blas_thread()
+    def totals(self) -> Array:
+        """Return the sums over the columns, (n, k)."""
+        scaled = self.scales[:, None] * (self.rows @ self.along.T)
+        return np.asarray(self.rows @ self.coefficients.T + scaled)
+
+    def of_class(self, k: int) -> Any:
+        """Return the contributions to a class, (n, p), as sparse as the rows."""
+        if not sp.issparse(self.rows):
+            return self.rows * (self.coefficients[k] + self.scales[:, None] * self.along[k])
+        found = self.rows.copy()
+        scales = np.repeat(self.scales, np.diff(found.indptr))
+        found.data *= self.coefficients[k, found.indices] + scales * self.along[k, found.indices]
+        return found
+
+    def of_sample(self, i: int, k: int) -> tuple[Array, Array]:
+        """Return which columns contribute to a class in a sample, and how much."""
+        if sp.issparse(self.rows):
+            part = slice(*self.rows.indptr[i : i + 2])
+            columns, values = self.rows.indices[part], self.rows.data[part]
+        else:
+            columns, values = np.arange(self.rows.shape[1]), self.rows[i]
+        scaled = self.scales[i] * self.along[k, columns]
+        return columns, values * (self.coefficients[k, columns] + scaled)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why samples are predicted as they are: result of ``explain`` of a classifier.
+
+    What is seen of a sample adds up to a score for each class: ``intercepts``, ``neighbors``, and
+    the sums of ``topics(class_name)`` and of ``features(class_name)`` over their columns are
+    ``totals``, but for rounding.
+
+    With one label per sample all of these are relative to the mean over the classes, since a number
+    that all classes share decides nothing: `totals` are ``decision_function(X)`` minus its mean
+    over the classes; of two classes, the second minus the first is ``decision_function(X)``.  With
+    multiple labels every label is by itself: `totals` are the logits of ``predict_proba(X)``, from
+    which ``decision_function(X)`` differs by the logits of the thresholds.
+
+    For the readouts "refit" and "joint" a topic contributes its part of the score S B, and features
+    nothing; with one label per sample scores are divided by their sum, as in ``predict_proba``.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (k,)
+        The classes.
+    predicted : ndarray, shape (n,)
+        The predicted class of every sample; with multiple labels the one that lies most above its
+        threshold, or least below it.
+    totals : ndarray, shape (n, k)
+        Sums of all contributions.
+    intercepts : ndarray, shape (n, k)
+        What is said before anything is seen of a sample, the same for all.  Only for an empty
+        sample it is what the frequencies of the classes say; nothing else contributes there.
+    neighbors : ndarray, shape (n, k)
+        Contributions of the neighbors; 0 for a model without them.
+    feature_names : list of str
+        Names of the m features.
+
+    Notes
+    -----
+    One copy of the samples is kept, of float64, sparse where X is sparse or on disk, with arrays of
+    n x (r + 2 k) and 2 k x m numbers.  No array of n x k x m or n x k x r is made.
+    """
+
+    classes: Array
+    predicted: Array
+    totals: Array
+    intercepts: Array
+    neighbors: Array
+    feature_names: list[str]
+    _topics: Contributions = field(kw_only=True)
+    _features: Contributions = field(kw_only=True)
+    _dictionary: Array = field(kw_only=True)
+    _topic_names: list[Any] = field(kw_only=True)
+
+    def __repr__(self) -> str:
+        n, k = self.totals.shape
+        return f"Explanation of {n} samples for {k} classes; its top(i) tells of sample i"
+
+    def topics(self, class_name: Any) -> Array:
+        """Return the contribution of every topic to a class.
+
+        Returns
+        -------
+        ndarray, shape (n, r)
+        """
+        return np.asarray(self._topics.of_class(self._number(class_name)))
+
+    def features(self, class_name: Any) -> Any:
+        """Return the contribution of every feature to a class.
+
+        Returns
+        -------
+        ndarray or scipy.sparse.csr_array, shape (n, m)
+            Sparse where X is sparse or on disk.  All zero, and sparse, for a model that sees
+            samples through their topics only.
+        """
+        return self._features.of_class(self._number(class_name))
+
+    def top(
+        self,
+        sample: int,
+        class_name: Any = None,
+        n_terms: int = 8,
+        feature_names: Any = None,
+    ) -> Reasons:
+        """Return the topics and terms that speak most for a class, or against it, in a sample.
+
+        Parameters
+        ----------
+        sample : int
+            Row of the sample, from 0.
+        class_name : label, optional
+            One of `classes`; None takes the predicted one.
+        n_terms : int
+            Largest number of terms, and of topics; at least 1.
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features, for example ``vectorizer.get_feature_names_out()``.  None takes
+            the attribute, which has the names seen in fit, or else "x0", "x1", ...
+
+        Returns
+        -------
+        Reasons
+            Print it, or see its ``to_rows`` and ``to_frame``.
+        """
+        i = check_integer(sample, "sample", 0, len(self.totals) - 1)
+        n_terms = check_integer(n_terms, "n_terms", 1)
+        k = self._number(self.predicted[i] if class_name is None else class_name)
+        names = self.feature_names
+        if feature_names is not None:
+            names = names_of(feature_names, len(names))
+        rest = 0.0
+        parts = [
+            ("intercept", "", float(self.intercepts[i, k])),
+            ("neighbors", "", float(self.neighbors[i, k])),
+        ]
+        for kind, contributions in (("topic", self._topics), ("term", self._features)):
+            columns, values = contributions.of_sample(i, k)
+            chosen = _largest(np.abs(values), n_terms)
+            rest += float(np.delete(values, chosen).sum())
+            for column, value in zip(
+                columns[chosen].tolist(), values[chosen].tolist(), strict=True
+            ):
+                name = names[column] if kind == "term" else self._name_of_topic(column, names)
+                parts.append((kind, name, value))
+        parts.append(("rest", "", rest))
+        least = _NEGLIGIBLE * sum(abs(value) for *_, value in parts)
+        parts = sorted((p for p in parts if abs(p[2]) > least), key=lambda part: -part[2])
+        return Reasons(i, self.classes.tolist()[k], float(self.totals[i, k]), tuple(parts))
+
+    def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
+        """Return, for every sample, the terms that speak most for the predicted class.
+
+        Parameters
+        ----------
+        n_terms : int
+            Largest number of terms, at least 1.
+
+        Returns
+        -------
+        list of tuple of str, length n
+            The strongest first; terms that speak against the class are left out.
+        """
+        n_terms = check_integer(n_terms, "n_terms", 1)
+        found = []
+        for i, class_name in enumerate(self.predicted.tolist()):
+            columns, values = self._features.of_sample(i, self._number(class_name))
+            chosen = columns[_largest(values, n_terms)].tolist()
+            found.append(tuple(self.feature_names[column] for column in chosen))
+        return found
+
+    def _number(self, class_name: Any) -> int:
+        classes: list[Any] = self.classes.tolist()
+        if class_name not in classes:
+            raise ValueError(f"class_name={class_name!r} is no class; the classes are {classes}.")
+        return classes.index(class_name)
+
+    def _name_of_topic(self, topic: int, names: list[str]) -> str:
+        """Return number, name and leading terms of a topic."""
+        given = self._topic_names[topic : topic + 1]
+        head = f"{topic} ({given[0]})" if given else f"{topic}"
+        row = self._dictionary[topic]
+        terms = ", ".join(names[column] for column in _largest(row, _TERMS_OF_TOPIC))
+        return f"{head}: {terms or '(no terms)'}"
+
+
+def _largest(values: Array, count: int) -> Array:
+    """Return where the largest values are that are above 0, the largest first."""
+    order = np.argsort(-values, kind="stable")[:count]
+    return np.asarray(order[values[order] > 0])
