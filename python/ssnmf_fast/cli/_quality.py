@@ -39,7 +39,7 @@ def judge(fitted: Fitted) -> Judged | None:
             return None
         chance = model.validation_proba_[folds >= 0]
         if several:
-            guessed = np.asarray(chance > model.readout_.thresholds, dtype=np.int64)
+            guessed = model.validation_predicted_[folds >= 0]
         else:
             guessed = np.asarray(model.classes_[chance.argmax(axis=1)]).astype(str)
     if several:

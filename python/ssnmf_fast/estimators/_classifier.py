@@ -95,13 +95,16 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         micro and macro F, of labels that were hidden from the fit.  Empty without validation: for
         fewer than 3 labeled samples per class on average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
-        Expected accuracy on new samples, and its 95 % interval (Wilson's; its upper end is raised,
-        since the fit uses the labels that validation hides); NaN without validation and for
-        multiple labels.
+        Expected accuracy on new samples, as :meth:`score` measures it, and its 95 % interval
+        (Wilson's; its upper end is raised, since the fit uses the labels that validation hides);
+        NaN without validation.
     validation_folds_ : ndarray of int, shape (n,)
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
         Calibrated probabilities predicted in that fold; 0 for all other samples.
+    validation_predicted_ : ndarray of int, shape (n, k)
+        For multiple labels, what was predicted in that fold, with thresholds that were chosen
+        without the sample; 0 for all other samples.
 
     See Also
     --------
@@ -160,6 +163,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         "validation_interval_": Saved(optional=True),
         "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved(optional=True),
+        "validation_predicted_": Saved(optional=True),
     }
 
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "committee", "logistic", "refit", "joint")
@@ -193,8 +197,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
         found = validation.attributes(fitted)
-        for name, fill in (("validation_folds_", -1), ("validation_proba_", 0)):
-            found[name] = samples.of_all(found[name], fill)
+        for name, fill in (("folds", -1), ("proba", 0), ("predicted", 0)):
+            if (name := f"validation_{name}_") in found:
+                found[name] = samples.of_all(found[name], fill)
         for name, value in found.items():
             setattr(self, name, value)
         self.class_shares_ = samples.labels.class_shares(trained.shares)

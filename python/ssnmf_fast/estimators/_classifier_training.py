@@ -31,6 +31,7 @@ _PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
 # Share of the samples predicted to be of a class whose label is taken as known, for few labels and
 # from so many a class on: more labels predict better.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
+_NEIGHBORS_SHARE = 0.25  # in the first predictions
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
@@ -193,7 +194,7 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         chance = probabilities(readout.logits(context, shares), False)
         if turn == 0 and spread is not None:
             # Where the readout has few labels to go by, neighbors see clusters.
-            chance = (chance + spread) / 2
+            chance = (1 - _NEIGHBORS_SHARE) * chance + _NEIGHBORS_SHARE * spread
         given = replace(given, labels=_add_predictions(labels, chance))
     fit = given.fit_topics_of_all(plan.n_components, plan.supervision_weight)
     rows = given.labels.known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,12 @@ _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of a validation; without one, `scores` is empty and `score` NaN."""
+    """Outcome of a validation; without one, `scores` is empty and the accuracy NaN."""
 
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
     logits: Array  # what was predicted then, (n, k)
     scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
-    score: float = float("nan")
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
     @property
@@ -53,26 +53,52 @@ class Validation:
         probability = np.zeros_like(self.logits)
         if readout is not None:
             probability[self.rows] = self._calibrated(readout)
-        return {
+        found = {
             "committee_": {
                 name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
                 for name, weight in self.weights.items()
             },
             "validation_scores_": self.scores,
-            "validation_accuracy_": float("nan") if self.labels.several else self.score,
+            "validation_accuracy_": self.accuracy,
             "validation_interval_": self.interval(),
             "validation_folds_": self.folds,
             "validation_proba_": probability,
         }
+        return found | {"validation_predicted_": self.guesses} if self.labels.several else found
+
+    @cached_property
+    def guesses(self) -> Array:
+        """Labels predicted for validated samples, by thresholds chosen without them, (n, k)."""
+        found, rows = np.zeros(self.logits.shape, dtype=np.int64), np.flatnonzero(self.rows)
+        members, parts = self.labels.members, parts_of(self.folds[rows])
+        for part in np.unique(parts):
+            new, old = rows[parts == part], rows[parts != part]
+            slope, offset = calibration(self.logits[old], members[old], True)
+            seen, unseen = (
+                probabilities(slope * self.logits[each] + offset, True) for each in (old, new)
+            )
+            found[new] = unseen > _thresholds(members[old] > 0, seen)
+        return found
+
+    @cached_property
+    def _right(self) -> Array:
+        """Whether each validated sample is predicted right; of several labels, all of them."""
+        if not self.labels.several:
+            return np.asarray(self.logits.argmax(axis=1) == self.labels.codes)[self.rows]
+        rows = self.rows & (self.labels.entry_weights > 0).all(axis=1)
+        return np.asarray((self.guesses == self.labels.members).all(axis=1)[rows])
+
+    @property
+    def accuracy(self) -> float:
+        """The share of samples that are predicted right; NaN without validation."""
+        return float(np.mean(self._right)) if len(self._right) else float("nan")
 
     def interval(self) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
-        if not self.rows.any() or self.labels.several:
+        if not len(self._right):
             return float("nan"), float("nan")
         sizes = np.bincount(self.folds[self.rows])
-        count = int(sizes.sum())
-        right = round(self.score * count)
-        found = binomtest(right, count).proportion_ci(0.95, method="wilson")
+        found = binomtest(int(self._right.sum()), len(self._right)).proportion_ci(method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
         unseen = 1 - float(sizes.mean()) / int(self.labels.known.sum())
@@ -81,9 +107,9 @@ class Validation:
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
         largest = float(self.labels.prior().max())
-        if self.interval()[1] < largest:
+        if not self.labels.several and self.interval()[1] < largest:
             warn_user(
-                f"By validation the accuracy to expect is {self.score:.1%}, less than the "
+                f"By validation the accuracy to expect is {self.accuracy:.1%}, less than the "
                 f"{largest:.1%} of always predicting the largest class. Label more samples, or "
                 "look whether X tells the classes apart.",
                 UserWarning,
@@ -145,6 +171,11 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     return folds
 
 
+def parts_of(folds: Array) -> Array:
+    """Return parts of the validated samples that tell of each other: folds, or halves of one."""
+    return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
+
+
 def validate(
     samples: LabeledSamples, plan: Plan, prior: dict[str, float], validates: bool
 ) -> Validation:
@@ -167,14 +198,11 @@ def validate(
         part.labels.members[hidden], part.labels.entry_weights[hidden] > 0, labels.several
     )
     weights = fit_weights(given, truth, prior)
-    numbers = tried[hidden]
-    if len(np.unique(numbers)) == 1:  # halves of a single fold tell of each other
-        numbers = np.arange(len(numbers)) % 2
-    together = cross_fitted(given, truth, prior, numbers)
+    together = cross_fitted(given, truth, prior, parts_of(tried[hidden]))
     scores = {name: score_of(truth, logits) for name, logits in given.items()}
     scores["committee"] = score_of(truth, together)
     found[folds >= 0] = together
-    return Validation(labels, folds, found, scores, scores["committee"], weights)
+    return Validation(labels, folds, found, scores, weights)
 
 
 def _predicted(

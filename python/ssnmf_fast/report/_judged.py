@@ -123,8 +123,6 @@ class Judged:
             return f"On {count} samples whose labels were hidden from the fit. {lines}"
         part = " Of so many labels hiding a part is enough." if self.labeled > count else ""
         new = "Expect about as much for new samples."
-        if self.several:
-            new = "New samples score lower, as the thresholds are chosen on these."
         return (
             f"{self.where[0].upper()}{self.where[1:]}: each is predicted by fits that did not know "
             f"its label.{part} {new} {lines}"
