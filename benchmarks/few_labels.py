@@ -63,17 +63,26 @@ def ours(data: Any, known: Array, draw: int, parameters: dict[str, Any]) -> dict
         "scores": model.validation_scores_,
     }
     predicted = model.predict(data.X_test)
+    record |= {"expected": model.validation_accuracy_, "interval": list(model.validation_interval_)}
     if data.several:
-        return {**record, **f_scores(data.y_test, predicted)}
+        whole = float((predicted == data.y_test).all(axis=1).mean())
+        return {**record, **f_scores(data.y_test, predicted), "all_right": whole}
     right = np.asarray(predicted == data.y_test)
-    chance = model.predict_proba(data.X_test)[np.arange(len(right)), data.y_test]
+    probability = model.predict_proba(data.X_test)
+    chance = probability[np.arange(len(right)), data.y_test]
     return {
         **record,
         "accuracy": float(right.mean()),
         "log_loss": float(-np.log(chance).mean()),
-        "expected": model.validation_accuracy_,
-        "interval": list(model.validation_interval_),
+        "calibration_error": calibration_error(probability.max(axis=1), right),
     }
+
+
+def calibration_error(sureness: Array, right: Array, bins: int = 15) -> float:
+    """Return the expected calibration error: how far sureness is from accuracy, by bins of it."""
+    places = np.minimum((bins * sureness).astype(int), bins - 1)
+    gaps = np.bincount(places, weights=sureness - right, minlength=bins)
+    return float(np.abs(gaps).sum() / len(right))
 
 
 def f_scores(truth: Array, guess: Array) -> dict[str, float]:
@@ -163,13 +172,17 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
     lines += [f"- {name}, {amount_name(a)}: {gap:+.1f}" for gap, name, a in sorted(worst)[:6]]
     given = [r for r in records if "interval" in r and np.isfinite(r["expected"])]
     if given:
-        held = [r["interval"][0] <= r["accuracy"] <= r["interval"][1] for r in given]
-        gap = np.mean([r["expected"] - r["accuracy"] for r in given])
+        true = [r.get("accuracy", r.get("all_right")) for r in given]
+        held = [r["interval"][0] <= t <= r["interval"][1] for r, t in zip(given, true, strict=True)]
+        gap = np.mean([r["expected"] - t for r, t in zip(given, true, strict=True)])
         lines += [
             "",
             f"Intervals hold the test accuracy in {np.mean(held):.0%} of {len(held)} runs;",
         ]
         lines += [f"expected less true accuracy: {100 * gap:+.1f} points on average."]
+    errors = [r["calibration_error"] for r in records if "calibration_error" in r]
+    if errors:
+        lines += ["", f"Expected calibration error: {np.mean(errors):.3f} on average."]
     return lines
 
 

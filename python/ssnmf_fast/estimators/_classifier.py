@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,10 +21,12 @@ from ._classifier_training import (
     prior_of,
     readout_of,
     refuse_unused,
+    shares_without_labels,
     train,
 )
 from ._conventions import require
 from ._docstrings import complete_docstring
+from ._label_shift import log_ratio
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._training_data import TrainingLabels, labels_for_training
@@ -185,6 +187,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         samples = LabeledSamples.of(self, plan.n_components, **given)
         if plan.predicts:
             samples = samples.in_memory().with_context()
+            plan = plan.adapted(samples)
+            require_memory(plan.n_components, X.shape, X.dtype)
         prior = prior_of(samples, plan)
         validation = validate(samples, plan, prior, validates)
         weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
@@ -193,6 +197,10 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         fitted = None
         if plan.predicts:
             fitted = validation.calibrate(readout_of(samples, trained, weights))
+            if plan.corrects and validation.rows.any():
+                self.class_prior_ = shares_without_labels(samples, trained, fitted)
+                validation = replace(validation, shares=self.class_prior_)
+                fitted = fitted.shifted(log_ratio(self.class_prior_, labels.prior()))
             self.readout_ = fitted
         elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)

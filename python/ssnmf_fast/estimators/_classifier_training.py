@@ -16,6 +16,7 @@ from .._solver.starts import INITS
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples
 from ._committee import probabilities
+from ._label_shift import drawn_evenly, shares_of_classes
 from ._members import (
     Linear,
     fit_coordinates,
@@ -23,6 +24,7 @@ from ._members import (
     fit_naive_bayes,
     fit_readout,
 )
+from ._neighbors import log_chances
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
 
@@ -32,7 +34,9 @@ _PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
 # from so many a class on: more labels predict better.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
+_FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
+_LEAST_PRIOR = 1e-9
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
 LOGISTIC, COMMITTEE = "logistic", "committee"
@@ -48,11 +52,20 @@ class Plan:
     class_weight: Any
     balances: bool  # whether a member with balanced classes is tried
     readout: str
+    adapts: bool = False  # whether rank and rounds may be changed where labels mislead
+    corrects: bool = False  # whether the shares of the classes are found without the labels
 
     @property
     def predicts(self) -> bool:
         """Whether logits predict."""
         return self.readout in (LOGISTIC, COMMITTEE)
+
+    def adapted(self, samples: LabeledSamples) -> Plan:
+        """Return the plan for labels that were drawn evenly from uneven classes, if they were."""
+        if not self.adapts or not drawn_evenly(samples):
+            return self
+        rank = _FOR_UNEVEN * self.n_components
+        return replace(self, n_components=rank, rounds=0, corrects=True)
 
 
 def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, bool]:
@@ -75,7 +88,8 @@ def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, b
     predicts = readout in (LOGISTIC, COMMITTEE)
     validates = predicts and (any_rank or any_weight or readout == COMMITTEE)
     rounds = _ROUNDS if validates and labels.known.mean() < _MANY_KNOWN else 0
-    if not _is_auto(model.self_training, "self_training"):
+    any_rounds = _is_auto(model.self_training, "self_training")
+    if not any_rounds:
         rounds = check_integer(model.self_training, "self_training", 0)
     refuse_unused(model, readout)
     check_threshold(model.threshold)
@@ -96,7 +110,9 @@ def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, b
             "supervision_weight."
         )
     balances = labels.several and model.class_weight == "auto"
-    return Plan(weight, rank, rounds, class_weight, balances, readout), validates
+    free = any_rank and any_weight and any_rounds and class_weight is None
+    adapts = free and rounds > 0 and readout == COMMITTEE
+    return Plan(weight, rank, rounds, class_weight, balances, readout, adapts), validates
 
 
 def _is_auto(value: Any, name: str, *others: str) -> bool:
@@ -225,6 +241,19 @@ def readout_of(
         votes = graph.votes(trained.spread)
     weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
     return LogisticReadout.of(linear, n_topics, samples.context, votes, weight)
+
+
+def shares_without_labels(
+    samples: LabeledSamples, trained: Trained, readout: LogisticReadout
+) -> Array:
+    """Return the shares of the classes among the unlabeled samples, (k,), as predicted."""
+    rows, A = ~samples.labels.known, trained.fit.A
+    S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
+    logits = readout.linear(len(A)).logits(samples.context[rows], topic_shares(S[rows], A))
+    if readout.votes is not None and trained.spread is not None:
+        logits += readout.votes_weight * log_chances(trained.spread[rows])
+    prior = np.maximum(samples.labels.prior(), _LEAST_PRIOR)
+    return shares_of_classes(logits * readout.slopes + readout.offsets, prior)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:

@@ -74,6 +74,10 @@ class LogisticReadout:
         """Return the same with neighbors."""
         return replace(self, votes=votes, votes_weight=weight if votes is not None else 0.0)
 
+    def shifted(self, offsets: Array) -> LogisticReadout:
+        """Return the same with numbers added to the logits, (k,)."""
+        return replace(self, offsets=self.offsets + offsets)
+
     def linear(self, r: int) -> Linear:
         """Return the parts of the coefficients, of which the first `r` are those of topics."""
         if self.directions is None:

@@ -15,6 +15,7 @@ from .._data.csr_file import CsrFile
 from ._class_topics import LabeledSamples
 from ._classifier_training import Plan, train
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
+from ._label_shift import log_ratio
 from ._neighbors import log_chances
 from ._readout import LogisticReadout, calibration
 from ._training_data import TrainingLabels
@@ -37,6 +38,7 @@ class Validation:
     logits: Array  # what was predicted then, (n, k)
     scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
+    shares: Array | None = None  # of the classes, where those of the labels mislead, (k,)
 
     @property
     def rows(self) -> Array:
@@ -81,24 +83,41 @@ class Validation:
         return found
 
     @cached_property
-    def _right(self) -> Array:
-        """Whether each validated sample is predicted right; of several labels, all of them."""
-        if not self.labels.several:
-            return np.asarray(self.logits.argmax(axis=1) == self.labels.codes)[self.rows]
-        rows = self.rows & (self.labels.entry_weights > 0).all(axis=1)
-        return np.asarray((self.guesses == self.labels.members).all(axis=1)[rows])
+    def _calibration(self) -> tuple[float, float]:
+        """Slope and offset that make the validated logits probable."""
+        targets = self.labels.targets(self.rows)
+        return calibration(self.logits[self.rows], targets, self.labels.several)
+
+    @cached_property
+    def _right(self) -> tuple[Array, Array]:
+        """Whether each validated sample is predicted right, all its labels, and what it weighs."""
+        labels, rows = self.labels, self.rows
+        if labels.several:
+            rows = rows & (labels.entry_weights > 0).all(axis=1)
+            right = (self.guesses == labels.members).all(axis=1)
+            return np.asarray(right[rows]), np.ones(rows.sum())
+        right, codes = self.logits.argmax(axis=1) == labels.codes, labels.codes[rows]
+        if self.shares is None or not len(codes):
+            return np.asarray(right[rows]), np.ones(len(codes))
+        shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
+        right = shift.argmax(axis=1) == labels.codes
+        return np.asarray(right[rows]), self.shares[codes] / np.bincount(codes)[codes]
 
     @property
     def accuracy(self) -> float:
         """The share of samples that are predicted right; NaN without validation."""
-        return float(np.mean(self._right)) if len(self._right) else float("nan")
+        right, weights = self._right
+        return float(np.average(right, weights=weights)) if len(right) else float("nan")
 
     def interval(self) -> tuple[float, float]:
         """Return a 95 % interval of the accuracy, Wilson's; NaN without validation."""
-        if not len(self._right):
+        _, weights = self._right
+        if not len(weights):
             return float("nan"), float("nan")
         sizes = np.bincount(self.folds[self.rows])
-        found = binomtest(int(self._right.sum()), len(self._right)).proportion_ci(method="wilson")
+        # Of unequal weights as many equal ones as have the same variance.
+        count = max(1, round(weights.sum() ** 2 / (weights**2).sum()))
+        found = binomtest(round(self.accuracy * count), count).proportion_ci(method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
         unseen = 1 - float(sizes.mean()) / int(self.labels.known.sum())
@@ -106,7 +125,8 @@ class Validation:
 
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
-        largest = float(self.labels.prior().max())
+        shares = self.labels.prior() if self.shares is None else self.shares
+        largest = float(shares.max())
         if not self.labels.several and self.interval()[1] < largest:
             warn_user(
                 f"By validation the accuracy to expect is {self.accuracy:.1%}, less than the "
@@ -120,8 +140,7 @@ class Validation:
         rows = self.rows
         if not rows.any():
             return readout
-        targets, k = self.labels.targets(rows), len(readout.intercepts)
-        slope, offset = calibration(self.logits[rows], targets, self.labels.several)
+        k, (slope, offset) = len(readout.intercepts), self._calibration
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             truth = self.labels.members[rows] > 0
