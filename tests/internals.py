@@ -28,15 +28,28 @@ from ssnmf_fast.cli import (
     _text,
 )
 from ssnmf_fast.completion import _irls, _problem
+from ssnmf_fast.estimators import (
+    _committee,
+    _context,
+    _label_shift,
+    _members,
+    _neighbors,
+    _training_data,
+)
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
+    "_committee",
     "_complete",
+    "_context",
     "_findings",
     "_fitted",
     "_irls",
+    "_label_shift",
     "_labels",
     "_matrices",
+    "_members",
+    "_neighbors",
     "_outputs",
     "_parser",
     "_predict",
@@ -48,6 +61,7 @@ __all__ = [
     "_source",
     "_text",
     "_topics",
+    "_training_data",
     "count_scale",
     "entries",
     "folding",

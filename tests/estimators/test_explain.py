@@ -114,7 +114,7 @@ def test_missing_and_weighted_entries(name, models):
 
 def test_models_that_see_topics_only():
     weights = sf.weights.outer(columns=np.linspace(1, 2, X.shape[1]))
-    model = sf.SSNMFClassifier(**QUICK).fit(X, Y, X_weights=weights)
+    model = sf.ConstrainedNMF(n_components=4, **QUICK).fit(X, Y, X_weights=weights)
     found = assert_adds_up(model, X, X_weights=weights)
     assert found.features(0).nnz == 0
     assert {kind for kind, *_ in found.top(0).parts} <= {"intercept", "topic", "rest"}
