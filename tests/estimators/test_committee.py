@@ -187,8 +187,11 @@ def test_labels_spread_to_their_clusters(clusters):
     assert (chances.argmax(axis=1) == y).all()
     machine = LabelSpreading("knn", n_neighbors=10).fit(points, some_of_each(y, 1, 0))
     assert (machine.transduction_ == chances.argmax(axis=1)).all()
-    new = graph.votes(chances).logits(points + 0.01)
-    assert (new.argmax(axis=1) == y).all()
+    known = labels.known
+    for most in (150, 60, 2):  # the labeled samples always vote
+        votes = graph.votes(chances, known, most)
+        assert len(votes.points) == max(most, known.sum())
+        assert (votes.logits(points + 0.01).argmax(axis=1) == y).all()
 
 
 def test_copies_and_few_samples():
@@ -200,7 +203,9 @@ def test_copies_and_few_samples():
     chances = graph.spread(labels_of(some_of_each(y, 1, 0)))
     assert np.isfinite(chances).all()
     two = _neighbors.Graph.of(points[:16], 1)
-    assert np.isfinite(two.votes(chances[:16]).logits(points[:2])).all()
+    assert np.isfinite(
+        two.votes(chances[:16], np.ones(16, dtype=bool), 16).logits(points[:2])
+    ).all()
 
 
 def test_any_number_of_threads_finds_the_same_neighbors(clusters):

@@ -16,6 +16,7 @@ import ssnmf_fast as sf
 from ssnmf_fast.estimators import (
     _class_topics,
     _classifier_training,
+    _samples_seen,
     _training_data,
     _validation,
 )
@@ -160,7 +161,8 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     loss = "kullback-leibler"
     options = {"loss": loss, "supervision_loss": loss, "max_iter": 20, "tol": 0, "n_threads": 1}
     given = {"X": X, "X_weights": None, "options": options, "seed": 0}
-    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given).with_context()
+    samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
+    samples = _samples_seen.with_context(samples)
     folds = _validation.folds_of(labels, 0)
     plan = _classifier_training.Plan(np.inf, 10, rounds, None, False, "committee")
     names = list(_classifier_training.prior_of(samples, plan))

@@ -13,21 +13,19 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.checks import check_random_state
-from .._data.csr_file import CsrFile, chosen_rows, row_counts
+from .._data.csr_file import CsrFile, chosen_rows
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.weights import as_weights
 from .._topics import topic_shares
-from ._context import Context, context_of, directions_of, filled, row_sums, visible
-from ._neighbors import EXACT, Graph, why_missing
+from ._context import Context, row_sums, visible
+from ._neighbors import Graph
 from ._training_data import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
 
 Samples = TypeVar("Samples", bound="LabeledSamples")
 
-_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
-_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
 _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training
 _OVERALL = 0.3  # share of the mean of all samples in a start
@@ -70,48 +68,6 @@ class LabeledSamples:
         # A random start is then that of factorize with the same number.
         start_seed = int(state) if isinstance(state, (int, np.integer)) else None
         return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
-
-    def with_context(self) -> LabeledSamples:
-        """Return the same with what classifiers see beside topics, as far as there is such."""
-        threads, X = self.options["n_threads"], self._completed()
-        directions = directions_of(X, None, self.seed, threads)
-        if directions is None:
-            return self
-        context, graph = context_of(X, directions), None
-        if context and not self.labels.several and not why_missing(len(context.scores)):
-            graph = Graph.of(context.scores, threads)
-        return replace(self, context=context, graph=graph)
-
-    def _completed(self) -> Any:
-        """Return X, in memory, with a low rank in place of what is missing; None if too large."""
-        X, absent = self.X, None
-        if isinstance(X, CsrFile):
-            return None
-        if self.X_weights is not None:
-            find = as_weights(self.X_weights, "X_weights").absent(X.shape)
-            if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
-                return None
-            absent = find(slice(None))
-        elif sp.issparse(X) or not np.isnan(X).any():
-            return X
-        k = self.labels.members.shape[1]
-        fit = self.for_trials().factorize(n_components=k, random_state=self.seed)
-        return filled(X, fit.S, fit.A, absent)
-
-    def in_memory(self) -> LabeledSamples:
-        """Return samples on disk as a part of them in memory: labeled ones, and others."""
-        if not isinstance(self.X, CsrFile) or isinstance(self.init, (tuple, list)):
-            return self
-        known, counts = self.labels.known, row_counts(self.X)
-        rng = np.random.default_rng(self.seed)
-        groups = (np.flatnonzero(known), np.flatnonzero(~known))
-        order = np.concatenate([rng.permutation(group) for group in groups])[:EXACT]
-        most = max(1, self.X.memory // _BYTES_PER_ENTRY)
-        rows = np.zeros(len(known), dtype=bool)
-        rows[order[np.cumsum(counts[order]) <= most]] = True
-        if not self.labels.part(rows).counts.all():  # memory for a few samples
-            return self
-        return replace(self.part(rows), whole=(self, rows))
 
     def part(self, rows: Array) -> LabeledSamples:
         """Return some of the samples, in memory; of their graph that of these alone."""

@@ -10,10 +10,10 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
-from .._labels import ClassLabels, Indicators, is_indicator, labels_of
+from .._labels import ClassLabels, Indicators, labels_of
 from .._models.factorize import Factorization
 from ._base import Self
-from ._batches import SupervisedBase
+from ._batches import SupervisedBase, batch_classes
 from ._class_topics import LabeledSamples
 from ._classifier_training import (
     check_threshold,
@@ -29,6 +29,7 @@ from ._docstrings import complete_docstring
 from ._label_shift import log_ratio
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
+from ._samples_seen import in_memory, with_context
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
@@ -186,7 +187,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         given = {"X": X, "X_weights": X_weights, "labels": labels}
         samples = LabeledSamples.of(self, plan.n_components, **given)
         if plan.predicts:
-            samples = samples.in_memory().with_context()
+            samples = with_context(in_memory(samples))
             plan = plan.adapted(samples)
             require_memory(plan.n_components, X.shape, X.dtype)
         prior = prior_of(samples, plan)
@@ -269,7 +270,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         self, y: Any, classes: Any
     ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
         """Read labels; nothing is chosen by validation where parameters are "auto"."""
-        several, known = _batch_classes(self, y, classes)
+        several, known = batch_classes(self, y, classes)
         chosen: dict[str, Any] = {}
         if self.n_components == "auto":
             chosen["n_components"] = len(known)
@@ -292,25 +293,3 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             prior = (before * prior + n * targets.prior()) / (before + n)
         self.class_prior_, self.n_labeled_ = prior, before + n
         self._drop_readout()
-
-
-def _batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
-    if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
-                f"{model.classes_.tolist()}; leave them out, or start anew."
-            )
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes that any batch "
-            "will hold."
-        )
-    classes = np.unique(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
-    return False, classes

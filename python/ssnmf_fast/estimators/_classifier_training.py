@@ -37,6 +37,7 @@ _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
 _LEAST_PRIOR = 1e-9
+_MOST_VOTERS = 5000  # of texts, where neighbors count little
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
 LOGISTIC, COMMITTEE = "logistic", "committee"
@@ -233,12 +234,14 @@ def readout_of(
     samples: LabeledSamples, trained: Trained, weights: dict[str, float]
 ) -> LogisticReadout:
     """Return the weighted sum of the members."""
-    linear = Linear(np.zeros(samples.labels.members.shape[1]))
+    labels = samples.labels
+    linear = Linear(np.zeros(labels.members.shape[1]))
     for name, member in trained.members.items():
         linear = linear + member.scaled(weights[name])
     votes, graph = None, samples.graph
     if "neighbors" in weights and graph is not None and trained.spread is not None:
-        votes = graph.votes(trained.spread)
+        most = _MOST_VOTERS if samples.context.like_counts else len(labels.members)
+        votes = graph.votes(trained.spread, labels.known, most)
     weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
     return LogisticReadout.of(linear, n_topics, samples.context, votes, weight)
 
