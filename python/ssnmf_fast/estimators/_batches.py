@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._data.checks import check_option
-from .._labels import Targets
+from .._labels import Targets, is_indicator
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self
@@ -168,3 +168,25 @@ class SupervisedBase(BatchLearner):
     def _components_in_use(self) -> Array:
         """Return the B of the readout "refit" or "joint"."""
         return getattr(self, "refitted_label_components_", self.label_components_)
+
+
+def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
+    """Return whether there are several labels per sample, and the classes."""
+    if hasattr(model, "classes_"):
+        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call, "
+                f"{model.classes_.tolist()}; leave them out, or start anew."
+            )
+        return model.multilabel_, model.classes_
+    if is_indicator(y):
+        return True, np.arange(np.shape(y)[1])
+    if classes is None:
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit: all classes that any batch "
+            "will hold."
+        )
+    classes = np.unique(classes)
+    if len(classes) < 2:
+        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
+    return False, classes

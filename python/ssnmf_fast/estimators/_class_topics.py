@@ -19,6 +19,7 @@ from .._models.represent import represent
 from .._topics import topic_shares
 from ._context import Context, context_of, directions_of, filled, row_sums, visible
 from ._neighbors import Graph, why_missing
+from ._side import Tables
 from ._training_data import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
@@ -52,6 +53,7 @@ class LabeledSamples:
     start_seed: int | None = None  # of random starts, where it is not `seed`
     context: Context = field(default_factory=Context)
     graph: Graph | None = None  # of neighbors
+    side: Tables = field(default_factory=dict)
 
     @classmethod
     def of(cls: type[Samples], model: Any, n_components: int, **given: Any) -> Samples:
@@ -83,7 +85,8 @@ class LabeledSamples:
         labels, context, graph = self.labels.part(rows), self.context[rows], self.graph
         if graph is not None:
             graph = Graph.of(context.scores, self.options["n_threads"])
-        return replace(self, X=self.X[rows], labels=labels, context=context, graph=graph)
+        side = {name: table[rows] for name, table in self.side.items()}
+        return replace(self, X=self.X[rows], labels=labels, context=context, graph=graph, side=side)
 
     def for_trials(self) -> LabeledSamples:
         """Return the same with fewer iterations, no callback and no output."""

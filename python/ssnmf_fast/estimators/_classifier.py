@@ -10,10 +10,10 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import require_memory
-from .._labels import ClassLabels, Indicators, is_indicator, labels_of
+from .._labels import ClassLabels, Indicators, labels_of
 from .._models.factorize import Factorization
 from ._base import Self
-from ._batches import SupervisedBase
+from ._batches import SupervisedBase, batch_classes
 from ._class_topics import LabeledSamples
 from ._classifier_training import (
     check_threshold,
@@ -25,15 +25,16 @@ from ._classifier_training import (
 )
 from ._conventions import require
 from ._docstrings import complete_docstring
-from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
+from ._side import tables_to_fit
+from ._side_predicting import SidePredictions
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
+class SSNMFClassifier(SidePredictions, SupervisedBase):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
@@ -102,6 +103,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
         Calibrated probabilities predicted in that fold; 0 for all other samples.
+    side_ : dict of str to int
+        Number of columns of every table of side information.
 
     See Also
     --------
@@ -118,6 +121,10 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     :func:`ssnmf_fast.metrics.labeled_scorer`.
 
     Data on disk, and data with `X_weights`, are seen through their topics only.
+
+    Each table of `side` is a member of the committee, by logistic regression on its rows at length
+    1; if it predicts hidden labels, it also takes part in self-training.  Topics, and so
+    :meth:`transform`, do not depend on it.  :meth:`partial_fit` takes none.
 
     References
     ----------
@@ -170,7 +177,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        side: Any = None,
+    ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
@@ -178,6 +193,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         plan, validates = plan_of(self, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
+        given["side"] = tables_to_fit(side, X.shape[0], plan.readout)
         samples = LabeledSamples.of(self, plan.n_components, **given)
         if plan.predicts:
             samples = samples.with_context()
@@ -186,6 +202,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
         trained = train(samples, plan, set(weights) if plan.predicts else set())
         self._keep_classes(trained.fit, targets.classes, labels, plan.rounds)
+        self.side_ = {name: table.shape[1] for name, table in samples.side.items()}
         fitted = None
         if plan.predicts:
             fitted = validation.calibrate(readout_of(samples, trained, weights))
@@ -253,7 +270,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         self, y: Any, classes: Any
     ) -> tuple[ClassLabels | Indicators, dict[str, Any]]:
         """Read labels; nothing is chosen by validation where parameters are "auto"."""
-        several, known = _batch_classes(self, y, classes)
+        several, known = batch_classes(self, y, classes)
         chosen: dict[str, Any] = {}
         if self.n_components == "auto":
             chosen["n_components"] = len(known)
@@ -276,25 +293,3 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             prior = (before * prior + n * targets.prior()) / (before + n)
         self.class_prior_, self.n_labeled_ = prior, before + n
         self._drop_readout()
-
-
-def _batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
-    """Return whether there are several labels per sample, and the classes."""
-    if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
-            raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
-                f"{model.classes_.tolist()}; leave them out, or start anew."
-            )
-        return model.multilabel_, model.classes_
-    if is_indicator(y):
-        return True, np.arange(np.shape(y)[1])
-    if classes is None:
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit: all classes that any batch "
-            "will hold."
-        )
-    classes = np.unique(classes)
-    if len(classes) < 2:
-        raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
-    return False, classes

@@ -23,7 +23,9 @@ from ._members import (
     fit_naive_bayes,
     fit_readout,
 )
+from ._neighbors import log_chances
 from ._readout import LogisticReadout
+from ._side_members import fit_tables, joined, taught_by_tables
 from ._training_data import TrainingLabels
 
 _ROUNDS = 2
@@ -34,6 +36,7 @@ _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
+_PRIOR_OF_TABLE = 0.1
 LOGISTIC, COMMITTEE = "logistic", "committee"
 
 
@@ -150,6 +153,7 @@ class Trained:
     fit: Factorization
     shares: Array  # of the labeled samples, (labeled samples, r), found without their labels
     members: dict[str, Linear]
+    of_tables: dict[str, Linear]  # of side information
     spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
@@ -159,7 +163,14 @@ def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
     Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
     they are added only where validation finds them good.
     """
-    if plan.readout != COMMITTEE or not samples.context:
+    if plan.readout != COMMITTEE:
+        return {"topics": 1.0}
+    prior = _prior_of_X(samples, plan) | dict.fromkeys(samples.side, _PRIOR_OF_TABLE)
+    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
+
+
+def _prior_of_X(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
+    if not samples.context:
         return {"topics": 1.0}
     several, texts = samples.labels.several, samples.context.like_counts
     prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
@@ -173,13 +184,15 @@ def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
             prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
     if not several:
         prior |= {"margins": 0.0}
-    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
+    return prior
 
 
 def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
     """Fit topics, with rounds of self-training, and members of a committee (none: no names)."""
     context, given, labels = samples.context, samples, samples.labels
-    spread = None
+    spread, taught = None, None
+    if plan.rounds:
+        taught = taught_by_tables(samples.side, labels, samples.seed, plan.class_weight)
     if samples.graph is not None and (plan.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
@@ -194,6 +207,8 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         if turn == 0 and spread is not None:
             # Where the readout has few labels to go by, neighbors see clusters.
             chance = (chance + spread) / 2
+        if taught is not None:
+            chance = probabilities(log_chances(chance) + taught, False)
         given = replace(given, labels=_add_predictions(labels, chance))
     fit = given.fit_topics(plan.n_components, plan.supervision_weight)
     rows = given.labels.known
@@ -209,21 +224,24 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         "margins": lambda: fit_margins(seen, labels, balance),
     }
     members = {name: way() for name, way in ways.items() if name in names}
-    return Trained(fit, own, members, spread)
+    of_tables = fit_tables(samples.side, names, labels, balance)
+    return Trained(fit, own, members, of_tables, spread)
 
 
 def readout_of(
     samples: LabeledSamples, trained: Trained, weights: dict[str, float]
 ) -> LogisticReadout:
     """Return the weighted sum of the members."""
-    linear = Linear(np.zeros(samples.labels.members.shape[1]))
+    k = samples.labels.members.shape[1]
+    side, intercepts = joined(samples.side, trained.of_tables, weights, k)
+    linear = Linear(intercepts)
     for name, member in trained.members.items():
         linear = linear + member.scaled(weights[name])
     votes, graph = None, samples.graph
     if "neighbors" in weights and graph is not None and trained.spread is not None:
         votes = graph.votes(trained.spread)
     weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
-    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight)
+    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight, side)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:

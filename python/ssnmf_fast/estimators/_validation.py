@@ -14,14 +14,13 @@ from .._data.csr_file import CsrFile
 from ._class_topics import LabeledSamples
 from ._classifier_training import Plan, train
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
+from ._folds import folds_of
 from ._neighbors import log_chances
 from ._readout import LogisticReadout, calibration
+from ._side_members import table_logits
 from ._training_data import TrainingLabels
 
-LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 _MOST_TRIED = 2500  # samples in trials, unless more are labeled
-_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
-_MOST_VALIDATED = 1000
 _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
 
 
@@ -119,30 +118,6 @@ def _thresholds(truth: Array, chance: Array) -> Array:
     return np.asarray(np.where(counts > 0, found, common))
 
 
-def folds_of(labels: TrainingLabels, seed: int) -> Array:
-    """Return the fold in which each label is hidden, (n,): -1 for never, as for few labels."""
-    rows = np.flatnonzero(labels.known)
-    counts = labels.counts
-    occurring = counts[counts > 0]
-    folds = np.full(len(labels.members), -1)
-    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
-        return folds
-    rows = np.random.default_rng(seed).permutation(rows)
-    if labels.several:
-        order = rows
-    else:  # a class is spread over the folds, and its only sample never hidden
-        order = rows[np.argsort(labels.codes[rows], kind="stable")]
-        order = order[counts[labels.codes[order]] > 1]
-    if len(order) < 2 * LEAST_PER_CLASS:
-        return folds
-    numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
-    if len(order) >= _ONE_FOLD:  # one fit is enough then
-        every = max(3, -(-len(order) // _MOST_VALIDATED))
-        numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
-    folds[order] = numbers
-    return folds
-
-
 def validate(
     samples: LabeledSamples, plan: Plan, prior: dict[str, float], validates: bool
 ) -> Validation:
@@ -188,6 +163,8 @@ def _predicted(
         seen = context[hidden]
         for name, member in trained.members.items():
             found[name][hidden] = member.logits(seen, shares)
+        for name, member in trained.of_tables.items():
+            found[name][hidden] = table_logits(member, samples.side[name][hidden])
         if "neighbors" in found and trained.spread is not None:
             found["neighbors"][hidden] = log_chances(trained.spread[hidden])
     return found
