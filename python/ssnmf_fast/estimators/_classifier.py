@@ -13,7 +13,7 @@ from .._data.checks import require_memory
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.factorize import Factorization
 from ._base import Self
-from ._batches import SupervisedBase, batch_classes
+from ._batches import batch_classes
 from ._class_topics import LabeledSamples
 from ._classifier_training import (
     check_threshold,
@@ -34,7 +34,7 @@ from ._validation import validate
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFClassifier(SidePredictions, SupervisedBase):
+class SSNMFClassifier(SidePredictions):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the

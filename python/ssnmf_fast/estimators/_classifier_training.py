@@ -36,7 +36,7 @@ _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
-_PRIOR_OF_TABLE = 0.3  # beside 1 for all members that see X; a table of noise does no harm at it
+_PRIOR_OF_TABLE = 0.3  # beside 1 for all members that see X; noise does no harm with it
 LOGISTIC, COMMITTEE = "logistic", "committee"
 
 

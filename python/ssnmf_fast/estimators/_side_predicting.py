@@ -10,6 +10,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import Saved
 from ._base import Self
+from ._batches import SupervisedBase
 from ._predicting import ReadoutPredictions, with_readout
 from ._readout import LogisticReadout, Readout
 from ._side import tables_to_predict
@@ -17,7 +18,7 @@ from ._side_members import product_of_tables
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SidePredictions(ReadoutPredictions):
+class SidePredictions(ReadoutPredictions, SupervisedBase):
     """A classifier whose samples may have tables beside X."""
 
     _saved: ClassVar = {"side_": Saved("", optional=True, container=dict)}
