@@ -38,12 +38,17 @@ MNIST_TRAINING, MNIST_TEST = 10_000, 3_000
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test samples with codes of their classes, or indicators of their labels."""
+    """Training and test samples with codes of their classes, or indicators of their labels.
+
+    `training` and `test` are their places among all samples of the set.
+    """
 
     X: Any
     y: Array
     X_test: Any
     y_test: Array
+    training: Array
+    test: Array
 
     @property
     def several(self) -> bool:
@@ -174,7 +179,12 @@ def split(name: str, draw: int) -> Split:
         training, test = training[kept], test[kept_test]
     if y.ndim == 1:
         y = np.unique(y, return_inverse=True)[1]
-    return Split(X, y[training], X_test, y[test])
+    return Split(X, y[training], X_test, y[test], training, test)
+
+
+def texts_of(name: str) -> list[str]:
+    """Return all texts of a set."""
+    return _TEXTS[name]()[0]
 
 
 def labeled(y: Array, amount: float, draw: int) -> Array:

@@ -32,6 +32,7 @@ CALLS = {
     "thread_simulation": "--rank 5 --iterations 2",
     "contention": "",
     "tensor_stream": "--forget-factors 0.98",
+    "side": "--out {folder}/side",
 }
 
 

@@ -296,6 +296,11 @@ class TestSSNMFClassifier:
         with pytest.raises(ValueError, match=message):
             sfd.SSNMFClassifier(**given).fit(cut(X), Y)
 
+    def test_side_information_needs_memory(self, client):
+        model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)
+        with pytest.raises(ValueError, match="side information needs X in memory"):
+            model.fit(cut(X), Y, side={"embedding": np.ones((len(Y), 2))})
+
     def test_labels_of_other_samples(self, client):
         model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from inspect import cleandoc
+from itertools import chain
 
 _INHERITED = ("Returns", "Raises", "Warns")
 _ORDER = ("Parameters", "Attributes", *_INHERITED, "See Also", "Notes", "References", "Examples")
+_ENTRY = r"\n(?=\S)"
 _SECTION = re.compile(rf"^({'|'.join(_ORDER)})\n-+\n", re.MULTILINE)
 
 
@@ -32,7 +34,8 @@ def complete(
         results = [_sections(source)[section] for source in sources if section in _sections(source)]
         if results:  # all errors and warnings, but only the last result
             kept = results[:1] if section == "Returns" else reversed(results)
-            sections[section] = "\n".join(dict.fromkeys(kept))
+            split = chain.from_iterable(re.split(_ENTRY, part) for part in kept)
+            sections[section] = "\n".join(dict.fromkeys(split))
     body = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _ORDER if name in sections]
     return "\n\n".join([sections[""], *body]) + "\n"
 
@@ -45,7 +48,7 @@ def _sections(doc: str) -> dict[str, str]:
 def entries_of(doc: str, section: str) -> dict[str, str]:
     """Return the entries of a section by the names that they document."""
     found = {}
-    for entry in re.split(r"\n(?=\S)", _sections(doc).get(section, "")):
+    for entry in re.split(_ENTRY, _sections(doc).get(section, "")):
         names = entry.partition("\n")[0].partition(" :")[0]
         found.update(dict.fromkeys(re.findall(r"\w+", names), entry))
     return found

@@ -53,6 +53,11 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all libraries of the process: some milliseconds
 
 
+def look_for_libraries() -> None:
+    """Find the libraries of the process anew: a package that was imported may bring others."""
+    _libraries.cache_clear()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread within; also a decorator.

@@ -33,7 +33,7 @@ from ._waiting import result_of
 
 
 @complete_docstring
-class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
+class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: ignore[misc]
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
     The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
@@ -77,6 +77,7 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         *,
         X_weights: Any = None,
         sample_weight: Any = None,
+        side: Any = None,
         client: Client | None = None,
         checkpoint: str | Path | None = None,
         memory: int = MEMORY,
@@ -89,12 +90,27 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
             As in :func:`ssnmf_fast.dask.factorize`.
         y, sample_weight : array_like or dask.array.Array
             Labels of all samples, and their weights, as in memory.
+        side : None
+            Anything else is refused: side information needs samples in memory.
         """
         weights = {"X_weights": X_weights, "sample_weight": gather(client, sample_weight)}
-        return self._fit_data(X, y, client, checkpoint, memory, **weights)
+        return self._fit_data(X, y, client, checkpoint, memory, side=side, **weights)
 
-    def _learn(self, X: Data, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+    def _learn(
+        self,
+        X: Data,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        side: Any = None,
+    ) -> None:
         require(self, X, y)
+        if side is not None:
+            raise ValueError(
+                "side is given for data on a cluster; side information needs X in memory. Leave "
+                "side out, or use ssnmf_fast.SSNMFClassifier."
+            )
         for name in ("n_components", "supervision_weight"):
             if getattr(self, name) == "auto":
                 raise ValueError(

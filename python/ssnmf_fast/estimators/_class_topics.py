@@ -20,6 +20,7 @@ from .._solver.weights import as_weights
 from .._topics import topic_shares
 from ._context import Context, row_sums, visible
 from ._neighbors import Graph
+from ._side import Tables
 from ._training_data import TrainingLabels, as_outer
 
 SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
@@ -54,6 +55,7 @@ class LabeledSamples:
     context: Context = field(default_factory=Context)
     graph: Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
+    side: Tables = field(default_factory=dict)
 
     @classmethod
     def of(cls: type[Samples], model: Any, n_components: int, **given: Any) -> Samples:
@@ -85,6 +87,8 @@ class LabeledSamples:
             labels=self.labels.part(rows),
             context=context,
             graph=graph,
+            side={name: table[rows] for name, table in self.side.items()},
+            whole=None,
         )
 
     def fit_topics_of_all(self, n_components: int, weight: float | str) -> Factorization:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,30 +13,29 @@ from .._data.checks import require_memory
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.factorize import Factorization
 from ._base import Self
-from ._batches import SupervisedBase, batch_classes
+from ._batches import batch_classes
+from ._calibrating import calibrated
 from ._class_topics import LabeledSamples
 from ._classifier_training import (
     check_threshold,
     plan_of,
     prior_of,
-    readout_of,
     refuse_unused,
-    shares_without_labels,
     train,
 )
 from ._conventions import require
 from ._docstrings import complete_docstring
-from ._label_shift import log_ratio
-from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._samples_seen import in_memory, with_context
+from ._side import tables_to_fit
+from ._side_predicting import SidePredictions
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
+class SSNMFClassifier(SidePredictions):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
@@ -99,8 +98,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         fewer than 3 labeled samples per class on average, or where there was nothing to choose.
     validation_accuracy_, validation_interval_ : float, (float, float)
         Expected accuracy on new samples, as :meth:`score` measures it, and its 95 % interval
-        (Wilson's; its upper end is raised, since the fit uses the labels that validation hides);
-        NaN without validation.
+        (Wilson's, of three quarters of the samples, since the fits of the folds share labels; its
+        upper end is raised, since the fit uses the labels that validation hides); NaN without
+        validation.
     validation_folds_ : ndarray of int, shape (n,)
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
@@ -108,6 +108,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     validation_predicted_ : ndarray of int, shape (n, k)
         For multiple labels, what was predicted in that fold, with thresholds that were chosen
         without the sample; 0 for all other samples.
+    side_ : dict of str to int
+        Number of columns of every table of side information.
 
     See Also
     --------
@@ -124,6 +126,10 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     :func:`ssnmf_fast.metrics.labeled_scorer`.
 
     Data on disk, and data with `X_weights`, are seen through their topics only.
+
+    Each table of `side` is a member of the committee, by logistic regression on its rows at length
+    1; if it predicts hidden labels, it also takes part in self-training.  Topics, and so
+    :meth:`transform`, do not depend on it.  :meth:`partial_fit` takes none.
 
     References
     ----------
@@ -177,7 +183,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        side: Any = None,
+    ) -> None:
         require(self, X, y)
         targets = labels_of(y, self.unlabeled)
         targets.check_fit()
@@ -185,6 +199,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         plan, validates = plan_of(self, labels, targets.classes)
         require_memory(plan.n_components, X.shape, X.dtype)
         given = {"X": X, "X_weights": X_weights, "labels": labels}
+        given["side"] = tables_to_fit(side, X.shape[0], plan.readout)
         samples = LabeledSamples.of(self, plan.n_components, **given)
         if plan.predicts:
             samples = with_context(in_memory(samples))
@@ -192,17 +207,16 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             require_memory(plan.n_components, X.shape, X.dtype)
         prior = prior_of(samples, plan)
         validation = validate(samples, plan, prior, validates)
-        weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
-        trained = train(samples, plan, set(weights) if plan.predicts else set())
+        used = {name for name, weight in validation.weights.items() if weight > 0}
+        trained = train(samples, plan, used if plan.predicts else set())
         self._keep_classes(trained.fit, targets.classes, labels, plan.rounds)
+        self.side_ = {name: table.shape[1] for name, table in samples.side.items()}
         fitted = None
         if plan.predicts:
-            fitted = validation.calibrate(readout_of(samples, trained, weights))
-            if plan.corrects and validation.rows.any():
-                self.class_prior_ = shares_without_labels(samples, trained, fitted)
-                validation = replace(validation, shares=self.class_prior_)
-                fitted = fitted.shifted(log_ratio(self.class_prior_, labels.prior()))
+            fitted, validation = calibrated(samples, plan, trained, validation)
             self.readout_ = fitted
+            if validation.shares is not None:
+                self.class_prior_ = validation.shares
         elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
         found = validation.attributes(fitted)

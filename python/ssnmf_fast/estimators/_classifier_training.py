@@ -16,7 +16,7 @@ from .._solver.starts import INITS
 from .._topics import topic_shares
 from ._class_topics import SUPPORTS, LabeledSamples
 from ._committee import probabilities
-from ._label_shift import drawn_evenly, shares_of_classes
+from ._label_shift import drawn_evenly
 from ._members import (
     Linear,
     fit_coordinates,
@@ -26,6 +26,7 @@ from ._members import (
 )
 from ._neighbors import log_chances
 from ._readout import LogisticReadout
+from ._side_members import fit_tables, joined, product_of_tables, taught_by_tables
 from ._training_data import TrainingLabels
 
 _ROUNDS = 2
@@ -36,10 +37,10 @@ _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
-_LEAST_PRIOR = 1e-9
 _MOST_VOTERS = 5000  # of texts, where neighbors count little
 _ROW_SCALE = 4.0  # of rows beside topics, for the member that learns from all features
 _WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than rows of length 1
+_PRIOR_OF_TABLE = 0.3  # beside 1 for all members that see X; noise does no harm with it
 LOGISTIC, COMMITTEE = "logistic", "committee"
 
 
@@ -168,6 +169,7 @@ class Trained:
     fit: Factorization
     shares: Array  # of the labeled samples, (labeled samples, r), found without their labels
     members: dict[str, Linear]
+    of_tables: dict[str, Linear]  # of side information
     spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
@@ -177,7 +179,14 @@ def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
     Of texts the topics carry the labels, of images the neighbors.  Margins are sure of nothing:
     they are added only where validation finds them good.
     """
-    if plan.readout != COMMITTEE or not samples.context:
+    if plan.readout != COMMITTEE:
+        return {"topics": 1.0}
+    prior = _prior_of_X(samples, plan) | dict.fromkeys(samples.side, _PRIOR_OF_TABLE)
+    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
+
+
+def _prior_of_X(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
+    if not samples.context:
         return {"topics": 1.0}
     several, texts = samples.labels.several, samples.context.like_counts
     prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
@@ -191,13 +200,15 @@ def prior_of(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
             prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
     if not several:
         prior |= {"margins": 0.0}
-    return {name: weight / sum(prior.values()) for name, weight in prior.items()}
+    return prior
 
 
 def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
     """Fit topics, with rounds of self-training, and members of a committee (none: no names)."""
     context, given, labels = samples.context, samples, samples.labels
-    spread = None
+    spread, taught = None, None
+    if plan.rounds:
+        taught = taught_by_tables(samples.side, labels, samples.seed, plan.class_weight)
     if samples.graph is not None and (plan.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
@@ -212,6 +223,8 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         if turn == 0 and spread is not None:
             # Where the readout has few labels to go by, neighbors see clusters.
             chance = (1 - _NEIGHBORS_SHARE) * chance + _NEIGHBORS_SHARE * spread
+        if taught is not None:
+            chance = probabilities(log_chances(chance) + taught, False)
         given = replace(given, labels=_add_predictions(labels, chance))
     fit = given.fit_topics_of_all(plan.n_components, plan.supervision_weight)
     rows = given.labels.known
@@ -227,7 +240,8 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
         "margins": lambda: fit_margins(seen, labels, balance),
     }
     members = {name: way() for name, way in ways.items() if name in names}
-    return Trained(fit, own, members, spread)
+    of_tables = fit_tables(samples.side, names, labels, balance)
+    return Trained(fit, own, members, of_tables, spread)
 
 
 def readout_of(
@@ -235,7 +249,8 @@ def readout_of(
 ) -> LogisticReadout:
     """Return the weighted sum of the members."""
     labels = samples.labels
-    linear = Linear(np.zeros(labels.members.shape[1]))
+    side, intercepts = joined(samples.side, trained.of_tables, weights, labels.members.shape[1])
+    linear = Linear(intercepts)
     for name, member in trained.members.items():
         linear = linear + member.scaled(weights[name])
     votes, graph = None, samples.graph
@@ -243,20 +258,22 @@ def readout_of(
         most = _MOST_VOTERS if samples.context.like_counts else len(labels.members)
         votes = graph.votes(trained.spread, labels.known, most)
     weight, n_topics = weights.get("neighbors", 0.0), len(trained.fit.A)
-    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight)
+    return LogisticReadout.of(linear, n_topics, samples.context, votes, weight, side)
 
 
-def shares_without_labels(
+def logits_without_labels(
     samples: LabeledSamples, trained: Trained, readout: LogisticReadout
 ) -> Array:
-    """Return the shares of the classes among the unlabeled samples, (k,), as predicted."""
+    """Return the calibrated logits of the unlabeled samples, (unlabeled samples, k)."""
     rows, A = ~samples.labels.known, trained.fit.A
     S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
     logits = readout.linear(len(A)).logits(samples.context[rows], topic_shares(S[rows], A))
     if readout.votes is not None and trained.spread is not None:
         logits += readout.votes_weight * log_chances(trained.spread[rows])
-    prior = np.maximum(samples.labels.prior(), _LEAST_PRIOR)
-    return shares_of_classes(logits * readout.slopes + readout.offsets, prior)
+    if readout.side is not None:
+        tables = {name: table[rows] for name, table in samples.side.items()}
+        logits += product_of_tables(tables, readout.side)
+    return np.asarray(logits * readout.slopes + readout.offsets)
 
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:

@@ -54,6 +54,10 @@ X : array_like or scipy.sparse, shape (n, m)
     Nonnegative samples; NaN in a dense X means missing, for models that allow it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
     Nonnegative weights of the loss of every entry of X; Bayesian models take none.
+side : dict of str to array_like or scipy.sparse of shape (n, q), optional
+    Tables of the same samples by their names, with finite entries of any sign, such as embeddings.
+    Rows are brought to length 1: give columns of different units one scale before.  Predictions
+    need the tables of the fit.
 y, input_features : ignored
     Present for the conventions of scikit-learn.
 sample_weight : array_like, shape (n,), optional

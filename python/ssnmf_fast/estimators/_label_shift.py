@@ -49,6 +49,7 @@ def shares_of_classes(logits: Array, prior: Array) -> Array:
     The logits of samples, (n, k), are those of a classifier that learned from classes with the
     shares `prior`.
     """
+    prior = np.maximum(prior, _LEAST_SHARE)
     chances, found = softmax(logits, axis=1), prior
     for _ in range(_STEPS):
         again = chances * (found / prior)

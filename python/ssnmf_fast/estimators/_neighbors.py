@@ -14,7 +14,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 from .._common.arrays import Array
 from .._common.optional import NEIGHBORS_HINT
-from .._data.threads import limited_openmp, one_blas_thread, resolve_threads
+from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
 from ._training_data import TrainingLabels
 
 N_NEIGHBORS = 10
@@ -136,6 +136,7 @@ def _approximate(points: Array, asked: Array, k: int, threads: int) -> tuple[Arr
     """Look only into the cells of an inverted file that are nearest."""
     import faiss
 
+    look_for_libraries()
     cells = round(_CELLS * math.sqrt(len(points)))
     quantizer = faiss.IndexFlatL2(points.shape[1])
     index = faiss.IndexIVFFlat(quantizer, points.shape[1], cells)

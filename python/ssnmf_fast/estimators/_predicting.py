@@ -110,6 +110,21 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         readout = self._fitted_readout()
         return readout, readout.scores(self, self._checked(X, reset=False), X_weights)
 
+    def _decide(self, readout: Readout, scores: Array) -> Array:
+        return readout.decide(scores, self._limits(readout))
+
+    def _proba(self, readout: Readout, scores: Array) -> Array:
+        return readout.proba(scores, self.multilabel_)
+
+    def _choose(self, readout: Readout, scores: Array) -> Array:
+        if self.multilabel_:
+            return np.asarray(self._decide(readout, scores) > 0, dtype=np.int64)
+        return np.asarray(self.classes_[self._proba(readout, scores).argmax(axis=1)])
+
+    def _score(self, predicted: Array, y: Any, sample_weight: Any) -> float:
+        truth, labeled = self._known_targets(y)
+        return score_labeled(predicted, truth, labeled, sample_weight, accuracy_score)
+
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         shares = getattr(self, "class_shares_", None)
         return (None, None) if shares is None else (self.classes_, shares)
@@ -125,8 +140,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             second minus the first (of scores divided by their sum).  With multiple labels, how far
             they lie above the threshold: positive values are predicted.
         """
-        readout, scores = self._read(X, X_weights)
-        return readout.decide(scores, self._limits(readout))
+        return self._decide(*self._read(X, X_weights))
 
     @with_readout
     def predict_proba(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -140,8 +154,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             are not calibrated: scores S B divided by their sum over the classes, `class_prior_`
             where all are zero; with multiple labels, the scores clipped to the inside of (0, 1).
         """
-        readout, scores = self._read(X, X_weights)
-        return readout.proba(scores, self.multilabel_)
+        return self._proba(*self._read(X, X_weights))
 
     @with_readout
     def predict_log_proba(self, X: Any, *, X_weights: Any = None) -> Array:
@@ -163,10 +176,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
             The most probable class; with multiple labels, 1 (int64) where the probability (or
             score) is above the threshold.
         """
-        readout, scores = self._read(X, X_weights)
-        if self.multilabel_:
-            return np.asarray(readout.decide(scores, self._limits(readout)) > 0, dtype=np.int64)
-        return np.asarray(self.classes_[readout.proba(scores, False).argmax(axis=1)])
+        return self._choose(*self._read(X, X_weights))
 
     @with_readout
     def explain(self, X: Any, *, X_weights: Any = None) -> Explanation:
@@ -184,10 +194,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
         """Return the accuracy; with multiple labels, the share of samples without a wrong label."""
-        check_is_fitted(self)
-        truth, labeled = self._known_targets(y)
-        predicted = self.predict(X, X_weights=X_weights)
-        return score_labeled(predicted, truth, labeled, sample_weight, accuracy_score)
+        return self._score(self.predict(X, X_weights=X_weights), y, sample_weight)
 
     def _known_targets(self, y: Any) -> tuple[Array, Array]:
         """Return the labels of the labeled samples, and which samples those are."""

@@ -37,9 +37,10 @@ class LogisticReadout:
 
     Linear members are one: `coefficients` (k, p) of the Hellinger coordinates of topic shares, of
     scores along `directions` (d, m) and of rows of length 1, the latter two unless there are no
-    directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight.  `slopes`
-    and `offsets` (k,) calibrate the logits, and a label is predicted where its probability lies
-    above that of `thresholds` (k,).
+    directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight, and
+    by others the products of `side` (k, q) with tables of side information.  `slopes` and `offsets`
+    (k,) calibrate the logits, and a label is predicted where its probability lies above that of
+    `thresholds` (k,).
     """
 
     coefficients: Array
@@ -50,6 +51,7 @@ class LogisticReadout:
     directions: Array | None = None
     votes: Votes | None = None
     votes_weight: float = 0.0
+    side: Array | None = None
 
     @classmethod
     def of(
@@ -59,8 +61,9 @@ class LogisticReadout:
         context: Context,
         votes: Votes | None = None,
         weight: float = 0.0,
+        side: Array | None = None,
     ) -> LogisticReadout:
-        """Return the readout of a linear member and of neighbors, not yet calibrated."""
+        """Return the readout of members, not yet calibrated."""
         k = len(linear.intercepts)
         directions = None if context.directions is None else context.directions[:N_DIRECTIONS]
         sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
@@ -68,7 +71,7 @@ class LogisticReadout:
         parts = [np.zeros((k, size)) if part is None else part for part, size in given]
         uncalibrated = np.ones(k), np.zeros(k), np.full(k, 0.5)
         readout = cls(np.hstack(parts), linear.intercepts, *uncalibrated, directions)
-        return readout.with_votes(votes, weight)
+        return replace(readout.with_votes(votes, weight), side=side)
 
     def with_votes(self, votes: Votes | None, weight: float) -> LogisticReadout:
         """Return the same with neighbors."""
@@ -132,6 +135,8 @@ class LogisticReadout:
         parts: dict[str, Any] = {name: vars(self)[name] for name in (*_OF_CLASSES, "coefficients")}
         if self.directions is not None:
             parts["directions"] = self.directions
+        if self.side is not None:
+            parts["side"] = self.side
         if self.votes is not None:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
             parts["votes_weight"] = np.array([self.votes_weight])
@@ -196,10 +201,11 @@ class SavedReadout(Saved):
         """Raise ValueError unless the parts are there and fit together."""
         axes = {"coefficients": "kp"} | dict.fromkeys(_OF_CLASSES, "k")
         axes_of_votes = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk"}
-        optional = {"directions": "dm", "row_scale": "1", "votes_weight": "1"} | axes_of_votes
+        optional = {"directions": "dm", "row_scale": "1", "side": "kq", "votes_weight": "1"}
+        optional |= axes_of_votes
         if not isinstance(value, dict) or not axes.keys() <= value.keys() <= {*axes, *optional}:
             raise ValueError(f"{name} has not the parts {sorted(axes)}")
-        votes = optional.keys() - {"directions", "row_scale"}
+        votes = {"votes_weight", *axes_of_votes}
         if votes & value.keys() not in (set(), votes):
             raise ValueError(f"{name} has not all the parts {sorted(votes)}")
         sizes["1"] = 1

@@ -15,17 +15,16 @@ from .._data.csr_file import CsrFile
 from ._class_topics import LabeledSamples
 from ._classifier_training import Plan, train
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
+from ._folds import folds_of
 from ._label_shift import log_ratio
-from ._neighbors import log_chances
 from ._readout import LogisticReadout, calibration
+from ._side_members import table_logits
 from ._training_data import TrainingLabels
 
-LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
 # Samples in trials, unless more are labeled, by the number of folds: topics are better the more
 # samples there are, and in too small a trial they would look worse than they are.
 _MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
-_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below so many labels, one from so many on
-_MOST_VALIDATED = 1000
+_INDEPENDENT = 0.75  # share of the validated samples; fits of folds share labels
 _FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
 
 
@@ -45,7 +44,7 @@ class Validation:
         """Whether a sample was validated, (n,)."""
         return self.folds >= 0
 
-    def _calibrated(self, readout: LogisticReadout) -> Array:
+    def calibrated(self, readout: LogisticReadout) -> Array:
         """Return calibrated probabilities of the validated samples, (samples, k)."""
         logits = self.logits[self.rows] * readout.slopes + readout.offsets
         return probabilities(logits, self.labels.several)
@@ -54,7 +53,7 @@ class Validation:
         """Return the attributes of an estimator that tell of the validation."""
         probability = np.zeros_like(self.logits)
         if readout is not None:
-            probability[self.rows] = self._calibrated(readout)
+            probability[self.rows] = self.calibrated(readout)
         found = {
             "committee_": {
                 name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
@@ -116,7 +115,7 @@ class Validation:
             return float("nan"), float("nan")
         sizes = np.bincount(self.folds[self.rows])
         # Of unequal weights as many equal ones as have the same variance.
-        count = max(1, round(weights.sum() ** 2 / (weights**2).sum()))
+        count = max(1, round(_INDEPENDENT * weights.sum() ** 2 / (weights**2).sum()))
         found = binomtest(round(self.accuracy * count), count).proportion_ci(method="wilson")
         # The fit to all labels may be better than those to some: its errors are taken to be rarer
         # by at most the root of the share of labels that they miss.
@@ -144,7 +143,7 @@ class Validation:
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             truth = self.labels.members[rows] > 0
-            readout = replace(readout, thresholds=_thresholds(truth, self._calibrated(readout)))
+            readout = replace(readout, thresholds=_thresholds(truth, self.calibrated(readout)))
         return readout
 
 
@@ -164,30 +163,6 @@ def _thresholds(truth: Array, chance: Array) -> Array:
     common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
     found = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
     return np.asarray(np.where(counts > 0, found, common))
-
-
-def folds_of(labels: TrainingLabels, seed: int) -> Array:
-    """Return the fold in which each label is hidden, (n,): -1 for never, as for few labels."""
-    rows = np.flatnonzero(labels.known)
-    counts = labels.counts
-    occurring = counts[counts > 0]
-    folds = np.full(len(labels.members), -1)
-    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
-        return folds
-    rows = np.random.default_rng(seed).permutation(rows)
-    if labels.several:
-        order = rows
-    else:  # a class is spread over the folds, and its only sample never hidden
-        order = rows[np.argsort(labels.codes[rows], kind="stable")]
-        order = order[counts[labels.codes[order]] > 1]
-    if len(order) < 2 * LEAST_PER_CLASS:
-        return folds
-    numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
-    if len(order) >= _ONE_FOLD:  # one fit is enough then
-        every = max(3, -(-len(order) // _MOST_VALIDATED))
-        numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
-    folds[order] = numbers
-    return folds
 
 
 def parts_of(folds: Array) -> Array:
@@ -227,18 +202,31 @@ def validate(
 def _predicted(
     samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
 ) -> dict[str, Array]:
-    """Return what every member predicts for the labels that a fold hides, (n, k); 0 for others."""
+    """Return what every member predicts for the samples of a fold, (n, k); 0 for others.
+
+    A fold takes no part in the fits that predict it, not even without labels: self-training would
+    make them surer of its samples than they are of new ones.
+    """
     labels, context = samples.labels, samples.context
     found = {name: np.zeros(labels.members.shape) for name in names}
+    whole = isinstance(samples.X, CsrFile) or isinstance(samples.init, (tuple, list))
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
-        trained = train(replace(samples, labels=labels.only(~hidden)), plan, set(names))
+        if whole:  # which is not divided
+            seen_by_fit = replace(samples, labels=labels.only(~hidden))
+        else:
+            seen_by_fit = samples.part(~hidden)
+        trained = train(seen_by_fit, plan, set(names))
         shares = samples.shares(trained.fit.A, hidden)
         seen = context[hidden]
         for name, member in trained.members.items():
             found[name][hidden] = member.logits(seen, shares)
-        if "neighbors" in found and trained.spread is not None:
-            found["neighbors"][hidden] = log_chances(trained.spread[hidden])
+        for name, member in trained.of_tables.items():
+            found[name][hidden] = table_logits(member, samples.side[name][hidden])
+        graph = seen_by_fit.graph
+        if "neighbors" in found and graph is not None and trained.spread is not None:
+            votes = graph.votes(trained.spread, seen_by_fit.labels.known, len(trained.spread))
+            found["neighbors"][hidden] = votes.logits(seen.scores, samples.options["n_threads"])
     return found
 
 

@@ -1,0 +1,104 @@
+"""Side information in a committee: a member for each table, which also teaches the topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from .._common.arrays import Array
+from .._data.threads import one_blas_thread
+from ._committee import Truth, temperature
+from ._folds import folds_of
+from ._members import Linear, fit_logistic
+from ._side import Tables
+from ._training_data import TrainingLabels
+
+_PENALTY = 10.0  # C, for rows of length 1
+_CHANCE = 0.01  # that a table of noise teaches
+
+
+def fit_tables(
+    tables: Tables, names: set[str], labels: TrainingLabels, class_weight: Any
+) -> dict[str, Linear]:
+    """Fit a member to each table that is among the names."""
+    rows, used = labels.known, [name for name in tables if name in names]
+    return {name: _fit_table(tables[name][rows], labels, class_weight) for name in used}
+
+
+@one_blas_thread()
+def _fit_table(table: Any, labels: TrainingLabels, class_weight: Any) -> Linear:
+    coefficients, intercepts = fit_logistic(table, labels, _PENALTY, class_weight)
+    return Linear(intercepts, rows=coefficients)
+
+
+@one_blas_thread()
+def table_logits(member: Linear, table: Any) -> Array:
+    """Return the logits of rows of a table, (rows, k)."""
+    assert member.rows is not None
+    return np.asarray(table @ member.rows.T) + member.intercepts
+
+
+def joined(
+    tables: Tables, members: dict[str, Linear], weights: dict[str, float], k: int
+) -> tuple[Array | None, Array]:
+    """Return the weighted coefficients of all tables, (k, q) or None, and intercepts, (k,)."""
+    intercepts, parts = np.zeros(k), []
+    for name, table in tables.items():
+        member = members.get(name)
+        if member is None or member.rows is None:  # no weight
+            parts.append(np.zeros((k, table.shape[1])))
+            continue
+        parts.append(weights[name] * member.rows)
+        intercepts += weights[name] * member.intercepts
+    return np.hstack(parts) if parts else None, intercepts
+
+
+@one_blas_thread()
+def product_of_tables(tables: Tables, coefficients: Array) -> Array:
+    """Return the products of tables with the coefficients of all, (n, k)."""
+    ends = np.cumsum([table.shape[1] for table in tables.values()])
+    parts = np.split(coefficients, ends[:-1], axis=1)
+    products = (table @ part.T for table, part in zip(tables.values(), parts, strict=True))
+    return np.asarray(sum(np.asarray(each) for each in products))
+
+
+def taught_by_tables(
+    tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
+) -> Array | None:
+    """Return what tables add to the logits of labels for self-training, (n, k), or None.
+
+    A table teaches only if it predicts hidden labels better than their largest class: even faint
+    noise among the labels costs more than a poor table could add.
+    """
+    folds, taught = folds_of(labels, seed), None
+    rows = folds >= 0
+    if not rows.any():
+        return None
+    truth = Truth(labels.members[rows], labels.entry_weights[rows] > 0, labels.several)
+    for table in tables.values():
+        hidden = _hidden_logits(table, labels, folds, class_weight)[rows]
+        if not _tells(hidden, truth.members):
+            continue
+        member = _fit_table(table[labels.known], labels, class_weight)
+        own = temperature(hidden, truth) * table_logits(member, table)
+        taught = own if taught is None else taught + own
+    return taught
+
+
+def _hidden_logits(table: Any, labels: TrainingLabels, folds: Array, class_weight: Any) -> Array:
+    """Return what a table predicts for the labels that a fold hides, (n, k); 0 for others."""
+    found = np.zeros(labels.members.shape)
+    for fold in range(int(folds.max()) + 1):
+        hidden = folds == fold
+        seen = labels.only(~hidden)
+        member = _fit_table(table[seen.known], seen, class_weight)
+        found[hidden] = table_logits(member, table[hidden])
+    return found
+
+
+def _tells(logits: Array, members: Array) -> bool:
+    right = int((logits.argmax(axis=1) == members.argmax(axis=1)).sum())
+    largest = float(members.mean(axis=0).max())
+    return bool(binomtest(right, len(logits), largest, alternative="greater").pvalue < _CHANCE)

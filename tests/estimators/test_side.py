@@ -1,0 +1,285 @@
+"""Side information: tables of the same samples beside X."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from test_few_labels import documents, hide, tfidf
+
+import ssnmf_fast as sf
+from ssnmf_fast.estimators import _side
+
+N_CLASSES = 4
+
+
+def planted(y, seed, strength=0.6, columns=20):
+    """Return points around one center for each class."""
+    centers = strength * np.random.default_rng(9).standard_normal((N_CLASSES, columns))
+    return centers[y] + np.random.default_rng(seed).standard_normal((len(y), columns))
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Documents of which 16 are labeled, and a table that tells their classes apart."""
+    counts, y = documents(0, n=160, m=80)
+    return tfidf(counts), y, hide(y, 4, 0), planted(y, 1, 1.0)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, _, hidden, E = data
+    return quick().fit(X, hidden, side={"embedding": E})
+
+
+def quick(**settings):
+    return sf.SSNMFClassifier(**{"random_state": 0, "n_threads": 1} | settings)
+
+
+@pytest.mark.slow
+def test_a_good_table_is_used(data, fitted):
+    X, y, hidden, E = data
+    rest = hidden < 0
+    plain = quick().fit(X, hidden)
+    with_table = fitted.predict(X, side={"embedding": E})
+    assert np.mean(with_table[rest] == y[rest]) > np.mean(plain.predict(X)[rest] == y[rest]) + 0.03
+    assert fitted.side_ == {"embedding": 20}
+    assert fitted.committee_["embedding"]["weight"] > 0.3
+    assert fitted.committee_["embedding"]["score"] > 0.5
+
+
+def test_predictions_depend_on_the_table(data, fitted):
+    X, y, _, E = data
+    score = fitted.score(X, y, side={"embedding": E})
+    assert score == np.mean(fitted.predict(X, side={"embedding": E}) == y)
+    assert fitted.score(X, y, side={"embedding": -E}) < score - 0.1
+    proba = fitted.predict_proba(X, side={"embedding": E})
+    assert np.array_equal(np.log(proba), fitted.predict_log_proba(X, side={"embedding": E}))
+    decision = fitted.decision_function(X, side={"embedding": E})
+    assert np.array_equal(decision.argmax(axis=1), proba.argmax(axis=1))
+
+
+@pytest.mark.slow
+def test_noise_does_no_harm():
+    losses, weights = [], []
+    for seed in range(4):
+        counts, y = documents(seed)
+        X, hidden = tfidf(counts), hide(y, 8, seed)
+        E = planted(y, seed, 0.0)
+        model = quick().fit(X, hidden, side={"noise": E})
+        losses.append(quick().fit(X, hidden).score(X, y) - model.score(X, y, side={"noise": E}))
+        weights.append(model.committee_.get("noise", {"weight": 0})["weight"])
+    assert np.mean(losses) < 0.01
+    assert np.mean(weights) < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [sp.csr_array, sp.coo_array, np.asfortranarray])
+def test_the_form_of_a_table_does_not_matter(form, data, fitted):
+    X, _, hidden, E = data
+    model = quick().fit(X, hidden, side={"embedding": form(E)})
+    found = model.predict_proba(X, side={"embedding": form(E)})
+    assert np.allclose(found, fitted.predict_proba(X, side={"embedding": E}), atol=1e-6)
+
+
+def test_the_scale_of_a_row_does_not_matter(data, fitted):
+    X, _, _, E = data
+    scaled = E * np.random.default_rng(0).uniform(0.1, 10, (len(E), 1))
+    found = fitted.predict_proba(X, side={"embedding": scaled})
+    assert np.allclose(found, fitted.predict_proba(X, side={"embedding": E}), atol=1e-9)
+
+
+@pytest.mark.slow
+def test_single_precision(data):
+    X, y, hidden, E = data
+    side = {"embedding": E.astype(np.float32)}
+    model = quick().fit(X.astype(np.float32), hidden, side=side)
+    assert model.components_.dtype == np.float32
+    assert model.score(X.astype(np.float32), y, side=side) > 0.8
+
+
+@pytest.mark.slow
+def test_tables_are_not_modified(data):
+    X, _, hidden, E = data
+    table, before = E.copy(), E.copy()
+    quick().fit(X, hidden, side={"embedding": table}).predict(X, side={"embedding": table})
+    assert np.array_equal(table, before)
+
+
+@pytest.mark.slow
+def test_same_bits_for_any_number_of_threads(data, fitted):
+    X, _, hidden, E = data
+    model = quick(n_threads=2).fit(X, hidden, side={"embedding": E})
+    side = {"embedding": E}
+    assert np.array_equal(model.predict_proba(X, side=side), fitted.predict_proba(X, side=side))
+
+
+def test_rows_are_predicted_one_by_one(data, fitted):
+    X, _, _, E = data
+    rows = np.random.default_rng(0).permutation(len(E))[:20]
+    whole = fitted.decision_function(X, side={"embedding": E})[rows]
+    assert np.allclose(fitted.decision_function(X[rows], side={"embedding": E[rows]}), whole)
+
+
+def test_an_empty_sample_is_predicted_from_its_table(data, fitted):
+    _, y, _, E = data
+    empty = sp.csr_array((len(y), 80))
+    assert np.mean(fitted.predict(empty, side={"embedding": E}) == y) > 0.6
+
+
+def test_topics_do_not_need_the_table(data, fitted):
+    X = data[0]
+    assert fitted.transform(X).shape == (len(data[1]), len(fitted.components_))
+
+
+@pytest.mark.slow
+def test_fit_transform(data, fitted):
+    X, _, hidden, E = data
+    found = quick().fit_transform(X, hidden, side={"embedding": E})
+    assert np.array_equal(found, fitted.transform(X))
+
+
+@pytest.mark.slow
+def test_two_tables_keep_to_their_names(data):
+    X, y, hidden, E = data
+    side = {"embedding": E, "place": sp.csr_array(np.eye(3)[np.arange(len(y)) % 3])}
+    model = quick().fit(X, hidden, side=side)
+    assert model.side_ == {"embedding": 20, "place": 3}
+    other_order = dict(reversed(side.items()))
+    assert np.array_equal(
+        model.predict_proba(X, side=side), model.predict_proba(X, side=other_order)
+    )
+
+
+@pytest.mark.slow
+def test_several_labels(data):
+    X, y, hidden, E = data
+    Y = np.eye(N_CLASSES)[y]
+    Y[::3, 0] = 1
+    Y[hidden < 0] = np.nan
+    model = quick().fit(X, Y, side={"embedding": E})
+    assert model.predict(X, side={"embedding": E}).shape == Y.shape
+    assert "embedding" in model.validation_scores_
+
+
+@pytest.mark.slow
+def test_with_weights_of_entries(data):
+    X, y, hidden, E = data
+    weights = sf.weights.outer(rows=np.linspace(0.5, 1.5, len(y)))
+    side = {"embedding": E}
+    model = quick().fit(X, hidden, X_weights=weights, side=side)
+    assert "embedding" in model.committee_
+    assert model.score(X, y, X_weights=weights, side=side) > 0.8
+
+
+@pytest.mark.slow
+def test_with_data_on_disk(data, tmp_path):
+    X, y, hidden, E = data
+    sp.save_npz(tmp_path / "X.npz", X, compressed=False)
+    on_disk, side = sf.open_csr(tmp_path / "X.npz"), {"embedding": E}
+    model = quick().fit(on_disk, hidden, side=side)
+    assert "embedding" in model.committee_
+    assert model.score(on_disk, y, side=side) > 0.8
+
+
+def test_without_validation(data):
+    X, y, _, E = data
+    side = {"embedding": E}
+    model = quick().fit(X, hide(y, 1, 0), side=side)
+    assert not model.validation_scores_
+    assert model.committee_["embedding"]["weight"] > 0
+    assert model.score(X, y, side=side) > 0.3
+
+
+def test_files_and_copies(data, fitted, tmp_path):
+    X, _, _, E = data
+    sf.save(fitted, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    wanted = fitted.predict_proba(X, side={"embedding": E})
+    for model in (loaded, copy.deepcopy(fitted)):
+        assert model.side_ == fitted.side_
+        assert np.array_equal(model.predict_proba(X, side={"embedding": E}), wanted)
+    assert not hasattr(clone(fitted), "side_")
+
+
+def test_files_that_contradict_themselves(fitted, tmp_path):
+    damaged = copy.copy(fitted)
+    damaged.side_ = {"embedding": 19}
+    sf.save(damaged, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="side_ and the readout"):
+        sf.load(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("side", "error", "message"),
+    [
+        (np.ones((160, 2)), TypeError, "mapping of names"),
+        ({1: np.ones((160, 2))}, TypeError, "mapping of names"),
+        ({"e": np.ones((159, 2))}, ValueError, r"side\['e'\] has shape \(159, 2\)"),
+        ({"e": np.ones((160, 0))}, ValueError, "at least one column"),
+        ({"e": np.ones(160)}, ValueError, r"side\['e'\] must have two dimensions"),
+        ({"e": np.full((160, 2), np.nan)}, ValueError, r"side\['e'\] contains NaN"),
+        ({"e": np.full((160, 2), np.inf)}, ValueError, r"side\['e'\] contains infinity"),
+        ({"topics": np.ones((160, 2))}, ValueError, "name of a member"),
+    ],
+)
+def test_bad_tables_are_refused(side, error, message, data):
+    X, _, hidden, _ = data
+    with pytest.raises(error, match=message):
+        quick().fit(X, hidden, side=side)
+
+
+@pytest.mark.slow
+def test_names_of_all_members_are_taken(data):
+    X, y, hidden, _ = data
+    names = {*quick().fit(X, hidden).validation_scores_}
+    indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
+    names |= {*quick().fit(X, indicators).validation_scores_}
+    assert names <= {*_side._TAKEN, "committee"}
+
+
+@pytest.mark.parametrize(
+    ("side", "message"),
+    [
+        (None, r"fitted with side with the tables \['embedding'\]; got none"),
+        ({"other": np.ones((160, 20))}, r"got the tables \['other'\]"),
+        ({"embedding": np.ones((160, 19))}, "has 19 columns; expected 20"),
+    ],
+)
+def test_predictions_need_the_tables_of_the_fit(side, message, data, fitted):
+    X, y, _, _ = data
+    for call in (fitted.predict, fitted.predict_proba, fitted.decision_function):
+        with pytest.raises(ValueError, match=message):
+            call(X, side=side)
+    with pytest.raises(ValueError, match=message):
+        fitted.score(X, y, side=side)
+
+
+@pytest.mark.slow
+def test_a_fit_without_tables_refuses_them(data):
+    X, _, hidden, E = data
+    model = quick(readout="logistic").fit(X, hidden)
+    with pytest.raises(ValueError, match="fitted with no side; got the tables"):
+        model.predict(X, side={"embedding": E})
+
+
+@pytest.mark.parametrize("readout", ["logistic", "refit", "joint"])
+def test_other_readouts_refuse_tables(readout, data):
+    X, _, hidden, E = data
+    with pytest.raises(ValueError, match="needs readout='committee'"):
+        quick(readout=readout).fit(X, hidden, side={"embedding": E})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The readout of the fit")
+def test_batches_forget_the_tables(data):
+    X, _, hidden, E = data
+    model = quick().fit(X, hidden, side={"embedding": E})
+    with pytest.raises(TypeError, match="side"):
+        model.partial_fit(X, hidden, side={"embedding": E})
+    model.partial_fit(X, hidden)
+    assert not hasattr(model, "side_")
+    assert model.predict(X).shape == hidden.shape
