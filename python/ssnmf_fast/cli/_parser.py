@@ -67,8 +67,9 @@ _FIT_FIRST = {
 _FIT = {
     "--label-separator TEXT": "separator of several labels of a sample, such as ';' in a;b "
     "({users})",
-    "--unlabeled TEXT,...": "labels that mean that a sample has none, such as NA,unknown; may be "
-    "repeated",
+    "--unlabeled|--unlabelled TEXT,...": (  # codespell:ignore unlabelled
+        "labels that mean that a sample has none, such as NA,unknown; may be repeated"
+    ),
     "--image-shape HxW": "height and width of the images that rows of a matrix are, as 28x28: "
     "draws topics",
     **_ID,
@@ -261,15 +262,16 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add(parser: Any, options: Mapping[str, str], **more: Any) -> None:
-    """Add options that are written as `--name TYPE=DEFAULT`, each with its help.
+    """Add options that are written as `--name|--other-name TYPE=DEFAULT`, each with its help.
 
     The type is one of TYPES or words with | between; a name alone is a switch.  In the help
     {users} stands for the models that take the option.
     """
     for usage, about in options.items():
-        option, _, value = usage.partition(" ")
+        spellings, _, value = usage.partition(" ")
         metavar, _, default = value.partition("=")
-        name = option[2:].replace("-", "_")
+        names = spellings.split("|")
+        name = names[0][2:].replace("-", "_")
         users = ", ".join(model.name for model in MODELS.values() if name in model.options)
         kind: dict[str, Any]
         if not value:
@@ -282,7 +284,7 @@ def _add(parser: Any, options: Mapping[str, str], **more: Any) -> None:
         if default:
             kind["default"] = default
             about += " (default: %(default)s)"
-        parser.add_argument(option, help=about.format(users=users), **kind, **more)
+        parser.add_argument(*names, help=about.format(users=users), **kind, **more)
 
 
 def _add_common(parser: Any) -> None:
