@@ -14,6 +14,7 @@ from ssnmf_fast._models import (
 )
 from ssnmf_fast._solver import loop, problem, progress, relations
 from ssnmf_fast.cli import (
+    _class_scores,
     _complete,
     _findings,
     _fitted,
@@ -31,6 +32,7 @@ from ssnmf_fast.completion import _irls, _problem
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
+    "_class_scores",
     "_complete",
     "_findings",
     "_fitted",

@@ -15,6 +15,7 @@ import numpy as np
 from .._persist.texts import VECTORIZER_NAME
 from .._topics import Topic, numbered_names, real_terms
 from ..report import Picture, Report, png, render
+from ._class_scores import class_content, print_class_scores
 from ._findings import PICTURE, draw_components, make_report
 from ._fitted import Fitted
 from ._folder import Results
@@ -124,6 +125,7 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
         "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
         "judged_by": by,
         "judged_samples": 0 if judged is None else len(judged.truth),
+        "classes": class_content(judged),
         "settings": dict(fitted.settings),
         "warnings": report.warnings,
         "remarks": report.remarks,
@@ -159,6 +161,7 @@ def print_report(fitted: Fitted, report: Report) -> None:
         print(f"{measure.name}: {measure.text}")
     for line in report.warnings:
         warnings.warn(line, stacklevel=2)
+    print_class_scores(report.judged, _REPORT)
     _print_topics(report.topics, fitted.image_shape is None)
     if fitted.dated:
         _print_peaks(fitted.model, fitted.terms)
