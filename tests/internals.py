@@ -29,6 +29,7 @@ from ssnmf_fast.cli import (
     _text,
 )
 from ssnmf_fast.completion import _irls, _problem
+from ssnmf_fast.estimators import _suggesting
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "_ratings",
     "_sample_labels",
     "_source",
+    "_suggesting",
     "_text",
     "_topics",
     "count_scale",

@@ -64,12 +64,15 @@ _FIT_FIRST = {
     "--labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
 }
-_FIT = {
+_LABELS = {
     "--label-separator TEXT": "separator of several labels of a sample, such as ';' in a;b "
     "({users})",
     "--unlabeled|--unlabelled TEXT,...": (  # codespell:ignore unlabelled
         "labels that mean that a sample has none, such as NA,unknown; may be repeated"
     ),
+    "--more-labels FILE...": "table of `suggest` whose labels are filled in; may be repeated",
+}
+_FIT = {
     "--image-shape HxW": "height and width of the images that rows of a matrix are, as 28x28: "
     "draws topics",
     **_ID,
@@ -130,10 +133,19 @@ _TEXT = {
     "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
     "of removing tags and addresses, and replacing entities by their characters",
 }
-_PREDICT = {
+_TABLE = {
     f"--out-format {'|'.join(KINDS)}": "format, if not that of the ending of --out (default for -: "
     "csv)",
     **_SAFE_CSV,
+}
+_SUGGEST = {
+    **{usage: _FIT_FIRST[usage] for usage in ("--text COLUMN", "--labels LABELS")},
+    "--count|-n COUNT=20": "number of samples to label next",
+    "--out FILE": "table to fill in (.csv or .jsonl), or - for standard output (default: the name "
+    "of DATA with -to-label.csv)",
+}
+_PREDICT = {
+    **_TABLE,
     "--text COLUMN": "column with the text, if named otherwise",
     **{
         f"--{name} COLUMN": f"{name}s, for a model of `complete` (default: {name}, else the column "
@@ -207,7 +219,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("data", metavar="DATA", help=_DATA)
     _add(fit.add_argument_group("used most"), _FIT_FIRST)
-    _add(fit.add_argument_group("data and results"), _FIT)
+    _add(fit.add_argument_group("data and results"), _LABELS | _FIT)
     _add(fit.add_argument_group("model"), _MODEL)
     _add(fit.add_argument_group("text"), _TEXT)
     _add_common(fit)
@@ -231,6 +243,25 @@ def build_parser() -> argparse.ArgumentParser:
     _add(predict, _PREDICT)
     _add_common(predict)
     predict.set_defaults(run=_runner("_predict"))
+
+    suggest = commands.add_parser(
+        "suggest",
+        help="choose the samples that are worth labeling next, and write a table to fill in",
+        description="Fit the default model to the labeled samples of DATA, and write the unlabeled "
+        "ones\nthat would teach it most, with an empty column of labels. Fill it in, and fit:\n\n"
+        "  ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv\n"
+        "  ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv",
+        usage="ssnmf-fast suggest DATA --labels LABELS [--text COLUMN] [-n COUNT] [--out FILE]\n"
+        "                          [--more-labels FILE] [option ...]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    suggest.add_argument("data", metavar="DATA", help=_DATA)
+    _add(suggest.add_argument_group("used most"), _SUGGEST)
+    more = _LABELS | _ID | _TABLE | _SEED | _THREADS
+    _add(suggest.add_argument_group("data and results"), more)
+    _add(suggest.add_argument_group("text"), _TEXT)
+    _add_common(suggest)
+    suggest.set_defaults(run=_runner("_suggest"))
 
     complete = commands.add_parser(
         "complete",
