@@ -44,6 +44,10 @@ FILES = {
     _REPORT: "all of it on one page: open this first",
 }
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
+HARDER = (
+    "labels of `suggest` are of samples that are harder than others: on all samples the accuracy "
+    "is higher than on the labeled ones"
+)
 _TERMS_PRINTED = 8
 _NAME_TERMS = 3  # in the name of a topic over time
 _IMAGES_PRINTED = 10  # topics that are better seen than listed
@@ -57,6 +61,8 @@ def write_all(
     from .. import save
 
     report = make_report(model, fitted, options.terms)
+    if options.more_labels and report.judged is not None:
+        report = replace(report, remarks=[*report.remarks, HARDER])
     save(fitted.model, out.path(MODEL_NAME))
     if fitted.vectorizer is not None:
         fitted.vectorizer.save(out.path(VECTORIZER_NAME))

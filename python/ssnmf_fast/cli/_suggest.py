@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Array
 from ._fit import inputs_of, read_data, train
-from ._fitted import Fitted
+from ._fitted import Data, Fitted
 from ._folder import default_out, refuse_replacing
 from ._learning import learning_of
 from ._models import check_labels, choose_model
 from ._more_labels import column_of_labels
-from ._outputs import SEPARATOR
+from ._outputs import HARDER, SEPARATOR
 from ._predictions import SAMPLE, Output, Rows, output_of, table_of_samples
 from ._quality import judge, not_known
 from ._sample_labels import warn_of_labels
@@ -43,6 +44,7 @@ def run(options: Any) -> dict[str, Any]:
     rest = np.flatnonzero(~data.labels.known)
     if not len(rest):
         raise UsageError("every sample has a label; there is none to suggest")
+    _refuse_own_names(data, options)
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
     out.write(*_table(fitted, chosen, options))
@@ -51,6 +53,7 @@ def run(options: Any) -> dict[str, Any]:
     scores = [] if judged is None else [one for one in judged.measures() if one.key in _SCORES]
     if out.path is not None:
         lines = [f"{one.name}: {one.text}" for one in scores] or [not_known(fitted)]
+        lines += [HARDER] if options.more_labels and scores else []
         lines += [] if learning is None else [learning.text]
         print("\n".join([*lines, *_what_next(len(chosen), out, options)]))
     return {
@@ -75,20 +78,24 @@ def _with_settings_of_fit(options: Any) -> Any:
     return options
 
 
+def _refuse_own_names(data: Data, options: Any) -> None:
+    text = None if data.vectorizer is None else data.vectorizer.column
+    for name in (text, column_of_labels(options.labels)):
+        if name in (SAMPLE, _PREDICTION, _PROBABILITY):
+            raise UsageError(
+                f"the table to fill in has a column {name!r} of its own; give that of the data "
+                "another name"
+            )
+
+
 def _table(fitted: Fitted, chosen: Array, options: Any) -> tuple[list[str], Rows]:
     """Return the table to fill in: the samples, what is predicted, and no label."""
-    column, columns = column_of_labels(options.labels), {}
+    columns: dict[str, Sequence[Any]] = {}
     separator = options.label_separator or SEPARATOR
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns[fitted.vectorizer.column] = [fitted.texts[row] for row in chosen]
-    taken = [name for name in (*columns, column) if name in (SAMPLE, _PREDICTION, _PROBABILITY)]
-    if taken:
-        raise UsageError(
-            f"the table to fill in has a column {taken[0]!r} of its own; give that of the data "
-            "another name"
-        )
     columns[_PREDICTION], columns[_PROBABILITY] = _predictions(fitted, chosen, separator)
-    columns[column] = [""] * len(chosen)
+    columns[column_of_labels(options.labels)] = [""] * len(chosen)
     ids = fitted.ids
     if ids is not None:
         ids = ids[0], [ids[1][row] for row in chosen]
