@@ -108,6 +108,8 @@ def report(records: list[dict[str, Any]]) -> str:
     for who in WHO:
         points = [point for r in records if r["who"] == who for point in r["curve"]]
         points = [point for point in points if np.isfinite(point[2])]
+        if not points:
+            continue
         gap = 100 * np.mean([point[2] - point[1] for point in points])
         inside = np.mean([point[3] <= point[1] <= point[4] for point in points])
         lines.append(
