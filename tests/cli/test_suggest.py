@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _learning
+from internals import _fit, _learning, _parser
 from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
@@ -133,6 +133,21 @@ class TestRoundTrip:
         assert [*first] == ["sample", "prediction", "probability", "label"]
         assert main(["fit", *given, "--more-labels", str(todo), "--out", str(out)]) == 0
         assert metrics(out)["labeled"] == LABELED + 4
+
+
+@pytest.mark.parametrize("ids", [["a", "b", "c"], ["a", "a", "c"], None])
+def test_ids_that_repeat_name_no_sample(ids: list[str] | None, tmp_path: Path) -> None:
+    names = ["text", "kind"] if ids is None else ["id", "text", "kind"]
+    rows = [[*((ids[k],) if ids else ()), f"text {k}", "old"] for k in range(3)]
+    data = write(tmp_path / "a.csv", [names, *rows])
+    filled = [["id", "sample", "kind"], ["c", 1, " new "], ["a", 0, ""]]
+    more = write(tmp_path / "todo.csv", filled, delimiter="\t")
+    arguments = _parser.build_parser().parse_args(
+        ["fit", data, "--labels", "kind", "--more-labels", more, "--min-df", "1", "--max-df", "1"]
+    )
+    labels = _fit.read_data(arguments).labels
+    unique = ids is not None and len(set(ids)) == 3
+    assert labels.text(";") == (["old", "old", "new"] if unique else ["old", "new", "old"])
 
 
 class TestErrors:

@@ -77,8 +77,9 @@ class _Samples:
     def of(cls, data: Table | Source, filled: Table, options: Any, count: int) -> _Samples:
         by_id = texts = None
         if isinstance(data, Table):
-            column = text_column(data, options.text, options.labels)
-            ids = ids_of(data, options.id, column, options.labels)
+            others = options.labels, options.time
+            column = text_column(data, options.text, *others)
+            ids = ids_of(data, options.id, column, *others)
             if ids is not None and ids[0] in filled.columns:
                 places = {str(one): sample for sample, one in enumerate(ids[1])}
                 by_id = (ids[0], places) if len(places) == count else None
