@@ -48,7 +48,7 @@ def run(options: Any) -> dict[str, Any]:
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
     out.write(*_table(fitted, chosen, options))
-    judged = judge(fitted)
+    judged = None if out.path is None else judge(fitted)  # there is no place to tell it
     learning = learning_of(fitted, judged)
     scores = [] if judged is None else [one for one in judged.measures() if one.key in _SCORES]
     if out.path is not None:
