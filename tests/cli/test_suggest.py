@@ -202,6 +202,17 @@ class TestErrors:
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 2
         assert "every sample has a label" in error_line(capsys)
 
+    def test_what_was_left_empty_is_not_suggested_again(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = write(tmp_path / "a.csv", texts("kind")[: LABELED + 5])
+        left = [[LABELED, "pets"], *([LABELED + k, ""] for k in (1, 2)), ["", ""]]
+        more = write(tmp_path / "todo.csv", [["sample", "kind"], *left])
+        given = ["suggest", data, "--text", "body", "--labels", "kind", "--min-df", "1"]
+        assert main([*given, "--more-labels", more, "--out", "-"]) == 0
+        found = csv.DictReader(capsys.readouterr().out.splitlines())
+        assert [row["sample"] for row in found] == [str(LABELED + 3)]
+
 
 class TestLearning:
     def test_a_gain_of_less_than_chance_or_a_point_is_none(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,11 @@ def _labels(options: Any, data: Table | Source, n_samples: int) -> SampleLabels 
         return None
     things = "samples, empty for an unlabeled one"
     values = read_values(options.labels, data, n_samples, things, lists=True)
+    passed_over: set[int] = set()
     if options.more_labels:
-        values = with_more_labels(values, data, options)
-    return read_labels(values, options.label_separator, options.unlabeled or ())
+        values, passed_over = with_more_labels(values, data, options)
+    labels = read_labels(values, options.label_separator, options.unlabeled or ())
+    return replace(labels, passed_over=frozenset(passed_over))
 
 
 def _times(options: Any, data: Table | Source, n_samples: int) -> Array | None:

@@ -6,6 +6,7 @@ import argparse
 import csv
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,24 +28,30 @@ def column_of_labels(labels: str) -> str:
     return _COLUMN if Path(labels).is_file() else labels
 
 
-def with_more_labels(values: Sequence[Any], data: Table | Source, options: Any) -> list[Any]:
+def with_more_labels(
+    values: Sequence[Any], data: Table | Source, options: Any
+) -> tuple[list[Any], set[int]]:
     """Return labels of the samples of `data`, with those that are filled in in place of others.
 
-    The samples of a filled table are found by their ids, where those of the data are all
-    different, else by their numbers.
+    And the samples of filled tables whose cells were left empty.  The samples are found by their
+    ids, where those of the data are all different, else by their numbers.
     """
     merged, column = list(values), column_of_labels(options.labels)
+    passed_over: set[int] = set()
     for name in options.more_labels:
         table = _read_filled(name, column, options.encoding)
         samples, found = _Samples.of(data, table, options, len(merged)), False
         for line, row in table.rows:
             value = row.get(column)
             check_cell(value, column, table.source, line, lists=True)
-            if not is_missing(value) and value != [] and str(value).strip():
-                merged[samples.find(line, row)], found = value, True
+            if is_missing(value) or value == [] or not str(value).strip():
+                with suppress(UsageError):  # such as a row that has no cell at all
+                    passed_over.add(samples.find(line, row))
+                continue
+            merged[samples.find(line, row)], found = value, True
         if not found:
             raise UsageError(f"{name}: no cell of column {column!r} is filled in")
-    return merged
+    return merged, passed_over
 
 
 def _read_filled(name: str, column: str, encoding: str) -> Table:

@@ -34,11 +34,13 @@ class NamedColumns(np.ndarray):
 class SampleLabels:
     """Labels of every sample; a sample without any is unlabeled.
 
-    `several` tells whether any sample has more than one, also where those are hidden.
+    `several` tells whether any sample has more than one, also where those are hidden.  Those that
+    are `passed_over` were suggested, and got no label.
     """
 
     each: tuple[Names, ...]
     several: bool
+    passed_over: frozenset[int] = frozenset()
 
     @property
     def known(self) -> Mask:

@@ -41,9 +41,9 @@ def run(options: Any) -> dict[str, Any]:
     assert data.labels is not None
     warn_of_labels(data.labels, options.labels, options.label_separator)
     check_labels(model, data.labels, options.rank)
-    rest = np.flatnonzero(~data.labels.known)
+    rest = np.setdiff1d(np.flatnonzero(~data.labels.known), [*data.labels.passed_over])
     if not len(rest):
-        raise UsageError("every sample has a label; there is none to suggest")
+        raise UsageError("every sample has a label or was suggested before; none is left")
     _refuse_own_names(data, options)
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
