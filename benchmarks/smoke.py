@@ -28,6 +28,7 @@ CALLS = {
     "completion": "--figure 2.3 --methods sirls structured-sirls",
     "completion_speed": "--parts d",
     "family_speed": "--repeats 1 --iterations 2 --threads 1",
+    "suggest": "--out {folder}/suggest",
     "threads": "",
     "thread_simulation": "--rank 5 --iterations 2",
     "contention": "",

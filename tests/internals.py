@@ -14,9 +14,12 @@ from ssnmf_fast._models import (
 )
 from ssnmf_fast._solver import loop, problem, progress, relations
 from ssnmf_fast.cli import (
+    _class_scores,
     _complete,
     _findings,
+    _fit,
     _fitted,
+    _learning,
     _outputs,
     _parser,
     _predict,
@@ -34,19 +37,23 @@ from ssnmf_fast.estimators import (
     _label_shift,
     _members,
     _neighbors,
+    _suggesting,
     _training_data,
 )
 from ssnmf_fast.metrics import _matrices
 
 __all__ = [
+    "_class_scores",
     "_committee",
     "_complete",
     "_context",
     "_findings",
+    "_fit",
     "_fitted",
     "_irls",
     "_label_shift",
     "_labels",
+    "_learning",
     "_matrices",
     "_members",
     "_neighbors",
@@ -59,6 +66,7 @@ __all__ = [
     "_ratings",
     "_sample_labels",
     "_source",
+    "_suggesting",
     "_text",
     "_topics",
     "_training_data",

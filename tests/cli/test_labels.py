@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from internals import _sample_labels, _source
 from labeled_texts import MONEY, PETS
 from outputs import error_line, rows_of
 
@@ -46,7 +47,7 @@ def fit(
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        (lambda k: f"post-{k}", "nearly all different (60 classes)"),
+        (lambda k: f"post-{k}" if k % 5 else "a", "48 of the 60 labeled samples in 'kind' have"),
         (lambda k: f"post-{k}" if k < 10 else "", ""),  # ten labels may be ten classes
         (lambda k: ("a; b", "b; c", "a")[k % 3], "give --label-separator ';'"),
         (lambda k: ("a|b", "b")[k % 2], "give --label-separator '|'"),
@@ -65,11 +66,35 @@ def test_warnings(
     assert bool(warned) == bool(message)
 
 
+@pytest.mark.parametrize(
+    "label", [lambda k: f"post-{k}", lambda k: "" if k % 2 else f"{k} of 30", lambda k: f"{k}; {k}"]
+)
+def test_a_column_of_ids_is_refused(
+    label: Callable[[int], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, error = fit(tmp_path, label, "--label-separator", ";", capsys=capsys)
+    assert code == 2
+    assert "in 'kind' have a label that no other has" in error
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("count", "refused"), [(100, False), (101, True)])
+def test_many_labels_of_which_half_occur_once(count: int, refused: bool) -> None:
+    alone = count * 3 // 5
+    labels = _sample_labels.read_labels([f"{min(k, alone)}" for k in range(count)], None)
+    with (
+        pytest.raises(_source.UsageError, match=f"{alone} of the {count}")
+        if refused
+        else pytest.warns(UserWarning, match="is it the column of the labels")
+    ):
+        _sample_labels.warn_of_labels(labels, "kind", None)
+
+
 def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def label(k: int) -> str:
         return ("a", "b", "NA", "?", "no idea")[k % 5]
 
-    given = ("--unlabeled", "NA, no idea", "--unlabeled", "?")
+    given = ("--unlabeled", "NA, no idea", "--unlabelled", "?")  # codespell:ignore unlabelled
     assert fit(tmp_path, label, *given, capsys=capsys) == (0, "")
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["labeled"] == 24

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from internals import _quality
+from internals import _class_scores, _quality
 from outputs import rows_of
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
@@ -224,6 +224,57 @@ class TestScores:
         assert [line.split(" of the model")[0] for line in lines] == ["the micro F", "the macro F"]
         assert found["micro_f"].name == "micro F by validation on 3 labeled samples"
         assert replace(judged, labeled=9).where == "by validation on 3 of 9 labeled samples"
+
+
+class TestClasses:
+    def test_one_label(self) -> None:
+        truth = np.array(["a", "a", "b", "10"])
+        found = Judged(truth, {MODEL: np.array(["a", "b", "b", "b"])}, ["a", "b", "c"], True)
+        scores = {one.name: one[1:] for one in found.class_scores}
+        assert list(scores) == ["10", "a", "b", "c"]  # in natural order, with the unknown one
+        assert scores["a"] == (1, 0.5, pytest.approx(2 / 3), 2)
+        assert scores["b"] == (pytest.approx(1 / 3), 1, 0.5, 1)
+        assert scores["10"][1:] == (0, 0, 1)
+        assert np.isnan(scores["10"][0])  # never predicted
+        assert np.isnan(scores["c"][:3]).all()
+        assert _class_scores.class_content(found)["10"] == {
+            "precision": None,
+            "recall": 0.0,
+            "f": 0.0,
+            "samples": 1,
+        }
+        assert _class_scores.class_content(None) == {}
+
+    def test_several_labels(self) -> None:
+        rng = np.random.default_rng(0)
+        truth, guess = (rng.integers(2, size=(50, 3)) for _ in range(2))
+        found = Judged(truth, {MODEL: guess}, ["z", "2", "10"], True).class_scores
+        wanted = f1_score(truth, guess, average=None)
+        assert [one.name for one in found] == ["2", "10", "z"]
+        assert [one.f for one in found] == pytest.approx(wanted[[1, 2, 0]].tolist())
+        assert [one.samples for one in found] == truth.sum(axis=0)[[1, 2, 0]].tolist()
+
+    def test_the_largest_of_many_are_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        names = [f"class {k}" for k in range(30)]
+        truth = np.repeat(names, [2 if k % 2 else 1 for k in range(30)])
+        _class_scores.print_class_scores(Judged(truth, {MODEL: truth}, names, True), "all.html")
+        printed = capsys.readouterr().out
+        lines = printed.splitlines()[2:]
+        assert len(lines) == 21
+        assert all(f"  class {k} " in printed for k in range(30) if k % 2)
+        assert lines[-1] == "  and 10 smaller ones; all.html has all"
+
+    @pytest.mark.slow
+    def test_where_they_are_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
+        rows = rows_of(tmp_path / "out" / "predictions.csv")
+        hidden = [row for row in rows if row["used as"] == "held out" and row["label"] == "digit 3"]
+        right = sum(row["prediction"] == "digit 3" for row in hidden)
+        scores = metrics_of(tmp_path / "out")["classes"]["digit 3"]
+        assert (scores["recall"], scores["samples"]) == (right / len(hidden), len(hidden))
+        assert re.search(rf"digit 3 .*{right / len(hidden):.2f}", capsys.readouterr().out)
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert f"<td>digit 3</td><td>{len(hidden)}</td>" in page
 
 
 class TestSimpleGuesses:

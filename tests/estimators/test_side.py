@@ -283,3 +283,32 @@ def test_batches_forget_the_tables(data):
     model.partial_fit(X, hidden)
     assert not hasattr(model, "side_")
     assert model.predict(X).shape == hidden.shape
+
+
+def test_tables_are_explained(data, fitted):
+    X, _, _, E = data
+    side = {"embedding": E}
+    found = fitted.explain(X, side=side)
+    logits = fitted.decision_function(X, side=side)
+    np.testing.assert_allclose(found.totals, logits - logits.mean(axis=1, keepdims=True), atol=1e-9)
+    parts = found.intercepts + found.neighbors + found.tables["embedding"]
+    for k, name in enumerate(found.classes):
+        sums = found.topics(name).sum(axis=1) + found.features(name).sum(axis=1)
+        np.testing.assert_allclose(parts[:, k] + sums, found.totals[:, k], atol=1e-9)
+    assert ("table", "embedding") in [part[:2] for part in found.top(0).parts]
+    with pytest.raises(ValueError, match="fitted with side with the tables"):
+        fitted.explain(X)
+
+
+@pytest.mark.slow
+def test_suggestions_see_the_table(data, fitted, monkeypatch):
+    X, _, hidden, E = data
+    rest = np.flatnonzero(hidden < 0)
+    chosen = fitted.suggest(X[rest], 5, side={"embedding": E[rest]})
+    assert len(set(chosen)) == 5
+    others = fitted.suggest(X[rest], 5, side={"embedding": -E[rest]})
+    assert chosen.tolist() != others.tolist()
+    monkeypatch.setattr("ssnmf_fast.estimators._suggesting._LOOKED_AT", 50)
+    assert len(fitted.suggest(X[rest], 5, side={"embedding": E[rest]})) == 5
+    with pytest.raises(ValueError, match="Predictions need the same tables"):
+        fitted.suggest(X[rest], 5)

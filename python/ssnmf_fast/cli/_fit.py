@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._data.times import read_times
 from ._fitted import Data, Fitted
 from ._folder import default_out, results_folder
 from ._models import Model, check_labels, choose_model
+from ._more_labels import with_more_labels
 from ._outputs import FILES, print_report, write_all
 from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
@@ -26,17 +28,24 @@ def run(options: Any) -> dict[str, Any]:
     """Run the subcommand; return sizes and measures, where the results are, and which files."""
     model = choose_model(options)
     model.complete_options(options)
-    if options.unlabeled and options.labels is None:
-        raise UsageError("--unlabeled is for labels; give --labels too")
+    for name in ("unlabeled", "more_labels"):
+        if getattr(options, name) and options.labels is None:
+            raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
     options.out = options.out or default_out(options.data)
+    return _fit(model, lambda: read_data(options), inputs_of(options), options)
+
+
+def inputs_of(options: Any) -> list[str | None]:
+    """Return the files that are read, None for those that are not given."""
     words = options.stop_words.removeprefix("english,")
-    inputs = [options.data, options.labels, options.features, options.time, words]
+    given = [options.data, options.labels, options.features, options.time, words]
+    return [*given, *(options.more_labels or ())]
 
-    def read() -> Data:
-        given = source(options)
-        return (_read_text if given.is_table else _read_numbers)(given, options)
 
-    return _fit(model, read, inputs, options)
+def read_data(options: Any) -> Data:
+    """Read samples, and what is known of them."""
+    given = source(options)
+    return (_read_text if given.is_table else _read_numbers)(given, options)
 
 
 def _fit(
@@ -48,7 +57,7 @@ def _fit(
         if data.labels is not None:
             warn_of_labels(data.labels, options.labels, options.label_separator)
             check_labels(model, data.labels, options.rank)
-        fitted = _train(model, data, options)
+        fitted = train(model, data, options)
         report, content = write_all(model, fitted, out, options)
     print_report(fitted, report)
     out.show()
@@ -99,7 +108,11 @@ def _labels(options: Any, data: Table | Source, n_samples: int) -> SampleLabels 
         return None
     things = "samples, empty for an unlabeled one"
     values = read_values(options.labels, data, n_samples, things, lists=True)
-    return read_labels(values, options.label_separator, options.unlabeled or ())
+    passed_over: set[int] = set()
+    if options.more_labels:
+        values, passed_over = with_more_labels(values, data, options)
+    labels = read_labels(values, options.label_separator, options.unlabeled or ())
+    return replace(labels, passed_over=frozenset(passed_over))
 
 
 def _times(options: Any, data: Table | Source, n_samples: int) -> Array | None:
@@ -115,7 +128,8 @@ def _times(options: Any, data: Table | Source, n_samples: int) -> Array | None:
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
 
 
-def _train(model: Model, data: Data, options: Any) -> Fitted:
+def train(model: Model, data: Data, options: Any) -> Fitted:
+    """Fit a model to data, of whose labels some may be held out."""
     from .._solver.progress import ProgressBar
 
     held_out = np.zeros(data.X.shape[0], dtype=bool)

@@ -81,7 +81,8 @@ class Model:
     def validates(self, options: Any) -> bool:
         """Whether the fit chooses by validation, and so knows the accuracy to expect."""
         open_choice = options.rank is None or options.supervision_weight == _CHOSEN
-        return self.chooses and open_choice and options.readout in ("auto", "logistic")
+        validates = open_choice or options.readout == "committee"
+        return self.chooses and validates and options.readout in ("auto", "committee", "logistic")
 
     def build(self, options: Any, labels: SampleLabels | None, callback: Any) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""

@@ -128,6 +128,7 @@ TYPES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "REGEX": ("a regular expression", _token_pattern),
     "TEXT": ("at least one character", _separator),
     "TEXT,...": ("texts with commas between", _texts),
+    "FILE...": ("a text", lambda text: [text]),
     "CHARACTER": ("one character, or tab", _delimiter),
     "ENCODING": ("an encoding such as utf-8, utf-16, latin-1 or cp1252", _encoding),
     **dict.fromkeys(("COLUMN", "DIR", "FILE", "LABELS", "LIST", "PATH"), ("a text", str)),

@@ -15,6 +15,7 @@ import numpy as np
 from .._persist.texts import VECTORIZER_NAME
 from .._topics import Topic, numbered_names, real_terms
 from ..report import Picture, Report, png, render
+from ._class_scores import class_content, print_class_scores
 from ._findings import PICTURE, draw_components, make_report
 from ._fitted import Fitted
 from ._folder import Results
@@ -43,6 +44,10 @@ FILES = {
     _REPORT: "all of it on one page: open this first",
 }
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
+HARDER = (
+    "labels of `suggest` are of samples that are harder than others: on all samples the accuracy "
+    "is higher than on the labeled ones"
+)
 _TERMS_PRINTED = 8
 _NAME_TERMS = 3  # in the name of a topic over time
 _IMAGES_PRINTED = 10  # topics that are better seen than listed
@@ -56,6 +61,8 @@ def write_all(
     from .. import save
 
     report = make_report(model, fitted, options.terms)
+    if options.more_labels and report.judged is not None:
+        report = replace(report, remarks=[*report.remarks, HARDER])
     save(fitted.model, out.path(MODEL_NAME))
     if fitted.vectorizer is not None:
         fitted.vectorizer.save(out.path(VECTORIZER_NAME))
@@ -124,6 +131,7 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
         "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
         "judged_by": by,
         "judged_samples": 0 if judged is None else len(judged.truth),
+        "classes": class_content(judged),
         "settings": dict(fitted.settings),
         "warnings": report.warnings,
         "remarks": report.remarks,
@@ -159,6 +167,7 @@ def print_report(fitted: Fitted, report: Report) -> None:
         print(f"{measure.name}: {measure.text}")
     for line in report.warnings:
         warnings.warn(line, stacklevel=2)
+    print_class_scores(report.judged, _REPORT)
     _print_topics(report.topics, fitted.image_shape is None)
     if fitted.dated:
         _print_peaks(fitted.model, fitted.terms)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 from .._config import show_config
 from .._data.times import FREQUENCIES
 from .._version import __version__
 from ..completion._methods import METHODS
 from ._models import MODELS
-from ._option_types import option_type
+from ._options import Parser, add, runner
 from ._predictions import KINDS
 from ._ratings import DUPLICATES, ROLES
 from ._source import TABLES
@@ -29,7 +26,7 @@ _HOLES = (
     "too; - for a table from standard input"
 )
 
-# Options by their usage, each with its help; _add tells how they are written.
+# Options by their usage, each with its help; `add` tells how they are written.
 _SEED = {"--seed INTEGER=0": "seed of the random numbers"}
 _THREADS = {"--threads COUNT": "number of threads (default: all available cores)"}
 _DEBUG = {"--debug": "show where in the code errors arise"}
@@ -64,11 +61,15 @@ _FIT_FIRST = {
     "--labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
 }
-_FIT = {
+_LABELS = {
     "--label-separator TEXT": "separator of several labels of a sample, such as ';' in a;b "
     "({users})",
-    "--unlabeled TEXT,...": "labels that mean that a sample has none, such as NA,unknown; may be "
-    "repeated",
+    "--unlabeled|--unlabelled TEXT,...": (  # codespell:ignore unlabelled
+        "labels that mean that a sample has none, such as NA,unknown; may be repeated"
+    ),
+    "--more-labels FILE...": "table of `suggest` whose labels are filled in; may be repeated",
+}
+_FIT = {
     "--image-shape HxW": "height and width of the images that rows of a matrix are, as 28x28: "
     "draws topics",
     **_ID,
@@ -88,9 +89,10 @@ _MODEL = {
     "number (default: auto; {users})",
     "--self-training auto|INTEGER": "rounds in which the most certain predictions become labels of "
     "small weight (default: auto; {users})",
-    "--readout auto|logistic|refit|joint": "how to predict: logistic regression on the topics of a "
-    "sample and on its features, the matrix B fitted again without labels, or the B of the "
-    "factorization (default: auto, which is logistic; {users})",
+    "--readout auto|committee|logistic|refit|joint": "how to predict: several classifiers with "
+    "weights found by validation, one of them (logistic regression on the topics of a sample and on "
+    "its features), the matrix B fitted again without labels, or the B of the factorization "
+    "(default: auto, which is committee or, with rank and weight given, logistic; {users})",
     "--max-iter INTEGER": "most iterations (default: 200)",
     "--tol FRACTION": "stop when the objective falls by less per iteration, relative to its first "
     "value (default: 1e-4; Bayesian models 1e-5)",
@@ -129,10 +131,19 @@ _TEXT = {
     "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
     "of removing tags and addresses, and replacing entities by their characters",
 }
-_PREDICT = {
+_TABLE = {
     f"--out-format {'|'.join(KINDS)}": "format, if not that of the ending of --out (default for -: "
     "csv)",
     **_SAFE_CSV,
+}
+_SUGGEST = {
+    **{usage: _FIT_FIRST[usage] for usage in ("--text COLUMN", "--labels LABELS")},
+    "--count|-n COUNT=20": "number of samples to label next",
+    "--out FILE": "table to fill in (.csv or .jsonl), or - for standard output (default: the name "
+    "of DATA with -to-label.csv)",
+}
+_PREDICT = {
+    **_TABLE,
     "--explain": "add the three terms that speak most for each prediction",
     "--text COLUMN": "column with the text, if named otherwise",
     **{
@@ -169,16 +180,9 @@ _COMPLETION = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        line = f"{self.prog.split()[0]}: error: {message}; see {self.prog} --help"
-        print(line, file=sys.stderr)
-        raise SystemExit(2)
-
-
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of ``ssnmf-fast``."""
-    parser = _Parser(
+    parser = Parser(
         prog="ssnmf-fast",
         description="Semi-supervised nonnegative matrix factorization: topics that know labels.",
     )
@@ -188,8 +192,8 @@ def build_parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo", help="fit handwritten digits, compare with LinearSVC, draw pictures and a report"
     )
-    _add(demo, {"--out DIR=ssnmf-fast-demo": "folder for the results"} | _SEED | _THREADS | _DEBUG)
-    demo.set_defaults(run=_runner("_fit", "run_demo"))
+    add(demo, {"--out DIR=ssnmf-fast-demo": "folder for the results"} | _SEED | _THREADS | _DEBUG)
+    demo.set_defaults(run=runner("_fit", "run_demo"))
 
     width = max(map(len, MODELS))
     about = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
@@ -206,12 +210,12 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fit.add_argument("data", metavar="DATA", help=_DATA)
-    _add(fit.add_argument_group("used most"), _FIT_FIRST)
-    _add(fit.add_argument_group("data and results"), _FIT)
-    _add(fit.add_argument_group("model"), _MODEL)
-    _add(fit.add_argument_group("text"), _TEXT)
+    add(fit.add_argument_group("used most"), _FIT_FIRST)
+    add(fit.add_argument_group("data and results"), _LABELS | _FIT)
+    add(fit.add_argument_group("model"), _MODEL)
+    add(fit.add_argument_group("text"), _TEXT)
     _add_common(fit)
-    fit.set_defaults(run=_runner("_fit"))
+    fit.set_defaults(run=runner("_fit"))
 
     predict = commands.add_parser(
         "predict",
@@ -225,12 +229,29 @@ def build_parser() -> argparse.ArgumentParser:
     predict.add_argument(
         "data", metavar="DATA", help=f"{_DATA}; of users and items for a model of `complete`"
     )
-    _add(
-        predict, {"--out FILE=-": "file for the result (.csv or .jsonl), or - for standard output"}
-    )
-    _add(predict, _PREDICT)
+    add(predict, {"--out FILE=-": "file for the result (.csv or .jsonl), or - for standard output"})
+    add(predict, _PREDICT)
     _add_common(predict)
-    predict.set_defaults(run=_runner("_predict"))
+    predict.set_defaults(run=runner("_predict"))
+
+    suggest = commands.add_parser(
+        "suggest",
+        help="choose the samples that are worth labeling next, and write a table to fill in",
+        description="Fit the default model to the labeled samples of DATA, and write the unlabeled "
+        "ones\nthat would teach it most, with an empty column of labels. Fill it in, and fit:\n\n"
+        "  ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv\n"
+        "  ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv",
+        usage="ssnmf-fast suggest DATA --labels LABELS [--text COLUMN] [-n COUNT] [--out FILE]\n"
+        "                          [--more-labels FILE] [option ...]",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    suggest.add_argument("data", metavar="DATA", help=_DATA)
+    add(suggest.add_argument_group("used most"), _SUGGEST)
+    more = _LABELS | _ID | _TABLE | _SEED | _THREADS
+    add(suggest.add_argument_group("data and results"), more)
+    add(suggest.add_argument_group("text"), _TEXT)
+    _add_common(suggest)
+    suggest.set_defaults(run=runner("_suggest"))
 
     complete = commands.add_parser(
         "complete",
@@ -247,51 +268,21 @@ def build_parser() -> argparse.ArgumentParser:
         "array X, .csv); beyond 2e8 entries an .npz file for its factors (default: the name of "
         "DATA with -ssnmf-fast, or with -completed.npz)"
     )
-    _add(complete, {"--out PATH": result})
-    _add(complete.add_argument_group("ratings"), _RATINGS)
+    add(complete, {"--out PATH": result})
+    add(complete.add_argument_group("ratings"), _RATINGS)
     model = complete.add_argument_group("model")
-    _add(model.add_mutually_exclusive_group(), _EXACTNESS)
-    _add(model, _COMPLETION)
+    add(model.add_mutually_exclusive_group(), _EXACTNESS)
+    add(model, _COMPLETION)
     _add_common(complete)
-    complete.set_defaults(run=_runner("_complete"))
+    complete.set_defaults(run=runner("_complete"))
 
     config = commands.add_parser("show-config", help="print versions, compiler, levels, threads")
-    _add(config, _DEBUG)
+    add(config, _DEBUG)
     config.set_defaults(run=lambda _: show_config())
     return parser
 
 
-def _add(parser: Any, options: Mapping[str, str], **more: Any) -> None:
-    """Add options that are written as `--name TYPE=DEFAULT`, each with its help.
-
-    The type is one of TYPES or words with | between; a name alone is a switch.  In the help
-    {users} stands for the models that take the option.
-    """
-    for usage, about in options.items():
-        option, _, value = usage.partition(" ")
-        metavar, _, default = value.partition("=")
-        name = option[2:].replace("-", "_")
-        users = ", ".join(model.name for model in MODELS.values() if name in model.options)
-        kind: dict[str, Any]
-        if not value:
-            kind = {"action": "store_true"}
-        elif metavar.islower():
-            kind = {"choices": metavar.split("|")}
-        else:
-            action = "extend" if metavar.endswith("...") else "store"
-            kind = {"type": option_type(metavar), "metavar": metavar, "action": action}
-        if default:
-            kind["default"] = default
-            about += " (default: %(default)s)"
-        parser.add_argument(option, help=about.format(users=users), **kind, **more)
-
-
 def _add_common(parser: Any) -> None:
     """Add the options of reading and printing."""
-    _add(parser.add_argument_group("reading"), _READING)
-    _add(parser.add_argument_group("output"), _PRINTING)
-
-
-def _runner(module: str, name: str = "run") -> Callable[[Any], Any]:
-    """Return a function that runs a subcommand; its module is imported only then."""
-    return lambda options: getattr(import_module(f".{module}", __package__), name)(options)
+    add(parser.add_argument_group("reading"), _READING)
+    add(parser.add_argument_group("output"), _PRINTING)

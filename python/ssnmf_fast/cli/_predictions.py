@@ -25,6 +25,7 @@ Columns = list[tuple[str, Iterable[Any]]]  # names and values
 Rows = Iterable[Sequence[Any]]
 
 KINDS = ("csv", "jsonl")
+SAMPLE = "sample"  # the column with the number of a sample
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
 _PROBABILITY_DIGITS = 6
 _NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
@@ -117,7 +118,7 @@ def _harmless(cell: Any) -> Any:
 
 def table_of_samples(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
     """Return names and rows of columns beside the number and, if there is one, id of a sample."""
-    names = ["sample", *(name for name, _ in columns)]
+    names = [SAMPLE, *(name for name, _ in columns)]
     values = [column for _, column in columns]
     if ids is not None:
         names.insert(1, ids[0] if ids[0] not in names else "id")

@@ -19,8 +19,8 @@ from ._source import UsageError
 Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]
 
-_FEW = 20  # labeled samples, of which each may well have a class of its own
-_MOSTLY = 0.9
+_FEW, _MANY = 20, 100  # labeled samples: of few each may well have a class of its own
+_HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
 _SEPARATORS = (";", "|", ",")
 
 
@@ -34,11 +34,13 @@ class NamedColumns(np.ndarray):
 class SampleLabels:
     """Labels of every sample; a sample without any is unlabeled.
 
-    `several` tells whether any sample has more than one, also where those are hidden.
+    `several` tells whether any sample has more than one, also where those are hidden.  Those that
+    are `passed_over` were suggested, and got no label.
     """
 
     each: tuple[Names, ...]
     several: bool
+    passed_over: frozenset[int] = frozenset()
 
     @property
     def known(self) -> Mask:
@@ -127,15 +129,22 @@ def _names(value: Any, separator: str | None, absent: set[str]) -> Names:
 def warn_of_labels(labels: SampleLabels, given: str, separator: str | None) -> None:
     """Warn of a wrong column, a separator that was not given, and texts that mean no label.
 
+    A column that is surely wrong raises UsageError: a fit of so many classes takes minutes.
     `given` is the value of --labels.
     """
-    count, classes = int(labels.known.sum()), len(labels.names)
     messages = []
-    if count >= _FEW and classes >= _MOSTLY * count:
-        messages = [
-            f"the {count} labels in {given!r} are nearly all different ({classes} classes), as ids "
-            "or numbers are; is it the column of the labels?"
-        ]
+    count, alone = _alone(labels)
+    if count > _FEW and alone > _HALF * count:
+        found = (
+            f"{alone} of the {count} labeled samples in {given!r} have a label that no other has, "
+            "as ids, dates or numbers are"
+        )
+        if alone >= _MOSTLY * count or count > _MANY:
+            raise UsageError(
+                f"{found}; name the column of the labels with --labels, or label several samples "
+                "of each class"
+            )
+        messages = [f"{found}; is it the column of the labels?"]
     if separator is None and not labels.several:
         hints = (_joined(labels.names, mark) for mark in _SEPARATORS)
         messages += [hint for hint in hints if hint is not None][:1]
@@ -147,6 +156,13 @@ def warn_of_labels(labels: SampleLabels, given: str, separator: str | None) -> N
         )
     for message in messages:
         warnings.warn(message, stacklevel=2)
+
+
+def _alone(labels: SampleLabels) -> tuple[int, int]:
+    """Return how many samples are labeled, and how many of them have labels of their own."""
+    occurs = Counter(name for names in labels.each for name in names)
+    alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
+    return int(labels.known.sum()), alone
 
 
 def _joined(names: list[str], mark: str) -> str | None:

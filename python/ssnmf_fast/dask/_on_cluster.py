@@ -117,7 +117,7 @@ class OnCluster(FactorizationBase):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if is_on_cluster(X):
             raise TypeError(
-                "X must be in memory for partial_fit; got data on a cluster "
+                "X must be in memory for partial_fit and suggest; got data on a cluster "
                 f"({type(X).__name__}). Give batches as NumPy arrays or SciPy sparse matrices."
             )
         return super()._checked(X, reset=reset)

@@ -219,11 +219,7 @@ class SSNMFClassifier(SidePredictions):
                 self.class_prior_ = validation.shares
         elif plan.readout == "refit":
             self._refit_components(self._represent(X, X_weights), labels)
-        found = validation.attributes(fitted)
-        for name, fill in (("folds", -1), ("proba", 0), ("predicted", 0)):
-            if (name := f"validation_{name}_") in found:
-                found[name] = samples.of_all(found[name], fill)
-        for name, value in found.items():
+        for name, value in validation.attributes(fitted, samples).items():
             setattr(self, name, value)
         self.class_shares_ = samples.labels.class_shares(trained.shares)
         validation.warn_if_poor()

@@ -16,17 +16,21 @@ from ._base import product
 from ._context import N_DIRECTIONS, Context
 from ._explanation import Contributions, Explanation
 from ._readout import ComponentReadout, LogisticReadout, Readout, is_empty, prior_logits
+from ._side import Tables
+from ._side_members import products_of_tables
 
 
 @one_blas_thread()
-def explanation_of(model: Any, readout: Readout, X: Any, X_weights: Any) -> Explanation:
-    """Explain the predictions of a readout for checked samples."""
+def explanation_of(
+    model: Any, readout: Readout, X: Any, X_weights: Any, tables: Tables
+) -> Explanation:
+    """Explain the predictions of a readout for checked samples and their tables."""
     if isinstance(readout, ComponentReadout):
         parts = _of_components(model, readout, X, X_weights)
     else:
-        parts = _of_logits(model, readout, X, X_weights)
+        parts = _of_logits(model, readout, X, X_weights, tables)
     sums = parts["_topics"].totals() + parts["_features"].totals()
-    totals = parts["intercepts"] + parts["neighbors"] + sums
+    totals = parts["intercepts"] + parts["neighbors"] + sums + sum(parts["tables"].values())
     require_finite({"the decision function": totals})
     limits = model._limits(readout)
     best = totals if limits is None else readout.decide(totals, limits)
@@ -43,7 +47,9 @@ def explanation_of(model: Any, readout: Readout, X: Any, X_weights: Any) -> Expl
     )
 
 
-def _of_logits(model: Any, readout: LogisticReadout, X: Any, X_weights: Any) -> dict[str, Any]:
+def _of_logits(
+    model: Any, readout: LogisticReadout, X: Any, X_weights: Any, tables: Tables
+) -> dict[str, Any]:
     """Return the parts of calibrated logits."""
     S, A = model._represent(X, X_weights), model.components_
     shares = topic_shares(S, A)
@@ -65,6 +71,10 @@ def _of_logits(model: Any, readout: LogisticReadout, X: Any, X_weights: Any) -> 
     def relative(scores: Array, axis: int = 0) -> Array:
         return _relative(scores, axis, model.multilabel_)
 
+    of_tables = {}
+    if readout.side is not None:
+        products = products_of_tables(tables, readout.side)
+        of_tables = {name: relative(readout.slopes * each, 1) for name, each in products.items()}
     assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
     features = _nothing(X, k)
@@ -74,6 +84,7 @@ def _of_logits(model: Any, readout: LogisticReadout, X: Any, X_weights: Any) -> 
         features = Contributions(seen, relative(slopes * linear.rows), relative(along), scales)
     return {
         "intercepts": relative(intercepts, 1),
+        "tables": of_tables,
         "neighbors": relative(readout.votes_weight * votes * readout.slopes, 1),
         "_topics": _plain(topics, relative(slopes * linear.topics)),
         "_features": features,
@@ -96,6 +107,7 @@ def _of_components(model: Any, readout: ComponentReadout, X: Any, X_weights: Any
     return {
         "intercepts": _relative(intercepts, 1, several),
         "neighbors": np.zeros((n, k)),
+        "tables": {},
         "_topics": _plain(S, _relative(B.T, 0, several)),
         "_features": _nothing(X, k),
     }

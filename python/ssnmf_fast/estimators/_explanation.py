@@ -33,9 +33,9 @@ class Reasons:
         Sum of all contributions.
     parts : tuple of (str, str, float)
         Kind, name and contribution, from what speaks most for the class to what speaks most against
-        it; the contributions sum to `total`.  The kinds are "topic", "term", "neighbors",
-        "intercept" (what is said before anything is seen of the sample) and "rest" (all other
-        topics and terms together).
+        it; the contributions sum to `total`.  The kinds are "topic", "term", "neighbors", "table"
+        (of side information), "intercept" (what is said before anything is seen of the sample) and
+        "rest" (all other topics and terms together).
     """
 
     sample: int
@@ -101,9 +101,9 @@ class Contributions:
 class Explanation:
     """Why samples are predicted as they are: result of ``explain`` of a classifier.
 
-    What is seen of a sample adds up to a score for each class: ``intercepts``, ``neighbors``, and
-    the sums of ``topics(class_name)`` and of ``features(class_name)`` over their columns are
-    ``totals``, but for rounding.
+    What is seen of a sample adds up to a score for each class: ``intercepts``, ``neighbors``,
+    ``tables``, and the sums of ``topics(class_name)`` and of ``features(class_name)`` over their
+    columns are ``totals``, but for rounding.
 
     With one label per sample all of these are relative to the mean over the classes, since a number
     that all classes share decides nothing: `totals` are ``decision_function(X)`` minus its mean
@@ -128,6 +128,8 @@ class Explanation:
         sample it is what the frequencies of the classes say; nothing else contributes there.
     neighbors : ndarray, shape (n, k)
         Contributions of the neighbors; 0 for a model without them.
+    tables : dict of str to ndarray, shape (n, k)
+        Contributions of every table of side information.
     feature_names : list of str
         Names of the m features.
 
@@ -142,6 +144,7 @@ class Explanation:
     totals: Array
     intercepts: Array
     neighbors: Array
+    tables: dict[str, Array]
     feature_names: list[str]
     _topics: Contributions = field(kw_only=True)
     _features: Contributions = field(kw_only=True)
@@ -208,6 +211,7 @@ class Explanation:
         parts = [
             ("intercept", "", float(self.intercepts[i, k])),
             ("neighbors", "", float(self.neighbors[i, k])),
+            *(("table", name, float(part[i, k])) for name, part in self.tables.items()),
         ]
         for kind, contributions in (("topic", self._topics), ("term", self._features)):
             columns, values = contributions.of_sample(i, k)

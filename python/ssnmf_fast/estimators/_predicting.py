@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
-from .._data.checks import check_option
+from .._data.checks import check_integer, check_option
 from .._labels import ClassLabels, Indicators
 from .._topics import topic_shares
 from ._base import FactorizationBase
@@ -23,6 +23,7 @@ from ._explain import explanation_of
 from ._explanation import Explanation
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
+from ._suggesting import suggest
 from ._training_data import labels_for_training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -189,7 +190,53 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):  # type: ignore[mi
         """
         check_is_fitted(self)
         readout = self._fitted_readout()
-        return explanation_of(self, readout, self._checked(X, reset=False), X_weights)
+        return explanation_of(self, readout, self._checked(X, reset=False), X_weights, {})
+
+    @with_readout
+    def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None) -> Array:
+        """Choose samples that are worth labeling next.
+
+        They stand for many samples that the model is unsure of, and not for the same ones.  Label
+        them, fit again to all labels, and repeat.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Samples without labels.
+        n : int
+            How many to choose, at least 1.
+
+        Returns
+        -------
+        ndarray of int, shape (min(n, rows of X),)
+            Rows of X, the best first; of equal ones the first.  Samples without data come last.
+
+        Notes
+        -----
+        A sample gains the uncertainty of every other times their similarity (the cosine in the
+        leading directions or, where only topics are seen, that of the roots of topic shares, to the
+        fourth power), less what the samples before it have gained.  Uncertainty is 1 less the
+        difference of the two largest probabilities; with several labels the mean entropy of each.
+        Of more than 10,000 samples, as many evenly spaced ones are looked at.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data or a bad number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import ssnmf_fast as sf
+        >>> X = np.array([[4, 1, 0], [3, 2, 0], [0, 1, 4], [0, 1, 3], [2, 1, 2], [5, 1, 0]])
+        >>> y = np.array(["sport", "sport", "politics", "politics", None, None])
+        >>> model = sf.SSNMFClassifier(random_state=0).fit(X, y)
+        >>> print(model.suggest(X[4:], 1) + 4)
+        [4]
+        """
+        check_is_fitted(self)
+        count = check_integer(n, "n", 1)
+        return suggest(self, self._checked(X, reset=False), X_weights, count, {})
 
     @with_readout
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:

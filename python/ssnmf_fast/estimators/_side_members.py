@@ -56,12 +56,19 @@ def joined(
 
 
 @one_blas_thread()
-def product_of_tables(tables: Tables, coefficients: Array) -> Array:
-    """Return the products of tables with the coefficients of all, (n, k)."""
+def products_of_tables(tables: Tables, coefficients: Array) -> dict[str, Array]:
+    """Return the product of each table with its part of the coefficients of all, (n, k)."""
     ends = np.cumsum([table.shape[1] for table in tables.values()])
     parts = np.split(coefficients, ends[:-1], axis=1)
-    products = (table @ part.T for table, part in zip(tables.values(), parts, strict=True))
-    return np.asarray(sum(np.asarray(each) for each in products))
+    return {
+        name: np.asarray(table @ part.T)
+        for (name, table), part in zip(tables.items(), parts, strict=True)
+    }
+
+
+def product_of_tables(tables: Tables, coefficients: Array) -> Array:
+    """Return the sum of the products, (n, k)."""
+    return np.asarray(sum(products_of_tables(tables, coefficients).values()))
 
 
 def taught_by_tables(

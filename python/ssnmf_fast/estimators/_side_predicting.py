@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import Saved
+from .._data.checks import check_integer
 from ._base import Self
 from ._batches import SupervisedBase
+from ._explain import explanation_of
+from ._explanation import Explanation
 from ._predicting import ReadoutPredictions, with_readout
 from ._readout import LogisticReadout, Readout
 from ._side import tables_to_predict
 from ._side_members import product_of_tables
+from ._suggesting import suggest
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -76,6 +81,22 @@ class SidePredictions(ReadoutPredictions, SupervisedBase):
     def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Array:
         """Predict classes, or an indicator matrix of labels."""
         return self._choose(*self._read(X, X_weights, side))
+
+    @with_readout
+    def explain(self, X: Any, *, X_weights: Any = None, side: Any = None) -> Explanation:
+        """Return what topics, features, neighbors and tables add to the scores, exactly."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        tables = tables_to_predict(side, X.shape[0], getattr(self, "side_", {}))
+        return explanation_of(self, self._fitted_readout(), X, X_weights, tables)
+
+    @with_readout
+    def suggest(self, X: Any, n: int = 10, *, X_weights: Any = None, side: Any = None) -> Array:
+        """Choose samples that are worth labeling next."""
+        check_is_fitted(self)
+        count, X = check_integer(n, "n", 1), self._checked(X, reset=False)
+        tables = tables_to_predict(side, X.shape[0], getattr(self, "side_", {}))
+        return suggest(self, X, X_weights, count, tables)
 
     @with_readout
     def score(

@@ -49,8 +49,10 @@ class Validation:
         logits = self.logits[self.rows] * readout.slopes + readout.offsets
         return probabilities(logits, self.labels.several)
 
-    def attributes(self, readout: LogisticReadout | None) -> dict[str, Any]:
-        """Return the attributes of an estimator that tell of the validation."""
+    def attributes(
+        self, readout: LogisticReadout | None, samples: LabeledSamples
+    ) -> dict[str, Any]:
+        """Return the attributes of an estimator that tell of the validation of these samples."""
         probability = np.zeros_like(self.logits)
         if readout is not None:
             probability[self.rows] = self.calibrated(readout)
@@ -62,10 +64,12 @@ class Validation:
             "validation_scores_": self.scores,
             "validation_accuracy_": self.accuracy,
             "validation_interval_": self.interval(),
-            "validation_folds_": self.folds,
-            "validation_proba_": probability,
+            "validation_folds_": samples.of_all(self.folds, -1),
+            "validation_proba_": samples.of_all(probability, 0),
         }
-        return found | {"validation_predicted_": self.guesses} if self.labels.several else found
+        if self.labels.several:
+            found["validation_predicted_"] = samples.of_all(self.guesses, 0)
+        return found
 
     @cached_property
     def guesses(self) -> Array:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ._content import Example, Picture, Report, confusion
-from ._judged import Judged, Measure
+from ._judged import ClassScore, Judged, Measure
 from ._page import png, render
 
 __all__ = [
+    "ClassScore",
     "Example",
     "Judged",
     "Measure",

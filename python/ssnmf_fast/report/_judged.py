@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.natural_order import sort_naturally
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
 _KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
@@ -33,6 +34,24 @@ class Measure:
     text: str
     meaning: str
     interval: tuple[float, float] | None = None
+
+
+class ClassScore(NamedTuple):
+    """How well one class is predicted; NaN where nothing was, or could be, predicted.
+
+    `samples` is the number of those that have the class.
+    """
+
+    name: str
+    precision: float
+    recall: float
+    f: float
+    samples: int
+
+
+def format_score(value: float) -> str:
+    """Return a score of a class as text, - for NaN."""
+    return "-" if np.isnan(value) else f"{value:.2f}"
 
 
 class Score(NamedTuple):
@@ -137,6 +156,23 @@ class Judged:
             name: {f"{kind} F": f_score(self.truth, guess, kind) for kind in ("micro", "macro")}
             for name, guess in self.guesses.items()
         }
+
+    @cached_property
+    def class_scores(self) -> list[ClassScore]:
+        """How well the model predicts each class, in natural order; an unknown class is added."""
+        from sklearn.metrics import precision_recall_fscore_support
+
+        truth, guessed, names = self.truth, self.guessed, self.classes
+        if not self.several:
+            truth, guessed = truth.astype(str), guessed.astype(str)
+            names = sorted({*names, *truth.tolist()})
+        labels = None if self.several else names
+        columns = precision_recall_fscore_support(
+            truth, guessed, labels=labels, zero_division=np.nan
+        )
+        found = zip(*(column.tolist() for column in columns), strict=True)
+        scores = dict(zip(names, found, strict=True))
+        return [ClassScore(name, *scores[name]) for name in sort_naturally(names)]
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"

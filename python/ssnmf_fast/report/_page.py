@@ -19,6 +19,7 @@ from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
 from ._content import Confusion, Report
+from ._judged import format_score
 
 _MOST_CLASSES = 100  # a cell of more is too small to be read, and pages grow with their square
 _MOST_CONFUSED = (8, 30)  # pairs beside a table of all, and in its place
@@ -38,7 +39,9 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=_percent, uri=_uri, pixels=_pixels, real_terms=real_terms)
+    environment.filters.update(
+        percent=_percent, score=format_score, uri=_uri, pixels=_pixels, real_terms=real_terms
+    )
     curve = figure(7.0, 2.8)
     objective_curve(report.objective, ax=curve.add_subplot())
     confusion = report.confusion
