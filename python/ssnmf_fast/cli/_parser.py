@@ -90,8 +90,8 @@ _MODEL = {
     "--self-training auto|INTEGER": "rounds in which the most certain predictions become labels of "
     "small weight (default: auto; {users})",
     "--readout auto|committee|logistic|refit|joint": "how to predict: several classifiers with "
-    "weights found by validation, one of them (logistic regression on the topics of a sample and on "
-    "its features), the matrix B fitted again without labels, or the B of the factorization "
+    "weights found by validation, one of them (logistic regression on the topics of a sample and "
+    "on its features), the matrix B fitted again without labels, or the B of the factorization "
     "(default: auto, which is committee or, with rank and weight given, logistic; {users})",
     "--max-iter INTEGER": "most iterations (default: 200)",
     "--tol FRACTION": "stop when the objective falls by less per iteration, relative to its first "
