@@ -20,7 +20,7 @@ NAMES = """
     class_names class_weight columns_ common_scale count_scale coverage darkest documents_per_slice
     features feature_names fill_value fits fit_params forget_factor free_in_labeled freq gamma_min
     given history_or_completion interval kind label label_names labeled_weight level limits log_x
-    loss max_iter max_rows measure memory method missing_norm mode model n_components n_features
+    loss max_iter max_rows measure memory method missing_norm mode model n n_components n_features
     n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names nonnegative
     normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
     sample scoring self_training shape share solver sort sparsity sparsity_decay
@@ -151,6 +151,7 @@ WAYS = {
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20200113)), Way(TIMES)],
         "init": START,
+        "side": [],  # of the committee, which these models have not: test_side.py
     },
     "inverse_transform": {"X": [Way(S)]},
     "NonnegativeCP": {

@@ -185,7 +185,9 @@ def test_thresholds_of_labels(digits):
     counts = [model.set_params(threshold=t).predict(X).sum() for t in (0.0, 0.3, 0.6, 1.0)]
     assert counts == sorted(counts, reverse=True)
     assert (counts[0], counts[-1]) == (chance.size, 0)
-    assert np.isnan(model.validation_accuracy_)
+    rows = model.validation_folds_ >= 0
+    right = (model.validation_predicted_ == Y).all(axis=1)[rows]
+    assert model.validation_accuracy_ == right.mean()
     assert model.validation_scores_
     assert model.self_training_ == 0
 

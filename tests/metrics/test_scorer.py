@@ -52,7 +52,8 @@ def test_in_tools_of_scikit_learn():
     scorer = pickle.loads(pickle.dumps(sf.metrics.labeled_scorer("f1_macro")))
     plain = cross_val_score(MODEL, X, y, cv=3, scoring="f1_macro")
     scores = cross_val_score(MODEL, X, y, cv=3, scoring=scorer)
-    assert plain.max() < 0.5 < 0.8 < scores.min()
+    assert plain.max() < 0.5 < 0.7 < scores.min()  # of 20 samples
+    assert scores.mean() > 0.8
     search = GridSearchCV(MODEL, {"n_components": [4, 8]}, cv=2, scoring={"f": scorer}, refit="f")
     assert search.fit(X, y).best_score_ > 0.8
     piped = make_pipeline(MaxAbsScaler(), MODEL)

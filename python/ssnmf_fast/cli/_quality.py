@@ -12,7 +12,7 @@ import ssnmf_fast
 
 from .._common.arrays import Array
 from ..report import Judged, Measure
-from ..report._judged import LARGEST, MODEL, REGRESSION, SVC
+from ..report._judged import LARGEST, MODEL, REGRESSION, SVC, Score
 from ._fitted import Fitted
 
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
@@ -49,7 +49,10 @@ def judge(fitted: Fitted) -> Judged | None:
     others = simple_guesses(features(fitted), truth, labels.known, folds)
     guesses = {MODEL: guessed, **others}
     labeled = int(fitted.training.sum())
-    return Judged(truth[folds >= 0], guesses, classes, not fitted.held_out.any(), labeled)
+    by_validation, expected = not fitted.held_out.any(), None
+    if by_validation and not several:
+        expected = Score(model.validation_accuracy_, *model.validation_interval_)
+    return Judged(truth[folds >= 0], guesses, classes, by_validation, labeled, expected)
 
 
 def features(fitted: Fitted) -> Any:

@@ -125,7 +125,9 @@ class SSNMFClassifier(SidePredictions):
     :meth:`score` leaves unlabeled samples out.  Metrics of scikit-learn take -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.
 
-    Data on disk, and data with `X_weights`, are seen through their topics only.
+    Of data on disk, labeled samples and others are read into memory for the committee, at most
+    50,000 and no more than fit into their `memory`; its topics are those of all samples.  What is
+    missing, or has no weight, is filled in by a plain factorization first.
 
     Each table of `side` is a member of the committee, by logistic regression on its rows at length
     1; if it predicts hidden labels, it also takes part in self-training.  Topics, and so

@@ -17,9 +17,9 @@ from ._members import LARGEST_LOGIT
 
 Loss = Callable[[Array], tuple[float, Array]]
 
-_PULL = 30.0  # of the prior on a weight: as much as some labels, whose logits differ by a few units
+_PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
-_PULL_OF_TEMPERATURE = 10.0  # to 1, on its logarithm
+_PULL_OF_TEMPERATURE = 1.0  # to 1, on its logarithm, for each class
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
 
 
@@ -58,7 +58,7 @@ def temperature(logits: Array, truth: Truth) -> float:
     """Return what to multiply logits by, so that they are as sure as they are right."""
     if not len(logits):
         return 1.0
-    pulls = _PULL_OF_TEMPERATURE * np.log(_TEMPERATURES) ** 2
+    pulls = _PULL_OF_TEMPERATURE * logits.shape[1] * np.log(_TEMPERATURES) ** 2
     losses = [truth.loss(t * logits)[0] for t in _TEMPERATURES]
     return float(_TEMPERATURES[np.argmin(losses + pulls)])
 
@@ -79,13 +79,13 @@ def fit_weights(
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
     each = np.stack([scales[name] * logits[name] for name in prior])
-    start = np.array(list(prior.values()))
+    start, pull = np.array(list(prior.values())), _PULL * truth.members.shape[1]
 
     def objective(weights: Array) -> tuple[float, Array]:
         loss, gradient = truth.loss(np.tensordot(weights, each, 1))
         away = weights - start
-        slopes = np.tensordot(each, gradient, 2) + _PULL * away
-        return loss + _PULL / 2 * float(away @ away), slopes
+        slopes = np.tensordot(each, gradient, 2) + pull * away
+        return loss + pull / 2 * float(away @ away), slopes
 
     bounds = [(0, None)] * len(start)
     found = minimize(objective, start, jac=True, bounds=bounds, method="L-BFGS-B").x

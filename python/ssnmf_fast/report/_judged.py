@@ -101,7 +101,8 @@ class Judged:
 
     `truth` and each of `guesses` hold names (h,) or, for several labels, 0 and 1 (h, k).  The
     guesses of the model come first.  `by_validation` means that the labels were hidden in turn, by
-    the fit itself, rather than from all of the fit.
+    the fit itself, rather than from all of the fit.  `expected` is the accuracy of the model and
+    its interval where the fit knows more than the guesses: shares of classes, dependence.
     """
 
     truth: Array
@@ -109,6 +110,7 @@ class Judged:
     classes: list[str]
     by_validation: bool
     labeled: int = 0  # labeled samples, of which validation hides some
+    expected: Score | None = None
 
     @property
     def guessed(self) -> Array:
@@ -151,7 +153,12 @@ class Judged:
     def _scores(self) -> dict[str, dict[str, Score]]:
         """The scores of every method, by their kind."""
         if not self.several:
-            return {name: {"accuracy": accuracy(self.truth, g)} for name, g in self.guesses.items()}
+            found = {
+                name: {"accuracy": accuracy(self.truth, g)} for name, g in self.guesses.items()
+            }
+            if self.expected is not None:
+                found[MODEL] = {"accuracy": self.expected}
+            return found
         return {
             name: {f"{kind} F": f_score(self.truth, guess, kind) for kind in ("micro", "macro")}
             for name, guess in self.guesses.items()
