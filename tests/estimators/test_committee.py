@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
+from test_few_labels import hide
 
 import ssnmf_fast as sf
 
@@ -33,15 +34,6 @@ def documents(seed, sizes, length=40, m=300):
     y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     shares = [0.3 * zipf + 0.7 * topics[c][rng.integers(2)] for c in y]
     return sp.csr_array([rng.multinomial(length, p) for p in shares], dtype=float), y
-
-
-def some_of_each(y, count, seed):
-    """Return y with some labels of each class; -1 for all others."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    shown = np.concatenate([order[y[order] == c][:count] for c in np.unique(y)])
-    hidden = np.full(len(y), -1)
-    hidden[shown] = y[shown]
-    return hidden
 
 
 # ------------------------------------------------------------------------------------- weights
@@ -151,18 +143,18 @@ def test_a_sum_of_members_gives_the_sum_of_their_logits():
 @pytest.mark.slow
 def test_who_is_in_the_committee():
     X, y = documents(0, [60, 60])
-    assert set(sf.SSNMFClassifier(**QUICK).fit(X, some_of_each(y, 5, 0)).committee_) == {
+    assert set(sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 5, 0)).committee_) == {
         *("topics", "features", "directions", "naive Bayes", "neighbors", "margins")
     }
     several = np.stack([y == 0, y == 1], axis=1).astype(float)
-    several[some_of_each(y, 9, 0) < 0] = np.nan
+    several[hide(y, 9, 0) < 0] = np.nan
     model = sf.SSNMFClassifier(**QUICK).fit(X, several)
     assert {*model.committee_} == {"topics", "features", "directions", "balanced", "naive Bayes"}
     assert model.validation_predicted_.shape == several.shape
     assert model.validation_interval_[0] < model.validation_accuracy_ < 1
-    dense = sf.SSNMFClassifier(**QUICK).fit(X.toarray(), some_of_each(y, 5, 0))
+    dense = sf.SSNMFClassifier(**QUICK).fit(X.toarray(), hide(y, 5, 0))
     assert "naive Bayes" in dense.committee_  # what counts is how many entries are not zero
-    alone = sf.SSNMFClassifier(readout="logistic", **QUICK).fit(X, some_of_each(y, 5, 0))
+    alone = sf.SSNMFClassifier(readout="logistic", **QUICK).fit(X, hide(y, 5, 0))
     assert set(alone.committee_) == {"topics"}
 
 
@@ -181,11 +173,11 @@ def test_labels_spread_to_their_clusters(clusters):
     graph = _neighbors.Graph.of(points, 1)
     assert abs(graph.nearness - graph.nearness.T).max() == 0
     assert graph.nearness.diagonal().max() == 0
-    labels = labels_of(some_of_each(y, 1, 0))
+    labels = labels_of(hide(y, 1, 0))
     chances = graph.spread(labels)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     assert (chances.argmax(axis=1) == y).all()
-    machine = LabelSpreading("knn", n_neighbors=10).fit(points, some_of_each(y, 1, 0))
+    machine = LabelSpreading("knn", n_neighbors=10).fit(points, hide(y, 1, 0))
     assert (machine.transduction_ == chances.argmax(axis=1)).all()
     known = labels.known
     for most in (150, 60, 2):  # the labeled samples always vote
@@ -200,7 +192,7 @@ def test_copies_and_few_samples():
     assert np.isfinite(graph.nearness.data).all()
     assert graph.nearness.diagonal().max() == 0
     y = np.repeat([0, 1, 2], 15)
-    chances = graph.spread(labels_of(some_of_each(y, 1, 0)))
+    chances = graph.spread(labels_of(hide(y, 1, 0)))
     assert np.isfinite(chances).all()
     two = _neighbors.Graph.of(points[:16], 1)
     assert np.isfinite(
@@ -229,7 +221,7 @@ def test_approximate_neighbors(clusters, monkeypatch):
     same = np.mean([len(set(a) & set(b)) / 6 for a, b in zip(near, exact, strict=True)])
     assert same > 0.95
     points, y = clusters
-    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), some_of_each(y, 3, 0))
+    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
     assert "neighbors" in model.committee_
     assert (model.predict(np.abs(points)) == y).mean() > 0.9
 
@@ -240,7 +232,7 @@ def test_too_many_samples_for_exact_neighbors(clusters, monkeypatch):
     monkeypatch.setattr(_neighbors, "EXACT", 100)
     monkeypatch.setattr(_neighbors, "find_spec", lambda name: None)
     assert "ssnmf-fast[neighbors]" in _neighbors.why_missing(150)
-    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), some_of_each(y, 3, 0))
+    model = sf.SSNMFClassifier(**QUICK).fit(np.abs(points), hide(y, 3, 0))
     assert "neighbors" not in model.committee_
     assert (model.predict(np.abs(points)) == y).mean() > 0.9
 
@@ -249,7 +241,7 @@ def test_too_many_samples_for_exact_neighbors(clusters, monkeypatch):
 def test_images_are_recognized_by_their_neighbors():
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    hidden = some_of_each(y, 2, 0)
+    hidden = hide(y, 2, 0)
     model = sf.SSNMFClassifier(random_state=0, n_threads=1).fit(X, hidden)
     machine = LabelSpreading("knn", n_neighbors=10).fit(X, hidden)
     rest = hidden < 0
@@ -263,7 +255,7 @@ def test_images_are_recognized_by_their_neighbors():
 @pytest.mark.slow
 def test_as_many_labels_of_uneven_classes():
     X, y = documents(0, [700, 60, 50, 40])
-    model = sf.SSNMFClassifier(**QUICK).fit(X, some_of_each(y, 6, 0))
+    model = sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 6, 0))
     assert len(model.components_) == 12
     assert model.self_training_ == 0
     true = np.bincount(y) / len(y)
@@ -271,7 +263,7 @@ def test_as_many_labels_of_uneven_classes():
     accuracy = (model.predict(X) == y).mean()
     low, high = model.validation_interval_
     assert low <= accuracy <= high
-    plain = sf.SSNMFClassifier(self_training=0, **QUICK).fit(X, some_of_each(y, 6, 0))
+    plain = sf.SSNMFClassifier(self_training=0, **QUICK).fit(X, hide(y, 6, 0))
     assert np.allclose(plain.class_prior_, 0.25)
     assert accuracy > (plain.predict(X) == y).mean() - 0.005
 
@@ -279,7 +271,7 @@ def test_as_many_labels_of_uneven_classes():
 @pytest.mark.slow
 def test_even_classes_do_not_look_uneven():
     X, y = documents(1, [100, 100, 100])
-    model = sf.SSNMFClassifier(**QUICK).fit(X, some_of_each(y, 4, 0))
+    model = sf.SSNMFClassifier(**QUICK).fit(X, hide(y, 4, 0))
     assert len(model.components_) == 3
     np.testing.assert_allclose(model.class_prior_, 1 / 3)
 
