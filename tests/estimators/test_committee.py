@@ -149,9 +149,9 @@ def test_who_is_in_the_committee():
     several = np.stack([y == 0, y == 1], axis=1).astype(float)
     several[hide(y, 9, 0) < 0] = np.nan
     model = sf.SSNMFClassifier(**QUICK).fit(X, several)
-    assert {*model.committee_} == {"topics", "features", "directions", "balanced", "naive Bayes"}
+    assert {*model.committee_} == {"topics", "features", "directions", "naive Bayes"}
     assert model.validation_predicted_.shape == several.shape
-    assert model.validation_interval_[0] < model.validation_accuracy_ < 1
+    assert model.validation_interval_[0] < model.validation_accuracy_ <= 1
     dense = sf.SSNMFClassifier(**QUICK).fit(X.toarray(), hide(y, 5, 0))
     assert "naive Bayes" in dense.committee_  # what counts is how many entries are not zero
     alone = sf.SSNMFClassifier(readout="logistic", **QUICK).fit(X, hide(y, 5, 0))

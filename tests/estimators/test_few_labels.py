@@ -165,7 +165,7 @@ def test_no_label_of_a_fold_has_a_say_in_its_predictions(digits, rounds):
     samples = _class_topics.LabeledSamples(labels=labels, init="labels", **given)
     samples = _samples_seen.with_context(samples)
     folds = _validation.folds_of(labels, 0)
-    plan = _classifier_training.Plan(np.inf, 10, rounds, None, False, "committee")
+    plan = _classifier_training.Plan(np.inf, 10, rounds, None, "committee")
     names = list(_classifier_training.prior_of(samples, plan))
 
     def predicted(given):

@@ -79,8 +79,8 @@ class SSNMFClassifier(SidePredictions):
         refused for the readouts "refit" and "joint".
     class_weight : "auto", None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
-        weights of 0 and 1.  The readouts "refit" and "joint" refuse it.  "auto" is None, and for
-        multiple labels a member of the committee has balanced ones.
+        weights of 0 and 1.  The readouts "refit" and "joint" refuse it.  "auto" is None, for
+        the committee with multiple labels "balanced".
 
     Attributes
     ----------

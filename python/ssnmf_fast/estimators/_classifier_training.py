@@ -52,7 +52,6 @@ class Plan:
     n_components: int
     rounds: int
     class_weight: Any
-    balances: bool  # whether a member with balanced classes is tried
     readout: str
     adapts: bool = False  # whether rank and rounds may be changed where labels mislead
     corrects: bool = False  # whether the shares of the classes are found without the labels
@@ -111,10 +110,12 @@ def plan_of(model: Any, labels: TrainingLabels, classes: Array) -> tuple[Plan, b
             f"the {k} classes a component. Set n_components to {k} or more, or give a finite "
             "supervision_weight."
         )
-    balances = labels.several and model.class_weight == "auto"
+    balances = _is_auto(model.class_weight, "class_weight", "balanced")
+    if labels.several and readout == COMMITTEE and balances:
+        class_weight = "balanced"
     free = any_rank and any_weight and any_rounds and class_weight is None
     adapts = free and rounds > 0 and readout == COMMITTEE
-    return Plan(weight, rank, rounds, class_weight, balances, readout, adapts), validates
+    return Plan(weight, rank, rounds, class_weight, readout, adapts), validates
 
 
 def _is_auto(value: Any, name: str, *others: str) -> bool:
@@ -190,8 +191,8 @@ def _prior_of_X(samples: LabeledSamples, plan: Plan) -> dict[str, float]:
         return {"topics": 1.0}
     several, texts = samples.labels.several, samples.context.like_counts
     prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
-    if plan.balances:
-        prior |= {"balanced": 0.1}
+    if several:  # many of which are no topics
+        prior = {"topics": 0.3, "features": 0.6, "directions": 0.1}
     if texts:
         prior |= {"naive Bayes": 0.1}
     if samples.graph is not None:
@@ -234,7 +235,6 @@ def train(samples: LabeledSamples, plan: Plan, names: set[str]) -> Trained:
     ways: dict[str, Callable[[], Linear]] = {
         "topics": lambda: fit_readout(context[rows], shares, given.labels, class_weight=balance),
         "features": lambda: fit_readout(seen, own, labels, _ROW_SCALE, class_weight=balance),
-        "balanced": lambda: fit_readout(seen, own, labels, _ROW_SCALE, class_weight="balanced"),
         "directions": lambda: fit_coordinates(seen, labels, _WEAK_PENALTY, balance),
         "naive Bayes": lambda: fit_naive_bayes(seen, labels),
         "margins": lambda: fit_margins(seen, labels, balance),

@@ -39,6 +39,11 @@ class Truth:
     weights: Array  # (n, k): 0 for an entry that is not known
     several: bool
 
+    @property
+    def n_outcomes(self) -> int:
+        """Number of outcomes that a prediction chooses from: of each label two."""
+        return 2 if self.several else self.members.shape[1]
+
     def __getitem__(self, rows: Array) -> Truth:
         return Truth(self.members[rows], self.weights[rows], self.several)
 
@@ -46,10 +51,8 @@ class Truth:
         """Return the log loss of logits (n, k), summed, and its gradient."""
         if self.several:
             signed = np.where(self.members > 0, logits, -logits)
-            # Of several labels each entry tells a part of what a sample does.
-            unit = self.weights / self.members.shape[1]
-            losses = np.logaddexp(0, -signed) * unit
-            return float(losses.sum()), (expit(logits) - self.members) * unit
+            losses = np.logaddexp(0, -signed) * self.weights
+            return float(losses.sum()), (expit(logits) - self.members) * self.weights
         chances = log_softmax(logits, axis=1)
         return -float((chances * self.members).sum()), np.exp(chances) - self.members
 
@@ -58,7 +61,7 @@ def temperature(logits: Array, truth: Truth) -> float:
     """Return what to multiply logits by, so that they are as sure as they are right."""
     if not len(logits):
         return 1.0
-    pulls = _PULL_OF_TEMPERATURE * logits.shape[1] * np.log(_TEMPERATURES) ** 2
+    pulls = _PULL_OF_TEMPERATURE * truth.n_outcomes * np.log(_TEMPERATURES) ** 2
     losses = [truth.loss(t * logits)[0] for t in _TEMPERATURES]
     return float(_TEMPERATURES[np.argmin(losses + pulls)])
 
@@ -79,7 +82,7 @@ def fit_weights(
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
     each = np.stack([scales[name] * logits[name] for name in prior])
-    start, pull = np.array(list(prior.values())), _PULL * truth.members.shape[1]
+    start, pull = np.array(list(prior.values())), _PULL * truth.n_outcomes
 
     def objective(weights: Array) -> tuple[float, Array]:
         loss, gradient = truth.loss(np.tensordot(weights, each, 1))

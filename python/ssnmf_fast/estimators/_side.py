@@ -10,7 +10,7 @@ from ._context import unit_rows
 
 Tables = dict[str, Any]  # by their names; rows have length 1
 
-_TAKEN = ("topics", "features", "balanced", "directions", "naive Bayes", "margins", "neighbors")
+_TAKEN = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 
 
 def tables_to_fit(side: Any, n_samples: int, readout: str) -> Tables:
