@@ -29,8 +29,8 @@ class CarefulClassifier(sf.SSNMFClassifier):
     min_probability: float = 0.6
     doubtful: str = "?"
 
-    def predict(self, X: Any, *, X_weights: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> npt.NDArray[Any]:
         """Predict classes, or `doubtful`."""
-        probability = self.predict_proba(X, X_weights=X_weights)
+        probability = self.predict_proba(X, X_weights=X_weights, side=side)
         best = np.asarray(self.classes_, dtype=object)[probability.argmax(axis=1)]
         return np.where(probability.max(axis=1) < self.min_probability, self.doubtful, best)
