@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from cases import OURS, WITHIN, Point, first_within, readable, time_cell
 from common import ROOT, load_average, markdown, new_parser, read_records, say
 from count_likelihood import PUBLISHED
+from few_labels import amount_name
 
 HERE = Path(__file__).resolve().parent
 PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"
@@ -240,7 +241,7 @@ def labels(records: list[dict[str, Any]]) -> tuple[str, list[Loss]]:
     rows, lost = [], []
     for (data, amount), by in sorted(values.items()):
         means = {m: sum(v) / len(v) for m, v in by.items()}
-        where = f"{data}, {100 * amount:g} % labeled"
+        where = f"{data}, {amount_name(amount)} labeled"
         cells = [f"{means[m]:.1f}" if m in means else "" for m in methods]
         order = [-means[m] if m in means else float("inf") for m in methods]
         rows.append([where, *best_in_bold(cells, order)])
