@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
 from test_few_labels import hide
+from threadpoolctl import threadpool_info
 
 import ssnmf_fast as sf
 
@@ -206,6 +209,19 @@ def test_any_number_of_threads_finds_the_same_neighbors(clusters):
     assert all(
         np.array_equal(a, b) for each in found[1:] for a, b in zip(each, found[0], strict=True)
     )
+
+
+def test_several_threads_leave_no_limit_behind(clusters):
+    points, _ = clusters
+    before = [part["num_threads"] for part in threadpool_info()]
+    workers = [
+        threading.Thread(target=_neighbors.nearest, args=(points, points, 5, 1)) for _ in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [part["num_threads"] for part in threadpool_info()] == before
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ _MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they
 _forked = False
 
 
-_blas = threading.Lock()  # held by the thread that limits BLAS, for the whole process
+# Held by the thread that limits a kind of libraries, for the whole process.
+_locks = {kind: threading.Lock() for kind in ("blas", "openmp")}
 
 
 _limits = threading.local()  # of threadpoolctl, for the thread that sets one
@@ -59,35 +60,46 @@ def look_for_libraries() -> None:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread within; also a decorator.
+def _limited(kind: str, n_threads: int) -> Iterator[None]:
+    """Limit a kind of libraries within, unless another thread, or this one, does so already.
 
-    BLAS knows nothing of `n_threads`: its threads spin between calls, which costs many times the
-    work for small matrices, and its sums depend on their number.  Of several threads of the caller
-    the first sets the limit and takes it back: threadpoolctl heeds no other.
+    Of several threads of the caller the first sets the limit and takes it back: threadpoolctl heeds
+    no other.
     """
-    lock = _blas
+    lock = _locks[kind]
     if not lock.acquire(blocking=False):
         yield
         return
     try:
-        with _libraries().limit(limits=1, user_api="blas"):
+        with _libraries().limit(limits=n_threads, user_api=kind):
             yield
     finally:
         lock.release()
 
 
 @contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread within; also a decorator.
+
+    BLAS knows nothing of `n_threads`: its threads spin between calls, which costs many times the
+    work for small matrices, and its sums depend on their number.
+    """
+    with _limited("blas", 1):
+        yield
+
+
+@contextmanager
 def limited_openmp(n_threads: int) -> Iterator[None]:
-    """Keep the OpenMP loops of other libraries, and BLAS within them, to some threads within."""
-    with _libraries().limit(limits={"openmp": n_threads, "blas": 1}):
+    """Keep the OpenMP loops of other libraries to some threads within, and BLAS to one."""
+    with one_blas_thread(), _limited("openmp", n_threads):
         yield
 
 
 def _mark_forked() -> None:
-    global _forked, _blas
+    global _forked
     _forked = True
-    _blas = threading.Lock()  # a thread of the parent that holds it is not here
+    for kind in _locks:  # a thread of the parent that holds one is not here
+        _locks[kind] = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -48,7 +48,8 @@ class SSNMFClassifier(SidePredictions):
     Parameters
     ----------
     n_components : int or "auto"
-        Rank r, at least 1.  "auto" takes one component for each class.
+        Rank r, at least 1.  "auto" takes one component for each class, or three and no
+        self-training where the labels are much more even than the classes are by their neighbors.
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
         Losses of X and of Y: the I-divergence, or squared error.  An infinite weight has no loss
         of Y.
