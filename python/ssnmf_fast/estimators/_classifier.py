@@ -32,6 +32,9 @@ from ._side_predicting import SidePredictions
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
+_PARTS = ("scores", "accuracy", "interval", "proba", "predicted")
+_PLAIN = ("committee_", "supervision_weight_", *(f"validation_{part}_" for part in _PARTS))
+
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
@@ -165,17 +168,11 @@ class SSNMFClassifier(SidePredictions):
     forget_factor: float = 0.8
 
     _saved: ClassVar = {
-        "committee_": Saved(optional=True),
         "refitted_label_components_": Saved("rk", optional=True),
         "n_labeled_": COUNT,
-        "supervision_weight_": Saved(optional=True),
         "self_training_": Saved("", optional=True),
-        "validation_scores_": Saved(optional=True),
-        "validation_accuracy_": Saved(optional=True),
-        "validation_interval_": Saved(optional=True),
         "validation_folds_": Saved("n", optional=True),
-        "validation_proba_": Saved(optional=True),
-        "validation_predicted_": Saved(optional=True),
+        **dict.fromkeys(_PLAIN, Saved(optional=True)),
     }
 
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "committee", "logistic", "refit", "joint")

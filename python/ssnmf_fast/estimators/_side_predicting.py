@@ -44,7 +44,8 @@ class SidePredictions(ReadoutPredictions, SupervisedBase):
 
     def _drop_readout(self) -> None:
         super()._drop_readout()
-        self.__dict__.pop("side_", None)
+        for name in ("side_", "committee_", "validation_predicted_"):
+            self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
