@@ -5,7 +5,6 @@ The weights are drawn to those of a prior, which matter while labels are few.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +13,6 @@ from scipy.special import expit, log_softmax, softmax
 
 from .._common.arrays import Array
 from ._members import LARGEST_LOGIT
-
-Loss = Callable[[Array], tuple[float, Array]]
 
 _PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)

@@ -71,10 +71,6 @@ class Graph:
         half = sp.csr_array((weights.ravel(), neighbors.ravel(), ends), shape=(n, n))
         return cls(points, scales, sp.csr_array(half + half.T))
 
-    def __getitem__(self, rows: Array) -> Graph:
-        """Return the graph of some samples: its edges between them."""
-        return Graph(self.points[rows], self.scales[rows], self.nearness[rows][:, rows])
-
     @one_blas_thread()
     def spread(self, labels: TrainingLabels) -> Array:
         """Return the probability of every class for all samples (Zhou et al. 2004), (n, k)."""
