@@ -71,6 +71,11 @@ class LabeledSamples:
         start_seed = int(state) if isinstance(state, (int, np.integer)) else None
         return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
 
+    @property
+    def divisible(self) -> bool:
+        """Whether a part of the samples can be fitted alone: a file and a given S are whole."""
+        return not isinstance(self.X, CsrFile) and not isinstance(self.init, (tuple, list))
+
     def part(self, rows: Array) -> LabeledSamples:
         """Return some of the samples, in memory; of their graph that of these alone."""
         X, X_weights, context, graph = self.X, self.X_weights, self.context[rows], self.graph

@@ -11,7 +11,6 @@ from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
-from .._data.csr_file import CsrFile
 from ._class_topics import LabeledSamples
 from ._classifier_training import Plan, train
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
@@ -213,13 +212,12 @@ def _predicted(
     """
     labels, context = samples.labels, samples.context
     found = {name: np.zeros(labels.members.shape) for name in names}
-    whole = isinstance(samples.X, CsrFile) or isinstance(samples.init, (tuple, list))
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
-        if whole:  # which is not divided
-            seen_by_fit = replace(samples, labels=labels.only(~hidden))
-        else:
+        if samples.divisible:
             seen_by_fit = samples.part(~hidden)
+        else:
+            seen_by_fit = replace(samples, labels=labels.only(~hidden))
         trained = train(seen_by_fit, plan, set(names))
         shares = samples.shares(trained.fit.A, hidden)
         seen = context[hidden]
@@ -246,7 +244,7 @@ def score_of(truth: Truth, logits: Array) -> float:
 def _tried_rows(samples: LabeledSamples, most: int) -> Array:
     """Return which samples take part in trials: the labeled ones, and some of the others."""
     rows = samples.labels.known
-    if isinstance(samples.X, CsrFile) or isinstance(samples.init, (tuple, list)):
+    if not samples.divisible:
         return np.ones(len(rows), dtype=bool)
     others = np.random.default_rng(samples.seed).permutation(np.flatnonzero(~rows))
     rows = rows.copy()
