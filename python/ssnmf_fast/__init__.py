@@ -51,6 +51,7 @@ __all__ = [
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SeededTopics",
     "SupervisedBayesianNMF",
     "TensorFactorization",
     "Topic",

@@ -13,6 +13,7 @@ from ._explanation import Explanation, Reasons
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF, SSNMFRegressor
+from ._seeded import SeededTopics
 
 __all__ = [
     "NMF",
@@ -28,6 +29,7 @@ __all__ = [
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SeededTopics",
     "SupervisedBayesianNMF",
     "TopicSupervisedNMF",
     "choose_rank",

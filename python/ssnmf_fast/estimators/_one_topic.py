@@ -1,0 +1,59 @@
+"""One topic a sample: a mixture of topics that starts from the evidence of seeds.
+
+Factorizations leave their start behind, since a topic may explain anything.  A mixture in which
+every sample has one topic stays near its seeds: words that go with them are found, nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from .._common.arrays import Array
+from .._data.threads import one_blas_thread
+from .._topics import divide_by_sums
+from ._context import row_sums
+from ._seeds import Seeds
+
+LABEL_WEIGHT = 20.0  # of a given label, beside 1 for a predicted one
+_STEPS = 5  # more of them may leave the seeds behind
+_TOTAL = 20.0  # of the features of a sample: long samples are no surer than short ones
+_SMOOTHING = 0.05
+
+
+@one_blas_thread()
+def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
+    """Return how likely each topic is in each sample, (n, k); rows sum to 1.
+
+    `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A seed counts in
+    inverse proportion to its sum over the samples, so that all topics have the same evidence.
+    """
+    sums = row_sums(X)
+    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
+    parts = X.multiply(scale[:, None]).tocsr() if hasattr(X, "multiply") else X * scale[:, None]
+    columns = np.asarray(parts.sum(axis=0), dtype=np.float64).ravel()
+    once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
+    evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
+    labeled = members.any(axis=1)[:, None]
+    likely = np.where(labeled, members, divide_by_sums(evidence))
+    _check_found(likely, seeds)
+    for _ in range(_STEPS):
+        weights = np.where(labeled, LABEL_WEIGHT * members, likely)
+        counts = _TOTAL * np.asarray((parts.T @ weights).T) * seeds.allowed + _SMOOTHING
+        logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+        prior = np.log((likely.sum(axis=0) + 1) / (likely.sum() + len(counts)))
+        found = softmax(_TOTAL * np.asarray(parts @ logs.T) + prior, axis=1)
+        likely = np.where(labeled, members, found)
+    return np.asarray(likely)
+
+
+def _check_found(likely: Array, seeds: Seeds) -> None:
+    """Raise ValueError for a topic of which no sample tells anything."""
+    absent = np.flatnonzero(~likely.any(axis=0))
+    if absent.size:
+        raise ValueError(
+            f"No sample has a seed of the topic {seeds.names[absent[0]]!r}, or is labeled with it. "
+            "Give it seeds that occur in X, or label some samples."
+        )
