@@ -28,7 +28,8 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
     """Return how likely each topic is in each sample, (n, k); rows sum to 1.
 
     `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  A seed counts in
-    inverse proportion to its sum over the samples, so that all topics have the same evidence.
+    inverse proportion to its sum over the samples, so that all topics have the same evidence.  A
+    feature that a topic may not have speaks neither for it nor against it.
     """
     sums = row_sums(X)
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
@@ -36,13 +37,15 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
     columns = np.asarray(parts.sum(axis=0), dtype=np.float64).ravel()
     once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
     evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
-    labeled = members.any(axis=1)[:, None]
+    everywhere = np.log((columns + _SMOOTHING) / (columns + _SMOOTHING).sum())
+    labeled = np.any(members, axis=1, keepdims=True)
     likely = np.where(labeled, members, divide_by_sums(evidence))
     _check_found(likely, seeds)
     for _ in range(_STEPS):
         weights = np.where(labeled, LABEL_WEIGHT * members, likely)
-        counts = _TOTAL * np.asarray((parts.T @ weights).T) * seeds.allowed + _SMOOTHING
+        counts = _TOTAL * np.asarray((parts.T @ weights).T) + _SMOOTHING
         logs = np.log(counts / counts.sum(axis=1, keepdims=True))
+        logs = np.where(seeds.allowed, logs, everywhere)
         prior = np.log((likely.sum(axis=0) + 1) / (likely.sum() + len(counts)))
         found = softmax(_TOTAL * np.asarray(parts @ logs.T) + prior, axis=1)
         likely = np.where(labeled, members, found)

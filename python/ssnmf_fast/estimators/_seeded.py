@@ -49,7 +49,8 @@ class SeededTopics(NamedTopics):
     n_free_topics : int
         Number of topics beside the named ones, at least 0: r is the number of both.
     forbidden : dict, optional
-        Features that a topic may not have, by its name: their weights stay 0.
+        Features that a topic may not have, by its name: their weights stay 0.  They do not keep
+        samples away from the topic.
     feature_names : array_like of str, optional
         Names of the features, such as those of a vectorizer; by default the columns of a data
         frame.  Without names, seeds are numbers of columns.
@@ -136,7 +137,7 @@ class SeededTopics(NamedTopics):
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
         seeds, members = self._known(X, y)
         likely = topics_of_samples(X, seeds, members)
-        labeled = members.any(axis=1)
+        labeled = np.asarray(members.any(axis=1))
         self._keep(
             self._fit_topics(X, seeds, likely, labeled, n_free),
             topic_names_=names_array(seeds.names),
