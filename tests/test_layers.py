@@ -24,7 +24,7 @@ ROOMS = {
     "backend": "_backend",
     "data": "_data _labels _topics _config",
     "linear algebra": "_linalg linalg",
-    "solver": "_solver weights",
+    "solver": "_solver weights penalties",
     "models": "_models extend",
     "completion": "completion",
     "estimators": "estimators",

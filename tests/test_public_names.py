@@ -14,7 +14,7 @@ API = Path(__file__).parent.parent / "docs" / "api" / "index.md"
 SECTION = re.compile(
     r"\.\. currentmodule:: (\S+)\n\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   \w+\n)+)"
 )
-MODULES = ["weights", "completion", "metrics", "plotting", "linalg", "extend", "dask"]
+MODULES = ["weights", "penalties", "completion", "metrics", "plotting", "linalg", "extend", "dask"]
 
 
 @pytest.fixture(scope="module")

@@ -119,8 +119,10 @@ class DescentRow {
     if (!(curvature > least_(k) && curvature < kInfinity)) {
       return 0.0;
     }
-    const double mask = allowed == nullptr ? 1.0 : static_cast<double>(allowed[k]);
-    const double moved = mask * std::max(0.0, f_(k) - gradient / curvature);
+    if (allowed != nullptr && !(allowed[k] > T(0))) {
+      return 0.0;
+    }
+    const double moved = std::max(0.0, f_(k) - gradient / curvature);
     const double change = moved - f_(k);
     f_(k) = moved;
     return change;

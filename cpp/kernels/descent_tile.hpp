@@ -28,6 +28,7 @@ class DescentTile {
         p_(static_cast<std::size_t>(grams.rank)),
         curvature_(static_cast<std::size_t>(grams.rank)),
         inverse_(static_cast<std::size_t>(grams.rank)),
+        moving_(static_cast<std::size_t>(grams.rank)),
         scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()),
         face_(static_cast<std::size_t>(occupied_)) {
     if (grams.scales == nullptr) {
@@ -42,6 +43,10 @@ class DescentTile {
     if (grams_.scales != nullptr) {
       scale(rows);
     }
+    if (allowed != nullptr) {
+      let_move({allowed, F.rows, F.columns}, rows);
+    }
+    const TileColumns<T>& inverse = allowed == nullptr ? inverse_ : moving_;
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep == sweeps - 1) {
         const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
@@ -49,10 +54,10 @@ class DescentTile {
             products(x, k, to[static_cast<std::size_t>(k)], to[static_cast<std::size_t>(k + 1)]);
           }
         };
-        face_.run(multiply, p_, curvature_, inverse_, face_steps, f_);
+        face_.run(multiply, p_, curvature_, inverse, face_steps, f_);
       }
       for (Size k = 0; k < occupied_; k += 2) {
-        step(k, allowed, rows);
+        step(k, inverse);
       }
     }
     store(F, rows);
@@ -131,6 +136,14 @@ class DescentTile {
     }
   }
 
+  // moving_: inverse_, or 0 where an entry must stay.
+  void let_move(const Rows<const T>& allowed, Range rows) {
+    load(allowed, moving_, rows);
+    for (std::size_t k = 0; k < moving_.size(); ++k) {
+      moving_[k] *= inverse_[k];
+    }
+  }
+
   // Two columns of x K at once: more chains of sums that wait for nothing.
   SSNMF_INLINE void products(const TileColumns<T>& x, Size k, Lanes& first, Lanes& second) const {
     first.setZero();
@@ -151,7 +164,7 @@ class DescentTile {
     }
   }
 
-  SSNMF_FLATTEN void step(Size k, const T* allowed, Range rows) {
+  SSNMF_FLATTEN void step(Size k, const TileColumns<T>& inverse) {
     Lanes first;
     Lanes second;
     products(f_, k, first, second);
@@ -162,19 +175,14 @@ class DescentTile {
       between += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k + 1)[k];
     }
     const Lanes before = f_[static_cast<std::size_t>(k)];
-    move(k, first, allowed, rows);
+    move(k, first, inverse);
     second += between * (f_[static_cast<std::size_t>(k)] - before);
-    move(k + 1, second, allowed, rows);
+    move(k + 1, second, inverse);
   }
 
-  SSNMF_INLINE void move(Size k, const Lanes& gradient, const T* allowed, Range rows) {
+  SSNMF_INLINE void move(Size k, const Lanes& gradient, const TileColumns<T>& inverse) {
     Lanes& f = f_[static_cast<std::size_t>(k)];
-    f = (f - gradient * inverse_[static_cast<std::size_t>(k)]).max(T(0));
-    if (allowed != nullptr) {
-      for (Size i = rows.begin; i < rows.end; ++i) {
-        f(i - rows.begin) *= allowed[i * grams_.rank + k];
-      }
-    }
+    f = (f - gradient * inverse[static_cast<std::size_t>(k)]).max(T(0));
   }
 
   Grams<T> grams_;
@@ -183,6 +191,7 @@ class DescentTile {
   TileColumns<T> p_;
   TileColumns<T> curvature_;
   TileColumns<T> inverse_;
+  TileColumns<T> moving_;
   TileColumns<T> scales_;
   DescentFace<T> face_;
 };

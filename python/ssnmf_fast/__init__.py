@@ -12,12 +12,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import weights
+from . import penalties, weights
 from ._common.optional import MissingPackageError
 from ._config import show_config
 from ._data.csr_file import CsrFile, open_csr
-from ._models.factorize import Factorization, factorize, objective
+from ._models.factorize import Factorization, factorize
 from ._models.factorize_tensor import TensorFactorization, factorize_tensor
+from ._models.objective import objective
 from ._models.represent import represent
 from ._persist.io import load, save
 from ._persist.texts import load_vectorizer
@@ -68,6 +69,7 @@ __all__ = [
     "metrics",
     "objective",
     "open_csr",
+    "penalties",
     "plotting",
     "represent",
     "save",

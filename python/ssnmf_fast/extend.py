@@ -21,9 +21,9 @@ from ._data.entries import Entries, Target
 from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
+from ._solver.block_problem import problem_of
 from ._solver.loop import FitLoop, steps_of
 from ._solver.losses import Loss, register_loss
-from ._solver.problem import problem_of
 from ._solver.relations import Relation
 from ._solver.result import FitState
 from ._solver.terms import Term

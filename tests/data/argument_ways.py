@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from broken_matrices import HALF, A, D, S, Y, y
 
-from ssnmf_fast import weights
+from ssnmf_fast import penalties, weights
 
 RNG = np.random.default_rng(0)
 T = RNG.random((6, 5, 4))
@@ -18,8 +18,9 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 NAMES = """
     A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback
     class_names class_weight columns_ common_scale count_scale coverage darkest documents_per_slice
-    features feature_names fill_value fits fit_params forbidden forget_factor free_in_labeled
-    freq gamma_min given history_or_completion interval kind label label_names labeled_weight level limits log_x
+    feature_weight features feature_names fill_value fits fit_params forbidden forget_factor
+    free_in_labeled freq gamma_min given history_or_completion interval kind label label_names
+    labeled_weight level limits log_x
     loss max_iter max_rows measure memory method missing_norm mode model n n_components n_features
     n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names nonnegative
     normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
@@ -74,6 +75,10 @@ TENSOR_START = [
     Way(F[0], lambda Z: (np.ones(3), [Z, *F[1:]])),
     Way(np.ones(3), lambda Z: (Z, F)),
 ]
+NEIGHBORS = np.diag(np.ones(11), 1) + np.diag(np.ones(11), -1)
+PENALTIES = [
+    Way(NEIGHBORS, lambda Z: {"S": penalties.Graph(0.1, Z), "A": penalties.L2(0.1)}),
+]
 ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
 
 # Ways to every argument, by function or "*" for methods of estimators.
@@ -84,9 +89,16 @@ WAYS = {
         "X_weights": weighings(HALF),
         "Y_weights": weighings(Y, "Y_weights"),
         "S_support": [Way((Y > 0) * 1.0)],
+        "A_support": [Way((A > 0.5) * 1.0)],
+        "S_fixed": [Way(S[:, :1])],
+        "A_fixed": [Way(A[:1])],
+        "feature_labels": [Way(A.T.copy())],
+        "penalties": PENALTIES,
         "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"Y": Y})],
     },
     "objective": {
+        "feature_labels": [Way(A.T.copy(), beside={"C": np.eye(3)})],
+        "penalties": PENALTIES,
         "X": [Way(D)],
         "S": [Way(S)],
         "A": [Way(A)],

@@ -745,8 +745,8 @@ def coordinate_descent(
     row, which must have no weights of its own then.
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
-    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and those
-    where `allowed` (p x R values 0 or 1, or None) is 0 become 0.
+    ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and so do
+    those where `allowed` (p x R values 0 or 1, or None) is 0.
     """
     for i in range(len(F)):
         K = np.zeros((G.shape[1], G.shape[1]))
@@ -756,19 +756,20 @@ def coordinate_descent(
         if indptr is not None and indices is not None:
             least = np.maximum(least, _least_curvature(K, F.dtype))
             K += _weighted_gram(indptr, indices, weights, G, i)
+        moves = np.diag(K) > least
+        if allowed is not None:
+            moves &= allowed[i] > 0
         f = F[i].astype(float)
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:
-                f = _minimize_on_face(K, P[i].astype(float), f, face_steps, F.dtype)
-            for k in np.flatnonzero(np.diag(K) > least):
+                f = _minimize_on_face(K, P[i].astype(float), f, moves, face_steps, F.dtype)
+            for k in np.flatnonzero(moves):
                 f[k] = max(0.0, f[k] - (K[k] @ f - P[i, k]) / K[k, k])
-                if allowed is not None:
-                    f[k] *= allowed[i, k]
         F[i] = f
 
 
-def _minimize_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> Array:
-    """Lower f K f^T - 2 p f^T in the positive entries of f by conjugate gradients.
+def _minimize_on_face(K: Array, p: Array, f: Array, moves: Array, steps: int, dtype: Any) -> Array:
+    """Lower f K f^T - 2 p f^T in the positive entries of f that move by conjugate gradients.
 
     They are preconditioned by the diagonal.  A step ends where an entry becomes 0, and the next one
     sets out anew without it.
@@ -776,7 +777,7 @@ def _minimize_on_face(K: Array, p: Array, f: Array, steps: int, dtype: Any) -> A
     diagonal = np.diag(K)
     gradient = K @ f - p
     inverse = np.zeros_like(f)
-    np.divide(1.0, diagonal, out=inverse, where=(f > 0) & (diagonal > tiny(dtype)))
+    np.divide(1.0, diagonal, out=inverse, where=(f > 0) & moves)
     direction = -gradient * inverse
     before = float(gradient**2 @ inverse)
     for _ in range(steps):

@@ -110,12 +110,16 @@ def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bo
     return vector
 
 
-def check_support(support: Any, shape: tuple[int, int], dtype: Any) -> Array:
-    """Return S_support as 0 and 1."""
-    array = check_factor(support, "S_support", shape, dtype, "samples x components")
+def check_support(
+    support: Any, name: str, shape: tuple[int, int], dtype: Any, of: str = "samples x components"
+) -> Array:
+    """Return S_support or A_support as 0 and 1."""
+    array = check_factor(support, name, shape, dtype, of)
     if not np.all((array == 0) | (array == 1)):
         value = array[(array != 0) & (array != 1)][0]
-        raise ValueError(f"S_support holds {value:g}; expected 0 or 1, whether S may be positive.")
+        raise ValueError(
+            f"{name} holds {value:g}; expected 0 or 1, whether {name[0]} may be positive."
+        )
     return array
 
 

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
-from .._backend.dispatch import padded
-from .._data.border import check_matrix, require_finite
+from .._common.arrays import Array
 from .._data.checks import (
     check_factor,
     check_integer,
     check_random_state,
-    check_real,
-    check_support,
     warn_of_rank,
 )
 from .._data.threads import resolve_threads
-from .._solver.build import check_weight, factorization, pad_factors, relations, terms, view_factors
+from .._solver.block_problem import problem_of
+from .._solver.build import (
+    check_weight,
+    factorization,
+    features_term,
+    pad_factors,
+    relation_of_features,
+    relations,
+    terms,
+    view_factors,
+)
+from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop, steps_of
-from .._solver.problem import problem_of
-from .._solver.relations import value
 from .._solver.result import Factorization, FitState
-from .._solver.starts import start, zeros_that_stay
-from .._solver.units import order_of
+from .._solver.starts import start, start_B, zeros_that_stay
+from .._solver.terms import Term
 
 
 def factorize(
@@ -46,11 +51,18 @@ def factorize(
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     S_support: Any = None,
+    A_support: Any = None,
+    S_fixed: Any = None,
+    A_fixed: Any = None,
+    feature_labels: Any = None,
+    feature_weight: float | Literal["balanced"] = 1.0,
+    penalties: Any = None,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, the four
-    semi-supervised models (SSNMF) of [1]_; without Y, plain NMF.
+    semi-supervised models (SSNMF) of [1]_; without Y, plain NMF.  Labels of features Z add
+    ``feature_weight * sum d(Z, A.T C)`` [3]_, and penalties add their values.
 
     Parameters
     ----------
@@ -83,12 +95,12 @@ def factorize(
         - "mm": majorize-minimize.  None of these three ever raises the objective.
         - "mu": the rule of the papers, the same as "mm" unless the two losses differ.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  Entries that are zero in
-        a given start stay zero.  "least-squares" has the squares of factors that 10
-        iterations of the Frobenius loss, from a random start, fit to the square roots of X;
-        "random-acol" takes means of a few random rows of X for A, "nndsvda" the singular vectors
-        of X.  "auto" is "least-squares" where `loss` is "kullback-leibler", whose topics
-        are more coherent then; it is "random" for "frobenius", and where X is on disk.
+        Start; a tuple holds S (n, r), A (r, m) and, optionally, B (r, k) and C (r, g), of which B
+        is None without Y.  Entries that are zero in a given start stay zero.  "least-squares" has
+        the squares of factors that 10 iterations of the Frobenius loss, from a random start, fit to
+        the square roots of X; "random-acol" takes means of a few random rows of X for A, "nndsvda"
+        the singular vectors of X.  "auto" is "least-squares" where `loss` is "kullback-leibler",
+        whose topics are more coherent then; it is "random" for "frobenius", and where X is on disk.
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
@@ -108,6 +120,21 @@ def factorize(
     S_support : array_like of 0 and 1 or bool, shape (n, r), optional
         Where S may be positive: entries that are 0 here stay 0, in random starts too.  For example
         the topics that each document may have [2]_.
+    A_support : array_like of 0 and 1 or bool, shape (r, m), optional
+        Where A may be positive: for example the terms that a topic must not have.
+    S_fixed : array_like, shape (n, number of fixed components), optional
+        The last columns of S, which stay as they are: known covariates such as indicators of
+        batches, or a column of ones.
+    A_fixed : array_like, shape (number of fixed components, m), optional
+        The first rows of A, which stay as they are: known signatures, or topics of an earlier fit.
+    feature_labels : array_like or scipy.sparse, shape (m, g), optional
+        Supervision of the features, such as a column of seed words for each group.  NaN = missing;
+        a row of NaN is a feature without a label.  Their loss is `supervision_loss`.
+    feature_weight : float or "balanced"
+        Weight of that loss, at least 0.
+    penalties : optional
+        Penalties of all factors, or a mapping such as ``{"S": L1(0.1), "A": [L1(0.1), L2(1.0)]}``;
+        see :mod:`ssnmf_fast.penalties`.
 
     Returns
     -------
@@ -124,6 +151,8 @@ def factorize(
        T. Merkh, R. W. M. A. Madushani, M. Ahn, D. Needell, K. Leonard, "Semi-supervised NMF models
        for topic modeling in learning tasks", 2020, Algorithms 1-3.
     .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+    .. [3] J. Vendrow, J. Haddock, E. Rebrova, D. Needell, "On a guided nonnegative matrix
+       factorization", 2021.
 
     Examples
     --------
@@ -140,88 +169,51 @@ def factorize(
     rng = check_random_state(random_state)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     weight = check_weight(supervision_weight)
-    if labels is None and S_support is None and isinstance(init, str):
-        warn_of_rank(rank, min(X.shape), "min(n, m)")
+    of_features = check_weight(feature_weight, "feature_weight")
     units = units if labels is None else units.weighing(weight)
     units, init = units.taking(init, X.dtype)
-    support = None if S_support is None else check_support(S_support, (X.shape[0], rank), X.dtype)
+    given = {"S_support": S_support, "A_support": A_support}
+    known = Known.of(X.shape, rank, X.dtype, **given, S_fixed=S_fixed, A_fixed=A_fixed)
+    features = features_term(feature_labels, X, supervision_loss, threads)
+    if known.fixed or features is not None or penalties is not None:
+        units.require_trivial("fixed components, labels of features and penalties")
+    if labels is None and features is None and not known and isinstance(init, str):
+        warn_of_rank(rank, min(X.shape), "min(n, m)")
 
-    factors = pad_factors(*start(init, X, data, labels, rank, rng, support, X_weights))
+    init, C = _without_C(init, features, rank, X.dtype)
+    S, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
+    if features is not None and C is None:
+        C = start_B(A.T, features, rng).astype(X.dtype)
+    factors = pad_factors(S, A, B, C)
     related = relations(data, labels, weight, factors, units)
+    if features is not None:
+        related.append(relation_of_features(related[0], features, of_features, factors))
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
-    if support is not None:
-        kept["S"] = padded(support, X.dtype)
-    problem, current = problem_of(factors, related, kept), view_factors(factors, rank, units)
-    steps = steps_of(problem, loop.solver)
+    kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, X.dtype).items()}
+    penalized = check_penalties(penalties, factors, X.shape, known, rank)
+    problem = problem_of(factors, related, kept, penalties=penalized)
+    steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
     run = loop.run(steps, current, units=units, unreached=problem.unreached())
-    if labels is None:
-        return factorization(run, current)
-    if weight is None:
+    if labels is not None and weight is None:
         weight = units.weight(float(related[1].coefficient))
-    return factorization(run, current, weight)
+    result = factorization(run, current, None if labels is None else weight)
+    if features is None:
+        return result
+    return replace(result, feature_weight=float(related[-1].coefficient))
 
 
-def objective(
-    X: Any,
-    S: Any,
-    A: Any,
-    *,
-    Y: Any = None,
-    B: Any = None,
-    loss: str | float = "frobenius",
-    supervision_loss: str | float = "frobenius",
-    supervision_weight: float = 1.0,
-    X_weights: Any = None,
-    Y_weights: Any = None,
-    n_threads: int | None = None,
-) -> float:
-    """Return the value that :func:`factorize` minimizes.
-
-    Parameters
-    ----------
-    X, Y, loss, supervision_loss, supervision_weight, X_weights, Y_weights, n_threads
-        As in :func:`factorize`.
-    S, A, B : array_like, shapes (n, r), (r, m) and (r, k)
-        Nonnegative factors; B is needed where Y is given.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> import ssnmf_fast as sf
-    >>> sf.objective([[1, 2], [2, 5]], S=[[1], [2]], A=[[1, 2]])
-    1.0
-    """
-    weight = check_real(supervision_weight, "supervision_weight")
-    threads = resolve_threads(n_threads)
-    if (Y is None) != (B is None):
-        raise ValueError("Y and B belong together: give both or neither.")
-    S, A, *_ = given = [
-        check_matrix(F, name, allow_nan=False, limited=False)
-        for F, name in zip((S, A, B), "SAB", strict=True)
-        if F is not None
-    ]
-    order, *others = (order_of(np.max(F, initial=0.0)) for F in given)
-    orders = [order + other for other in others]
-    X, data, labels, units = terms(
-        *(X, Y, loss, supervision_loss, X_weights, Y_weights, threads),
-        orders=(orders[0], orders[-1]),
-    )
-    rank, (n, m) = len(A), X.shape
-    S = check_factor(S, "S", (n, rank), X.dtype, "samples x components", limited=False)
-    A = check_factor(A, "A", (rank, m), X.dtype, "components x features", limited=False)
-    if labels is not None:
-        shape = rank, labels.shape[1]
-        B = check_factor(B, "B", shape, X.dtype, "components x labels", limited=False)
-    units = units if labels is None else units.weighing(weight)
-    units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
-    factors = pad_factors(S, A, rest[0] if rest else None)
-    total = value(relations(data, labels, weight, factors, units), factors)
-    found = units.value(total)
-    require_finite({"the objective": found})
-    return found
+def _without_C(init: Any, features: Term | None, rank: int, dtype: Any) -> tuple[Any, Array | None]:
+    """Return a start of S, A and B, and the C that was given with them."""
+    if not isinstance(init, (tuple, list)) or len(init) != 4:
+        return init, None
+    *others, C = init
+    others = others[:2] if others[2] is None else others
+    if features is None:
+        raise ValueError(
+            "init has a C, the fourth of its factors, and there are no feature_labels."
+        )
+    shape = rank, features.shape[1]
+    return tuple(others), check_factor(C, "init[3] (C)", shape, dtype, "components x labels")
 
 
-__all__ = ["Factorization", "factorize", "objective"]
+__all__ = ["Factorization", "factorize"]

@@ -214,7 +214,7 @@ def learn_batch(
         online = online.copy()
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
-    units.require_trivial()
+    units.require_trivial("batches", "all batches")
     settings = {"n_components": rank, "loss": loss}
     if Y is not None:
         settings["supervision_loss"] = supervision_loss

@@ -112,7 +112,7 @@ class Stream:
         `keep` is the share of the weight of earlier slices that remains per slice.  The n-th slice
         leaves them 1 - 1/n at most: the first ones were coded with poor factors.
         """
-        Units(exponent_of(X, "X"), 0).require_trivial()  # the size of all slices is not known
+        Units(exponent_of(X, "X"), 0).require_trivial("batches", "all batches")
         term = build_tensor_term(X, None, loss_named(loss, "loss"), threads)
         rank, dtype = self.factors[0].shape[1], self.factors[0].dtype
         names = mode_names(len(X.shape))

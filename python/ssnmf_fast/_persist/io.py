@@ -37,6 +37,8 @@ _RESULTS: dict[Any, Table] = {
         "A": Saved("rm"),
         "B": Saved("rk"),
         "supervision_weight": PLAIN,
+        "C": Saved("rg", optional=True),
+        "feature_weight": PLAIN,
         **_FIT,
     },
     TensorFactorization: {

@@ -132,12 +132,20 @@ class KullbackLeibler(Power):
         return max(value, 0.0)  # what is below is the rounding of large sums
 
     def descend(
-        self, term: Term, F: Array, G: Array, support: Array | None, sweeps: int, with_value: bool
+        self,
+        term: Term,
+        F: Array,
+        G: Array,
+        support: Array | None,
+        sweeps: int,
+        with_value: bool,
+        linear: float = 0.0,
     ) -> float | None:
         N = np.empty_like(F[:1] if term.form.equal_rows else F)
         self.N(term.form, F, G, Target(N))
+        down = N + N.dtype.type(linear) if linear else N
         csr = term.entries.csr_rows(slice(0, len(F)))
-        above = kernels.kl_descent(*csr, G, N, F, support, sweeps, with_value, term.threads)
+        above = kernels.kl_descent(*csr, G, down, F, support, sweeps, with_value, term.threads)
         if not with_value:
             return None
         if len(N) == len(F):

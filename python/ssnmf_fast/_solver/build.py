@@ -20,7 +20,7 @@ from .relations import Relation, unreached, value
 from .result import Factorization
 from .terms import Term
 from .units import ORDINARY, Units, exponent_of, scaled
-from .weights import build_term
+from .weights import Outer, build_term
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix
 
@@ -63,6 +63,27 @@ def terms(
     return X, data, labels, Units.of(x, y, losses, labels=True)
 
 
+def features_term(given: Any, X: Any, loss: str | float, threads: int) -> Term | None:
+    """Return the term of labels of features, if there are some; a row of NaN has no weight."""
+    if given is None:
+        return None
+    n_features, dtype = X.shape[1], X.dtype
+    Y = check_matrix(given, "feature_labels", dtype=dtype)
+    if Y.shape[0] != n_features or Y.shape[1] == 0:
+        raise ValueError(
+            f"feature_labels has shape {Y.shape} and X has {n_features} features; expected one row "
+            "for each feature, and at least one column."
+        )
+    weights = None
+    if not sp.issparse(Y):
+        labeled = ~np.isnan(Y).all(axis=1)
+        if not labeled.any():
+            raise ValueError("feature_labels is NaN everywhere; expected at least one label.")
+        Y = np.where(labeled[:, None], Y, 0)  # so that the others have one curvature
+        weights = None if labeled.all() else Outer(labeled.astype(dtype), None)
+    return build_term(Y, weights, loss_named(loss, "supervision_loss"), "feature_labels", threads)
+
+
 def sparse_labels(Y: Any) -> Any:
     """Return a clean Y as a sparse matrix where most entries are zero, and none is NaN."""
     if not sp.issparse(Y) and np.count_nonzero(Y) < _SPARSE_LABELS * Y.size:
@@ -70,34 +91,35 @@ def sparse_labels(Y: Any) -> Any:
     return Y
 
 
-def check_weight(weight: Any) -> float | None:
+def check_weight(weight: Any, name: str = "supervision_weight") -> float | None:
     """Return lambda, or None for "balanced"."""
     if isinstance(weight, str):
-        check_option(weight, "supervision_weight", ("balanced",))
+        check_option(weight, name, ("balanced",))
         return None
-    return check_real(weight, "supervision_weight")
+    return check_real(weight, name)
 
 
-def pad_factors(S: Array, A: Array, B: Array | None) -> dict[str, Array]:
-    """Return the factors as the kernels hold them: by rows (A and B transposed), padded."""
+def pad_factors(
+    S: Array, A: Array, B: Array | None = None, C: Array | None = None
+) -> dict[str, Array]:
+    """Return the factors as the kernels hold them: by rows (all but S transposed), padded."""
     factors = {"S": padded(S, S.dtype), "A": padded(A.T, S.dtype)}
-    if B is not None:
-        factors["B"] = padded(B.T, S.dtype)
-    return factors
+    others = {"B": B, "C": C}
+    return factors | {name: padded(F.T, S.dtype) for name, F in others.items() if F is not None}
 
 
 def view_factors(factors: Mapping[str, Array], rank: int, units: Units = ORDINARY) -> Current:
-    """Return what shows S by rows, and A and B, which are stored by rows as well, by columns."""
+    """Return what shows S by rows, and the others, which are stored by rows as well, by columns."""
 
     def current() -> Mapping[str, Array | None]:
         views = {name: units.factor(name, F[:, :rank]) for name, F in factors.items()}
-        return {"B": None} | {name: F if name == "S" else F.T for name, F in views.items()}
+        return dict.fromkeys("BC") | {name: F if name == "S" else F.T for name, F in views.items()}
 
     return current
 
 
 def factorization(run: Run, current: Current, weight: float | None = None) -> Factorization:
-    """Return the result of a fit of S, A and, where there is one, B."""
+    """Return the result of a fit of S, A and, where there are some, B and C."""
     views = current().items()
     factors = {name: None if F is None else np.ascontiguousarray(F) for name, F in views}
     return Factorization(
@@ -125,6 +147,13 @@ def relations(
         return balance_weight(related, weight, factors)
     pairs = zip(related, units.coefficients(weight), strict=True)
     return [replace(relation, coefficient=coefficient) for relation, coefficient in pairs]
+
+
+def relation_of_features(
+    data: Relation, features: Term, weight: float | None, factors: dict[str, Array]
+) -> Relation:
+    """Return the relation of the labels of features; "balanced" compares it with that of X."""
+    return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
 
 
 def balance_weight(

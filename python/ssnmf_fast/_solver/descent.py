@@ -13,6 +13,7 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._data.entries import row_slices
 from .._data.weight_forms import Quadratic
+from .penalties import Bound
 
 
 class Part(NamedTuple):
@@ -38,13 +39,15 @@ def descend(
     sweeps: int,
     face_steps: int,
     threads: int,
+    bounds: Sequence[Bound] = (),
 ) -> None:
     """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
 
     Before the last sweep come steps of conjugate gradients on the positive entries, where all rows
-    have the same curvature but for a factor.  `support` has 0 where an entry of F must be 0, 1
-    elsewhere.
+    have the same curvature but for a factor.  `support` has 0 where an entry of F must stay, 1
+    elsewhere.  What is lowered has the bounds of penalties beside it.
     """
+    P, parts = _penalized(P, parts, bounds)
     grams, scales = _grams(F, parts)
     patterns = [part for part in parts if part.quadratic.entries is not None]
     if not patterns:
@@ -65,6 +68,19 @@ def descend(
             0,
             threads,
         )
+
+
+def _penalized(
+    P: Array, parts: Sequence[Part], bounds: Sequence[Bound]
+) -> tuple[Array, Sequence[Part]]:
+    """Return P and the parts with the bounds of penalties; those given stay as they are."""
+    for bound in bounds:
+        P = P - P.dtype.type(bound.linear / 2)
+        if bound.up is not None:
+            P += bound.up
+        if bound.gram is not None:
+            parts = [*parts, Part(Quadratic(bound.gram, bound.rows), 1.0, P[:0])]
+    return P, parts
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:

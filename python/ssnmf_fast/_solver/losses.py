@@ -7,7 +7,7 @@ alone.  A loss is entered in the registry by :func:`register`; public functions 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .._common.arrays import Array
 from .._data.entries import Entries, Target
 from .._data.tensor_entries import mean_sum, used_columns
 from .._data.weight_forms import WeightForm
+from .penalties import Bound
 
 if TYPE_CHECKING:
     from .terms import Term
@@ -106,12 +107,19 @@ class Loss:
         """Raise ValueError for data for which the loss is not defined."""
 
     def descend(
-        self, term: Term, F: Array, G: Array, support: Array | None, sweeps: int, with_value: bool
+        self,
+        term: Term,
+        F: Array,
+        G: Array,
+        support: Array | None,
+        sweeps: int,
+        with_value: bool,
+        linear: float = 0.0,
     ) -> float | None:
         """Lower the value by coordinate descent on F, in place, and return it where asked for.
 
         For terms whose entries are those of a sparse matrix in memory.  Entries of F where
-        `support` is 0 stay.
+        `support` is 0 stay.  What is lowered has a multiple of the sum of F beside the value.
         """
         raise NotImplementedError
 
@@ -188,8 +196,17 @@ Sums = Mapping[Loss, tuple[Array, Array]]  # (P, N) of a factor by loss; N may b
 _QUADRATIC, _LOGARITHMIC = (1.0, 0.0, 2.0), (0.0, -1.0, 1.0)
 
 
-def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -> None:
+def multiply(
+    F: Array,
+    sums: Sums,
+    rule: str,
+    relaxation: float,
+    threads: int,
+    bounds: Sequence[Bound] = (),
+) -> None:
     """Multiply F, in place, by the minimizer of the majorizer; overwrites the sums.
+
+    To the losses come the bounds of penalties.
 
     The kernel has it in closed form for losses with the majorizers of the squares and of the
     divergence.  With others ``N t^a - P t^b`` is replaced by its bound with the largest a and the
@@ -198,7 +215,9 @@ def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -
     pairs: dict[tuple[float, float, float], tuple[Array, Array]] = {}
     for loss, pair in sums.items():
         kind = (*loss.exponents, loss.slope)
-        pairs[kind] = _added(pairs[kind], pair) if kind in pairs else pair
+        pairs[kind] = added(pairs[kind], pair) if kind in pairs else pair
+    for bound in bounds:
+        _penalize(pairs, bound, F)
     if not set(pairs) <= {_QUADRATIC, _LOGARITHMIC}:
         pairs = {_LOGARITHMIC: _common(pairs)}
     P2, N2 = pairs.get(_QUADRATIC, (None, None))
@@ -206,7 +225,26 @@ def multiply(F: Array, sums: Sums, rule: str, relaxation: float, threads: int) -
     kernels.update(F, P2, N2, P1, N1, "mu" if rule == "mu" else "mm", relaxation, threads)
 
 
-def _added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
+def _penalize(
+    pairs: dict[tuple[float, float, float], tuple[Array, Array]], bound: Bound, F: Array
+) -> None:
+    """Add the bound of a penalty to the pairs (P, N)."""
+    if bound.linear:
+        # Exact for an exponent of 0; a larger one bounds it, as in :func:`multiply`.
+        kind = min(pairs)
+        pairs[kind][1][...] += F.dtype.type(bound.linear / kind[-1])
+    if bound.gram is not None:
+        N = F @ bound.gram
+        if bound.rows is not None:
+            N *= bound.rows[:, None]
+        P = np.zeros_like(F) if bound.up is None else bound.up
+        if _QUADRATIC in pairs:  # P of the data may be needed afterwards
+            P, N = P + pairs[_QUADRATIC][0], N + pairs[_QUADRATIC][1]
+        pairs[_QUADRATIC] = P, N
+
+
+def added(to: tuple[Array, Array], pair: tuple[Array, Array], scale: float = 1.0) -> Any:
+    """Add a pair (P, N) to another one, in place but for an N of one row; return the sum."""
     if len(to[1]) < len(pair[1]):
         to = to[0], np.broadcast_to(to[1], pair[1].shape).copy()
     for total, part in zip(to, pair, strict=True):
@@ -218,7 +256,7 @@ def _common(pairs: dict[tuple[float, float, float], tuple[Array, Array]]) -> tup
     """Return ((P / N)^exponent, 1) for the sums over all losses; (0, 0) where N vanishes."""
     P, N = (np.zeros_like(next(iter(pairs.values()))[0]) for _ in range(2))
     for (_, _, slope), pair in pairs.items():
-        _added((P, N), pair, slope)
+        added((P, N), pair, slope)
     exponent = 1 / (max(a for a, _, _ in pairs) - min(b for _, b, _ in pairs))
     moves = kernels.tiny(N.dtype) < N
     with np.errstate(over="ignore"):

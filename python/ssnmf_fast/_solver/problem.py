@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,12 @@ from .._common.arrays import Array
 from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply
+from .penalties import Bound, Penalty, bounds_of
 from .relations import (
     Images,
     Relation,
     Rules,
+    Side,
     Solver,
     Statistics,
     unreached,
@@ -55,6 +57,7 @@ class Problem(Rules):
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor, `rows`, is that of the rows; the problem may be one of a few rows only.
+    Entries of a factor stay where its `support` is 0.
     """
 
     def __init__(
@@ -64,9 +67,11 @@ class Problem(Rules):
         support: Mapping[str, Array] | None = None,
         workspaces: Workspaces | None = None,
         whole: bool = True,
+        penalties: Mapping[str, Sequence[Penalty]] | None = None,
     ) -> None:
-        super().__init__(factors, relations, whole)
+        super().__init__(factors, relations, penalties or {}, whole)
         self.support = support or {}
+        self._held = {name: T for name, T in self.support.items() if factors[name][T == 0].any()}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
         # The objective follows from P of the rows if all terms meet it by products.
@@ -80,7 +85,13 @@ class Problem(Rules):
         self.forget()
 
     def objective(self) -> float:
-        """Return the weighted sum of the values of the terms."""
+        """Return the weighted sum of the values of the terms, and of the penalties."""
+        return self._value_of_terms() + self._value_of_penalties()
+
+    def _value_of_penalties(self) -> float:
+        return sum(p.value(self.factors[name]) for name, own in self.penalties.items() for p in own)
+
+    def _value_of_terms(self) -> float:
         if self._value is not None:
             return self._value
         if self._kept is not None:
@@ -125,19 +136,22 @@ class Problem(Rules):
         P, N = self._workspaces[loss]
         return P[:n_rows], N[:n_rows]
 
-    def statistics(self, name: str, curvature: bool) -> Statistics:
-        """Return the statistics of the data for a factor; valid until the next call."""
+    def statistics(
+        self, name: str, curvature: bool, sides: Sequence[Side] | None = None
+    ) -> Statistics:
+        """Return the statistics of the data for a factor, or of some; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
+        sides = self.sides(name) if sides is None else sides
         F = self.factors[name]
         sums: dict[Loss, tuple[Array, Array]] = {}
         parts: list[Part] = []
-        for side in self.sides(name):
+        for side in sides:
             loss = side.term.loss
             further = loss in sums
             if not further:
                 P, N = self._workspace(loss, len(F))
-                equal = all(other.equal_N for other in self.sides(name) if other.term.loss == loss)
+                equal = all(other.equal_N for other in sides if other.term.loss == loss)
                 sums[loss] = P, N[:1] if equal else N
             P, N = sums[loss]
             G = side.G(self._images)
@@ -160,22 +174,32 @@ class Problem(Rules):
 
     def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
         """Update a factor by the statistics of the data for it, which are overwritten."""
-        F = self.factors[name]
+        F, support = self.factors[name], self.support.get(name)
+        bounds = self._bounds(name)
         self._kept = statistics.P if self._keeps_P and name == self.rows else None
         self._value = None
         if not statistics.sums:
             (side,) = self.sides(name)
-            G, support = side.G(self._images), self.support.get(name)
-            value = side.term.loss.descend(side.term, F, G, support, _SWEEPS, name == self.rows)
+            coefficient = side.coefficient
+            value = side.term.loss.descend(
+                *(side.term, F, side.G(self._images), support, _SWEEPS, name == self.rows),
+                linear=sum(bound.linear for bound in bounds) / coefficient,
+            )
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
-            P, parts = statistics.P, statistics.parts
-            support, steps = self.support.get(name), self._face_steps(name)
-            descend(F, P, parts, support, _SWEEPS, steps, self.threads)
+            P, parts, steps = statistics.P, statistics.parts, self._face_steps(name)
+            descend(F, P, parts, support, _SWEEPS, steps, self.threads, bounds)
         else:
+            before = F.copy() if name in self._held else None
             relaxation = _RELAXATION if rule == "auto" else 0.0
-            multiply(F, statistics.sums, rule, relaxation, self.threads)
+            multiply(F, statistics.sums, rule, relaxation, self.threads, bounds)
+            if before is not None:
+                np.copyto(F, before, where=self.support[name] == 0)
         self._images.forget(name)
+
+    def _bounds(self, name: str) -> list[Bound]:
+        """Return the bounds of the penalties of a factor at where it is."""
+        return bounds_of(self.penalties.get(name, ()), self.factors[name])
 
     def row_statistics(
         self, others: Mapping[str, bool], ahead: Ahead | None = None
@@ -210,9 +234,14 @@ class Problem(Rules):
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:
         """Bring components that drifted apart in scale together, by powers of two: no rounding.
 
-        What the factors were `earlier` is scaled with them.
+        What the factors were `earlier` is scaled with them.  Penalties see the scale.
         """
+        if any(self.penalties.values()):
+            return
         exponents = drifts(self.relations, self._largest_of)
+        for name, T in self._held.items():
+            still = (T == 0).any(axis=0) & self.factors[name].any(axis=0)
+            exponents = {other: np.where(still, 0, each) for other, each in exponents.items()}
         if any(each.any() for each in exponents.values()):
             self.forget()
             self._shift(exponents, earlier or {})
@@ -227,63 +256,3 @@ class Problem(Rules):
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
                 np.ldexp(factor, exponents[name], out=factor)
-
-
-class BlockProblem(Problem):
-    """A problem whose first relation has data on disk, read by blocks of rows in their order.
-
-    Each block updates its rows and adds its statistics for the other factor of the data, which the
-    next update of that factor needs.
-    """
-
-    _ready: dict[str, Statistics]  # of the factors as they are
-
-    def forget(self) -> None:
-        super().forget()
-        self._ready = {}
-
-    def statistics(self, name: str, curvature: bool) -> Statistics:
-        return self._ready.pop(name, None) or super().statistics(name, curvature)
-
-    def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
-        if rule == "hals" and not self.descends(self.rows, rule):
-            rule = "mm"  # as for the other factor, though a block by itself could do otherwise
-        ready: dict[str, Statistics] = {}
-        self._ready = ready
-        far = self.relations[0].names[1]
-        product = 0.0
-        for rows, block in self._blocks():
-            where = None if ahead is None else ahead.part(rows)
-            block.update_rows(rule)
-            found = block.row_statistics({far: self.descends(far, rule)}, where)
-            product += block.product()
-            if far in ready:
-                ready[far].add(found[far])
-            else:
-                ready |= found
-        self._images.forget(self.rows)
-        self._kept = product if self._keeps_P else None
-
-    def _blocks(self) -> Iterator[tuple[slice, Problem]]:
-        """Read the data, and give the problem of each block of rows."""
-        first, *others = self.relations
-        for rows, entries in first.term.entries.blocks():
-            relations = [replace(first, term=first.term.part(rows, entries))]
-            relations += [replace(r, term=r.term.part(rows)) for r in others]
-            factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
-            support = {
-                name: T[rows] if name == self.rows else T for name, T in self.support.items()
-            }
-            yield rows, Problem(factors, relations, support, self._workspaces)
-
-
-def problem_of(
-    factors: dict[str, Array],
-    relations: Sequence[Relation],
-    support: Mapping[str, Array] | None = None,
-    workspaces: Workspaces | None = None,
-    whole: bool = True,
-) -> Problem:
-    """Return the problem of these relations, in blocks where their data are on disk."""
-    blocked = relations[0].term.entries.streamed
-    return (BlockProblem if blocked else Problem)(factors, relations, support, workspaces, whole)

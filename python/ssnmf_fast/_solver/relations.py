@@ -15,7 +15,8 @@ from .._common.arrays import Array
 from .._data.entries import SparseEntries, Target
 from .._data.tensor_entries import RowProducts, whole
 from .descent import Part
-from .losses import Loss
+from .losses import Loss, added
+from .penalties import Penalty
 from .terms import Term
 
 Solver = str  # one of SOLVERS
@@ -190,6 +191,12 @@ class Statistics:
         sums = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}
         return Statistics(sums, [part.copied(copy) for part in self.parts])
 
+    def join(self, others: Statistics) -> None:
+        """Add those of other relations."""
+        for loss, pair in others.sums.items():
+            self.sums[loss] = added(self.sums[loss], pair) if loss in self.sums else pair
+        self.parts += others.parts
+
     def add(self, others: Statistics) -> None:
         """Add those of other rows; the curvature must be one Gram matrix."""
         for loss, (P, N) in self.sums.items():
@@ -209,10 +216,15 @@ class Rules:
     """
 
     def __init__(
-        self, factors: dict[str, Array], relations: Sequence[Relation], whole: bool
+        self,
+        factors: dict[str, Array],
+        relations: Sequence[Relation],
+        penalties: Mapping[str, Sequence[Penalty]],
+        whole: bool,
     ) -> None:
         self.factors = factors
         self.relations = relations
+        self.penalties = penalties
         self.rows, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
         # With weights of every row only for one data matrix: products with them take long.
@@ -229,7 +241,9 @@ class Rules:
             meet = [r for r in self.relations if name in r.names]
             sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
             # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
-            self._sides[name] = [sides[0]._replace(coefficient=1.0)] if len(sides) == 1 else sides
+            if len(sides) == 1 and not self.penalties.get(name):
+                sides = [sides[0]._replace(coefficient=1.0)]
+            self._sides[name] = sides
         return self._sides[name]
 
     def extrapolates(self) -> bool:
@@ -253,7 +267,8 @@ class Rules:
         return all(side.quadratic for side in self.sides(name)) or self._by_entries(name)
 
     def _by_entries(self, name: str) -> bool:
-        return len(self.relations) == 1 and self.sides(name)[0].by_entries
+        linear = all(penalty.linear for penalty in self.penalties.get(name, ()))
+        return len(self.relations) == 1 and linear and self.sides(name)[0].by_entries
 
     def refines(self) -> bool:
         """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""

@@ -29,8 +29,8 @@ class FitState:
     objective : float
         The value that is being minimized.
     factors : mapping of str to ndarray or None
-        Read-only views of the factors: of a factorization S, A and B, of shapes (n, r), (r, m) and
-        (r, k).
+        Read-only views of the factors: of a factorization S, A, B and C, of shapes (n, r), (r, m),
+        (r, k) and (r, g).
     """
 
     iteration: int
@@ -66,6 +66,10 @@ class Factorization:
     supervision_weight : float or None
         Weight (lambda) of the loss of the labels, as a number also where it was "balanced"; None
         without labels.
+    C : ndarray, shape (r, g), or None
+        The components over the labels of features: ``feature_labels ~ A.T @ C``.
+    feature_weight : float or None
+        Weight of the loss of these labels, as a number; None without them.
     """
 
     S: Array
@@ -75,9 +79,11 @@ class Factorization:
     n_iter: int = 0
     converged: bool = False
     supervision_weight: float | None = None
+    C: Array | None = None
+    feature_weight: float | None = None
 
     def __repr__(self) -> str:
-        factors = {"S": self.S, "A": self.A, "B": self.B}
+        factors = {"S": self.S, "A": self.A, "B": self.B, "C": self.C}
         shapes = [f"{name}: {M.shape}" for name, M in factors.items() if M is not None]
         last = f"objective={self.objective[-1][1]:.6g}, " if self.objective else ""
         return (

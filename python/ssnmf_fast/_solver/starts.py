@@ -17,6 +17,7 @@ from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS
+from .known import Known
 from .loop import steps_of
 from .losses import Loss
 from .problem import Problem
@@ -28,6 +29,7 @@ INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")
 
 SKETCH = 10, 4  # columns beside the rank, and power steps, of randomized SVD
 ROWS_PER_MEAN = 5  # "Random Acol" of the TS-NMF paper averages a few random rows
+_NOTHING = Known()
 _LEAST_SQUARES_STEPS = 10  # see docs/evidence/solvers.md
 FILLER = 0.01  # of the mean of a factor, in place of its zeros, which would stay
 
@@ -39,26 +41,28 @@ def start(
     labels: Term | None,
     rank: int,
     rng: np.random.Generator,
-    support: Array | None = None,
+    known: Known = _NOTHING,
     X_weights: Any = None,
 ) -> tuple[Array, Array, Array | None]:
     """Return S (n x r), A (r x m) and B (r x k) to start from, of the dtype of X.
 
     The mean of S A is that of X, and the mean of S B that of Y: the stopping rule measures progress
-    against the objective of the start.  S is 0 outside of its support.
+    against the objective of the start.  What is known of the factors holds.
     """
     dtype = X.dtype
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
         S, A, B = _given(init, data.shape, labels, rank, rng, dtype)
-        return S if support is None else S * support, A, B
+        return known.restore("S", S), known.restore("A", A.T).T, B
     name = choose_start(init, data.loss, isinstance(X, CsrFile))
     if name == "least-squares":
-        S, A = _least_squares(X, X_weights, data.threads, rank, rng, support)
-        S *= ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
+        S, A = _least_squares(X, X_weights, data.threads, rank, rng, known)
+        S, A = known.restore("S", S), known.restore("A", A.T).T
+        S = S * ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
+        S = known.restore("S", S)
     else:
         S, A = _drawn(name, X, data, rank, rng)
-        S = _within(S, support)
+        S, A = _as_known(S, A.T, known, data.mean())
     B = None if labels is None else start_B(S, labels, rng)
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
 
@@ -101,11 +105,11 @@ def uniform(
     return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
 
 
-def _within(S: Array, support: Array | None) -> Array:
-    """Return S with zeros outside of its support, and the mean that it had."""
-    if support is None:
-        return S
-    return np.asarray(S * support * (support.size / max(1.0, float(support.sum()))))
+def _as_known(S: Array, F: Array, known: Known, mean: float) -> tuple[Array, Array]:
+    """Return a drawn S and A, from an A by columns, with what is known of them."""
+    factors = {"S": known.within("S", S), "A": known.within("A", F)}
+    known.level(factors, mean)
+    return factors["S"], factors["A"].T
 
 
 def _least_squares(
@@ -114,7 +118,7 @@ def _least_squares(
     threads: int,
     rank: int,
     rng: np.random.Generator,
-    support: Array | None,
+    known: Known,
 ) -> tuple[Array, Array]:
     """Return the squares of factors that were fitted to the square roots of X, float64.
 
@@ -122,13 +126,10 @@ def _least_squares(
     """
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, F = uniform(data.shape, data.mean(), rank, rng)
-    S = _within(S, support)
-    stored = {"S": padded(S, X.dtype), "A": padded(F, X.dtype)}
-    kept = {} if support is None else {"S": padded(support, X.dtype)}
-    found = squares_of_fit(data, stored, rank, kept)
-    if found is None:
-        return S**2, F.T**2
-    return (found[0] if support is None else found[0] * support), found[1].T
+    S, A = _as_known(S, F, known.roots(), data.mean())
+    stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
+    found = squares_of_fit(data, stored, rank, known.moves(stored, X.dtype))
+    return (S**2, A**2) if found is None else (found[0], found[1].T)
 
 
 def squares_of_fit(

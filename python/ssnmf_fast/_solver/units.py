@@ -93,14 +93,13 @@ class Units:
     def trivial(self) -> bool:
         return self.x == 0 and self.y == 0
 
-    def require_trivial(self) -> None:
-        """Raise ValueError for data whose size is known from one batch alone."""
+    def require_trivial(self, what: str, it: str = "it") -> None:
+        """Raise ValueError for data of a size for which there can be no such thing."""
         for name, exponent in (("X", self.x), ("Y", self.y)):
             if exponent:
                 raise ValueError(
-                    f"{name} has a largest entry of about 2**{exponent}, and batches need one of "
-                    "ordinary size; multiply all batches by one constant that brings it nearer to "
-                    "1."
+                    f"{name} has a largest entry of about 2**{exponent}, and {what} need one of "
+                    f"ordinary size; multiply {it} by one constant that brings it nearer to 1."
                 )
 
     @property
@@ -173,7 +172,7 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     """
     first, *rest = (r.names for r in relations)
     tensor = len(first) > 2
-    if any(len(pair) > 2 or pair[0] not in (first if tensor else first[:1]) for pair in rest):
+    if any(len(pair) > 2 or pair[0] not in first for pair in rest):
         return {}
     if tensor:
         largest = np.array([largest_of(name) for name in first])
@@ -183,10 +182,11 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
         shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
         exponents = dict(zip(first, shifts, strict=True))
         return exponents | {far: -exponents[near] for near, far in rest}
-    others = [first[1], *(far for _, far in rest)]
+    others = [first[1], *(far for near, far in rest if near == first[0])]
     here, there = largest_of(first[0]), np.max([largest_of(name) for name in others], axis=0)
     drifted = (here > 0) & (there > 0)
     ratio = np.log2(there[drifted]) - np.log2(here[drifted])
     shift = np.zeros(len(here), dtype=np.int64)
     shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
-    return {first[0]: shift} | dict.fromkeys(others, -shift)
+    across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
+    return {first[0]: shift} | dict.fromkeys(others, -shift) | across

@@ -124,7 +124,7 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
         relations.append(Relation(("S", "B"), labels, plan.weight))
     support, S = given.support, given.S
     if support is not None:
-        support = check_support(as_matrix(support), (n, plan.rank), dtype)
+        support = check_support(as_matrix(support), "S_support", (n, plan.rank), dtype)
     if S is not None:
         S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")
         if not S.all():  # zeros of a given start stay

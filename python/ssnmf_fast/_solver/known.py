@@ -1,0 +1,169 @@
+"""What is known of S and A before a fit: where they may be positive, components that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._data.checks import check_factor, check_support
+from .penalties import Penalty
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the factors by name; A is by columns here, (m x r), as it is stored.
+
+    `support` is 0 where a factor is, and 1 elsewhere; `fixed` has columns, and what they are.
+    """
+
+    support: Mapping[str, Array] = field(default_factory=dict)
+    fixed: Mapping[str, tuple[slice, Array]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        rank: int,
+        dtype: Any,
+        *,
+        S_support: Any = None,
+        A_support: Any = None,
+        S_fixed: Any = None,
+        A_fixed: Any = None,
+    ) -> Known:
+        """Check what a user gives: A_fixed are the first components, S_fixed the last ones."""
+        (n, m), support, fixed = shape, {}, {}
+        if S_support is not None:
+            support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
+        if A_support is not None:
+            of = "components x features"
+            support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
+        first = 0 if A_fixed is None else _length(A_fixed, "A_fixed", 0)
+        last = 0 if S_fixed is None else _length(S_fixed, "S_fixed", 1)
+        if first + last > rank:
+            raise ValueError(
+                f"A_fixed has {first} rows and S_fixed has {last} columns, and n_components is "
+                f"{rank}; expected at least one component for each of them."
+            )
+        if first:
+            of = "fixed components x features"
+            fixed["A"] = slice(0, first), check_factor(A_fixed, "A_fixed", (first, m), dtype, of).T
+        if last:
+            of = "samples x fixed components"
+            values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
+            fixed["S"] = slice(rank - last, rank), values
+        return cls(support, fixed)
+
+    def __bool__(self) -> bool:
+        return bool(self.support or self.fixed)
+
+    def all_fixed(self, name: str, rank: int) -> bool:
+        """Return whether all components of a factor are given."""
+        return name in self.fixed and self.fixed[name][1].shape[1] == rank
+
+    def within(self, name: str, F: Array) -> Array:
+        """Return a factor that is 0 outside of its support, with the mean that it had."""
+        T = self.support.get(name)
+        return F if T is None else np.asarray(F * T * (T.size / max(1.0, float(T.sum()))))
+
+    def restore(self, name: str, F: Array) -> Array:
+        """Return a factor as it is known."""
+        if name in self.support:
+            F = F * self.support[name]
+        if name in self.fixed:
+            columns, values = self.fixed[name]
+            F = F.copy()
+            F[:, columns] = values
+        return F
+
+    def level(self, factors: dict[str, Array], mean: float) -> None:
+        """Place what is given, and bring the other side to where all components share a mean."""
+        for name in self.fixed:
+            columns, _ = self.fixed[name]
+            factors[name] = self.restore(name, factors[name])
+            (other,) = (each for each in factors if each != name)
+            here, there = (factors[each][:, columns].mean(axis=0) for each in (name, other))
+            wanted = mean / factors[name].shape[1]
+            scale = np.divide(wanted, here * there, out=np.ones_like(here), where=here * there > 0)
+            factors[other] = factors[other].copy()
+            factors[other][:, columns] *= scale
+
+    def roots(self) -> Known:
+        """Return what is known of the factors of the square roots of the data."""
+        fixed = {name: (columns, np.sqrt(F)) for name, (columns, F) in self.fixed.items()}
+        return Known(self.support, fixed)
+
+    def moves(self, factors: Mapping[str, Array], dtype: Any) -> dict[str, Array]:
+        """Return, padded, 1 where a factor moves in the fit and 0 where it stays."""
+        found = {}
+        for name in sorted({*self.support, *self.fixed}):
+            found[name] = T = np.ones(factors[name].shape, dtype=dtype)
+            if name in self.support:
+                T[:, : self.support[name].shape[1]] = self.support[name]
+            if name in self.fixed:
+                T[:, self.fixed[name][0]] = 0
+        return found
+
+
+def _length(given: Any, name: str, axis: int) -> int:
+    shape = np.shape(given)
+    if len(shape) != 2:
+        raise ValueError(f"{name} has shape {shape}; expected two dimensions.")
+    return int(shape[axis])
+
+
+def check_penalties(
+    given: Any, factors: Mapping[str, Array], shape: tuple[int, int], known: Known, rank: int
+) -> dict[str, tuple[Penalty, ...]]:
+    """Return the penalties of the factors, each times the number of entries that its rows meet.
+
+    Raises ValueError where the objective has no minimum, because a component may shrink on one side
+    and grow on the other.
+    """
+    if given is None:
+        return {}
+    n, m = shape
+    meets = {"S": m, "A": n, "B": n, "C": m}
+    rows = {name: len(F) for name, F in factors.items()}
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(rows, given)
+    found: dict[str, tuple[Penalty, ...]] = {}
+    for name, each in by_name.items():
+        if name not in rows:
+            raise ValueError(
+                f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
+                "fit."
+            )
+        listed = (each,) if isinstance(each, Penalty) else each
+        if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
+            raise TypeError(
+                "penalties must be a penalty such as penalties.L1(0.1), a sequence of them, or a "
+                f"mapping from factors to these; got {each!r:.100}."
+            )
+        for penalty in listed:
+            penalty.check(rows[name], name)
+        active = tuple(p.times(meets[name]) for p in listed if p.coefficient > 0)
+        if active:
+            found[name] = active
+    _require_scale(found, rows, known, rank)
+    return found
+
+
+_SIDES = ("S", "C"), ("A", "B")  # a component grows on one side as it shrinks on the other
+
+
+def _require_scale(
+    found: Mapping[str, Any], rows: Mapping[str, int], known: Known, rank: int
+) -> None:
+    for here, there in (_SIDES, _SIDES[::-1]):
+        free = [name for name in there if name in rows and not known.all_fixed(name, rank)]
+        penalized = [name for name in here if name in found]
+        if penalized and there[0] in free and not any(name in found for name in there):
+            raise ValueError(
+                f"the penalty of {penalized[0]} has no minimum: {penalized[0]} can shrink while "
+                f"{there[0]} grows. Give {there[0]} one, too, for example penalties={{"
+                f"{penalized[0]!r}: ..., {there[0]!r}: penalties.L2(1e-3)}}."
+            )

@@ -1,0 +1,247 @@
+"""Penalties of factors: what they add to the objective, and to the updates of a factor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._data.border import check_matrix
+from .._data.checks import check_real
+from .._data.csr import entry_rows
+
+Self = TypeVar("Self", bound="Penalty")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is at least a penalty, and equal to it at the factor for which it was made.
+
+    ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` and a constant; None drops a part,
+    and ``rows=None`` stands for ones.  `gram` and `up` have no negative entry.
+    """
+
+    linear: float = 0.0
+    gram: Array | None = None
+    rows: Array | None = None
+    up: Array | None = None
+
+    def part(self, rows: slice) -> Bound:
+        """Return that of some rows."""
+        of_rows, up = (None if each is None else each[rows] for each in (self.rows, self.up))
+        return replace(self, rows=of_rows, up=up)
+
+
+@dataclass(frozen=True)
+class Penalty(ABC):
+    """A penalty of a factor, times a coefficient of at least 0."""
+
+    coefficient: float
+
+    linear = False  # whether it is a multiple of the sum of the entries
+    by_rows = True  # whether it is a sum over rows
+
+    def __post_init__(self) -> None:
+        check_real(self.coefficient, "coefficient")
+
+    def times(self: Self, number: float) -> Self:
+        """Return a multiple of the penalty."""
+        return replace(self, coefficient=self.coefficient * number)
+
+    def check(self, n_rows: int, name: str) -> None:  # noqa: B027 -- most suit any factor
+        """Raise ValueError for a factor that does not have as many rows as the penalty."""
+
+    @abstractmethod
+    def value(self, F: Array) -> float:
+        """Return what it adds to the objective."""
+
+    @abstractmethod
+    def bound(self, F: Array) -> Bound:
+        """Return what is minimized in place of it by an update of F."""
+
+
+@dataclass(frozen=True)
+class L1(Penalty):
+    """The sum of the entries: few of them stay positive.
+
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
+    """
+
+    linear = True
+
+    def value(self, F: Array) -> float:
+        return self.coefficient * float(F.sum(dtype=np.float64))
+
+    def bound(self, F: Array) -> Bound:
+        return Bound(linear=self.coefficient)
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """The sum of the squares of the entries: none of them becomes large.
+
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
+    """
+
+    def value(self, F: Array) -> float:
+        return self.coefficient * _squares(F)
+
+    def bound(self, F: Array) -> Bound:
+        return Bound(gram=np.asarray(self.coefficient * np.eye(F.shape[1]), dtype=F.dtype))
+
+
+@dataclass(frozen=True)
+class Orthogonal(Penalty):
+    """The products of different components, summed: rows belong to few components.
+
+    It is the sum of the entries of F^T F beside its diagonal, for a factor F with a column for each
+    component.
+
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
+    """
+
+    def value(self, F: Array) -> float:
+        whole = F.sum(axis=1, dtype=np.float64)
+        return self.coefficient * max(float(whole @ whole) - _squares(F), 0.0)
+
+    def bound(self, F: Array) -> Bound:
+        others = 1 - np.eye(F.shape[1])
+        return Bound(gram=np.asarray(self.coefficient * others, dtype=F.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(Penalty):
+    """Differences between rows that are neighbors in a graph: neighbors are alike.
+
+    It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
+    [1]_.
+
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
+    weights : array_like or scipy.sparse, shape (rows of the factor, rows of the factor)
+        Nonnegative weights w of the edges, symmetric; the diagonal has no say.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For weights that are negative, not symmetric or not square.
+
+    References
+    ----------
+    .. [1] D. Cai, X. He, J. Han, T. S. Huang, "Graph regularized nonnegative matrix factorization
+       for data representation", 2011.
+    """
+
+    weights: Any
+    by_rows = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        W = check_matrix(self.weights, "weights of the graph", allow_nan=False)
+        if W.shape[0] != W.shape[1]:
+            raise ValueError(
+                f"weights of the graph have shape {W.shape}; expected a row and a column for each "
+                "row of the factor."
+            )
+        W = sp.csr_array(W).astype(np.float64)
+        if abs(W - W.T).max() > 1e-9 * W.max():
+            raise ValueError(
+                "weights of the graph are not symmetric; give (weights + weights.T) / 2."
+            )
+        object.__setattr__(self, "weights", _without_loops(W))
+
+    def check(self, n_rows: int, name: str) -> None:
+        if self.weights.shape[0] != n_rows:
+            raise ValueError(
+                f"the penalty of {name} has a graph of {self.weights.shape[0]} nodes; expected "
+                f"{n_rows}, one for each row of the factor."
+            )
+
+    def value(self, F: Array) -> float:
+        return self.coefficient * _differences(self.weights, F)
+
+    def bound(self, F: Array) -> Bound:
+        return _bound_of_differences(self.coefficient, self.weights, F)
+
+
+@dataclass(frozen=True)
+class Temporal(Penalty):
+    """Differences between a row and the next one: what follows in time is alike.
+
+    It is ``sum_t |f_t - f_(t + 1)|^2``.
+
+    Parameters
+    ----------
+    coefficient : float
+        At least 0.
+    """
+
+    by_rows = False
+
+    def value(self, F: Array) -> float:
+        return self.coefficient * _differences(_chain(len(F)), F)
+
+    def bound(self, F: Array) -> Bound:
+        return _bound_of_differences(self.coefficient, _chain(len(F)), F)
+
+
+_EDGES_AT_ONCE = 1 << 16
+
+
+def _squares(F: Array) -> float:
+    return float(np.einsum("ij,ij->", F, F, dtype=np.float64))
+
+
+def _without_loops(W: sp.csr_array) -> sp.csr_array:
+    W = sp.csr_array(W - sp.diags_array(W.diagonal()))
+    W.eliminate_zeros()
+    return W
+
+
+def _chain(n_rows: int) -> sp.csr_array:
+    """Return the weights of a graph in which every row is a neighbor of the next one."""
+    ones = np.ones(max(n_rows - 1, 0))
+    return sp.csr_array(sp.diags_array([ones, ones], offsets=[1, -1], shape=(n_rows, n_rows)))
+
+
+def _differences(W: sp.csr_array, F: Array) -> float:
+    """Return the sum over edges of their weight times the squared difference of their rows."""
+    rows = entry_rows(W.indptr)
+    total = 0.0
+    for begin in range(0, len(rows), _EDGES_AT_ONCE):
+        edges = slice(begin, begin + _EDGES_AT_ONCE)
+        apart = F[rows[edges]].astype(np.float64) - F[W.indices[edges]]
+        total += float(W.data[edges] @ np.square(apart).sum(axis=1))
+    return total / 2
+
+
+def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Bound:
+    """Return the bound ``2 f D f - 2 f (W + D) f'`` of f L f, D with the sums of the rows of W.
+
+    L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
+    """
+    degrees = coefficient * np.asarray(W.sum(axis=1)).ravel()
+    up = np.asarray(coefficient * (W @ F) + degrees[:, None] * F, dtype=F.dtype)
+    rows = (2 * degrees).astype(F.dtype)
+    return Bound(gram=np.eye(F.shape[1], dtype=F.dtype), rows=rows, up=up)
+
+
+def bounds_of(penalties: Sequence[Penalty], F: Array) -> list[Bound]:
+    """Return the bounds of penalties at a factor; those without an effect are left out."""
+    return [penalty.bound(F) for penalty in penalties if penalty.coefficient > 0]

@@ -1,0 +1,23 @@
+"""Penalties of factors: sparse, small, orthogonal or smooth ones.
+
+Pass one of them, a list, or a mapping from factors ("S", "A", "B", "C") to them, as `penalties`.
+They add to the objective of :func:`ssnmf_fast.factorize`, and no update raises the sum.
+
+A penalty of S is multiplied by the number of features, and one of any other factor by the number of
+samples, as in scikit-learn: the same coefficient suits data of any size.  In its notation ::
+
+    alpha_W = alpha_H = alpha, l1_ratio = q, beta_loss = "frobenius"           (half the squares)
+        penalties = [L1(2 * alpha * q), L2(alpha * (1 - q))]
+    beta_loss = "kullback-leibler"
+        penalties = [L1(alpha * q), L2(alpha * (1 - q) / 2)]
+
+Components have no scale of their own: S could shrink while A grows, and a penalty of S alone would
+have no minimum.  So factors on both sides of a product need one, unless what is not penalized is
+fixed.
+"""
+
+from __future__ import annotations
+
+from ._solver.penalties import L1, L2, Graph, Orthogonal, Penalty, Temporal
+
+__all__ = ["L1", "L2", "Graph", "Orthogonal", "Penalty", "Temporal"]
