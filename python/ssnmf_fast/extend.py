@@ -22,6 +22,7 @@ from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
 from ._solver.block_problem import problem_of
+from ._solver.known import active_penalties
 from ._solver.loop import FitLoop, steps_of
 from ._solver.losses import Loss, register_loss
 from ._solver.relations import Relation
@@ -81,12 +82,14 @@ def fit(
     random_state: Any = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
+    penalties: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit nonnegative factors to several relations: the sum of their weighted losses is minimized.
 
     The factor of the rows of the first relation is updated last in every iteration.  Factors that
     are not in `init` start at random; the other parameters are those of
-    :func:`ssnmf_fast.factorize`.
+    :func:`ssnmf_fast.factorize`, but that `penalties` are counted once, whatever the size of the
+    data.
 
     Examples
     --------
@@ -132,7 +135,16 @@ def fit(
         )
         for name, (n, level) in sizes.items()
     }
-    problem = problem_of(factors, relations)
+    penalized = {name: active_penalties(one, 1) for name, one in (penalties or {}).items()}
+    if not set(penalized) <= set(factors):
+        raise ValueError(
+            f"penalties has {sorted(set(penalized) - set(factors))}; expected names of factors, "
+            f"which are {sorted(factors)}."
+        )
+    for name, listed in penalized.items():
+        for penalty in listed:
+            penalty.check(len(factors[name]), name)
+    problem = problem_of(factors, relations, penalties=penalized)
 
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}

@@ -76,6 +76,9 @@ TENSOR_START = [
     Way(np.ones(3), lambda Z: (Z, F)),
 ]
 NEIGHBORS = np.diag(np.ones(11), 1) + np.diag(np.ones(11), -1)
+BETWEEN_ROWS = np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1)
+SMALL = penalties.L2(0.1)
+OF_TENSORS = [Way(BETWEEN_ROWS, lambda Z: {0: penalties.Graph(0.1, Z), 1: SMALL, 2: SMALL})]
 PENALTIES = [
     Way(NEIGHBORS, lambda Z: {"S": penalties.Graph(0.1, Z), "A": penalties.L2(0.1)}),
 ]
@@ -114,6 +117,8 @@ WAYS = {
         "A": [Way(A)],
         "X_weights": weighings(HALF),
         "init": [Way(S)],
+        "S_fixed": [Way(S[:, :1])],
+        "penalties": PENALTIES,
     },
     "factorize_tensor": {
         "X": [Way(T), Way(D)],
@@ -121,6 +126,7 @@ WAYS = {
         + [way._replace(beside={"X": D}) for way in tensor_weights(HALF)],
         "labels": [Way(np.eye(6)[:, :2], lambda Z: {0: Z}), Way(np.eye(4), lambda Z: {-1: Z})],
         "init": TENSOR_START,
+        "penalties": OF_TENSORS,
     },
     "complete": {
         "M": [
@@ -163,6 +169,10 @@ WAYS = {
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20200113)), Way(TIMES)],
         "init": START,
+        "S_fixed": [Way(S[:, :1])],
+        "A_support": [Way((A > 0.5) * 1.0)],
+        "A_fixed": [Way(A[:1])],
+        "penalties": PENALTIES,
         "side": [],  # of the committee, which these models have not: test_side.py
     },
     "inverse_transform": {"X": [Way(S)]},

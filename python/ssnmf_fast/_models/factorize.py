@@ -190,7 +190,8 @@ def factorize(
         related.append(relation_of_features(related[0], features, of_features, factors))
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, X.dtype).items()}
-    penalized = check_penalties(penalties, factors, X.shape, known, rank)
+    lengths = {name: len(F) for name, F in factors.items()}
+    penalized = check_penalties(penalties, lengths, X.shape, known, rank)
     problem = problem_of(factors, related, kept, penalties=penalized)
     steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
     run = loop.run(steps, current, units=units, unreached=problem.unreached())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
+from .._solver.known import active_penalties
 from .._solver.loop import FitLoop, steps_of
 from .._solver.losses import Loss
+from .._solver.penalties import Penalty
 from .._solver.problem import Problem
 from .._solver.relations import Relation
 from .._solver.result import FitState, TensorFactorization, normalized
@@ -43,6 +46,7 @@ def factorize_tensor(
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
+    penalties: Any = None,
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 
@@ -93,6 +97,11 @@ def factorize_tensor(
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, .. up to the
         sizes of their columns) after every check; returning True stops the fit.
+    penalties : optional
+        Penalties of the factors of all modes, or a mapping from modes to them, such as
+        ``{0: L2(1e-3), 1: L2(1e-3), 2: [L2(1e-3), Temporal(0.1)]}``; see
+        :mod:`ssnmf_fast.penalties`.  One of a mode is multiplied by the product of the other
+        lengths.  Every mode needs one, since components have no scale of their own.
 
     Returns
     -------
@@ -147,7 +156,10 @@ def factorize_tensor(
     factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
     factors |= {f"B{k}": padded(start_B(start[k], Y, rng).T, dtype) for k, Y in labeled.items()}
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
-    problem = Problem(factors, relations, kept)
+    penalized = _penalties(penalties, X.shape)
+    if penalized:
+        units.require_trivial("penalties")
+    problem = Problem(factors, relations, kept, penalties=penalized)
     if kept and problem.unreached() > 0:
         raise ValueError(
             "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
@@ -161,6 +173,29 @@ def factorize_tensor(
     components = {k: np.ascontiguousarray((found[f"B{k}"] * sizes[k])[:, order].T) for k in labeled}
     total = np.ldexp(sizes_of_all, exponent)
     return TensorFactorization(columns, total, components, run.objective, run.n_iter, run.converged)
+
+
+def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, ...]]:
+    """Return the penalties of the factors by name, each times the entries that its rows meet."""
+    modes = range(len(shape))
+    given = {} if given is None else given
+    by_mode = given if isinstance(given, Mapping) else dict.fromkeys(modes, given)
+    by_mode = {check_mode(k, "a mode of penalties", len(shape)): one for k, one in by_mode.items()}
+    names, size = mode_names(len(shape)), prod(shape)
+    found = {}
+    for mode, each in by_mode.items():
+        listed = active_penalties(each, size // max(shape[mode], 1))
+        for penalty in listed:
+            penalty.check(shape[mode], f"mode {mode}")
+        if listed:
+            found[names[mode]] = listed
+    if found and len(found) < len(shape):
+        free = next(mode for mode in modes if names[mode] not in found)
+        raise ValueError(
+            f"penalties has none of mode {free}, whose factor can grow while others shrink; give "
+            f"it one, too, for example {{{free}: penalties.L2(1e-3)}}."
+        )
+    return found
 
 
 def _labeled(

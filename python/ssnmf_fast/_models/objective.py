@@ -88,7 +88,8 @@ feature_weight, penalties, n_threads
         units.require_trivial("labels of features and penalties")
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, factors))
-    penalized = check_penalties(penalties, factors, X.shape, Known(), rank)
+    lengths = {name: len(F) for name, F in factors.items()}
+    penalized = check_penalties(penalties, lengths, X.shape, Known(), rank)
     total = value(related, factors) + sum(
         penalty.value(factors[name]) for name, own in penalized.items() for penalty in own
     )

@@ -15,6 +15,7 @@ from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
 from .._solver.build import check_weight, relations, terms
 from .._solver.descent import Part, descend
+from .._solver.known import Known
 from .._solver.losses import multiply
 from .._solver.problem import Problem
 from .._solver.relations import Statistics
@@ -74,6 +75,7 @@ class Online:
     weight: float | None = None  # of the supervision; None until the first batch balances it
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
+    support: dict[str, Array] = field(default_factory=dict)  # 0 where a factor stays
     _seen: float = 0.0
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
@@ -129,7 +131,8 @@ class Online:
                 past = self._statistics.get(name)
                 sums[name] = new if past is None else past.plus(new, keep)
                 ((term, far, *_),) = problem.sides(name)
-                follow(self.factors[name], sums[name], term, problem.factors[far[0]])
+                support = self.support.get(name)
+                follow(self.factors[name], sums[name], term, problem.factors[far[0]], support)
             problem.forget()
         self._statistics = sums
         n = data.shape[0]
@@ -139,16 +142,20 @@ class Online:
         return self.mean_loss
 
 
-def follow(F: Array, sums: BatchStatistics, term: Term, G: Any) -> None:
+def follow(
+    F: Array, sums: BatchStatistics, term: Term, G: Any, support: Array | None = None
+) -> None:
     """Move a factor to the minimizer that the statistics of batches have, or towards it.
 
-    `term` is one whose statistics they are, and G the far side of it.
+    `term` is one whose statistics they are, and G the far side of it.  Entries stay where `support`
+    is 0.
     """
+    before = None if support is None else F.copy()
     alive = F > 0
     p, q = term.loss.exponents
     b, a, K = sums.b, sums.a, sums.K
     if a is None:
-        descend(F, b, [Part(Quadratic(K), 1.0, G)], None, _SWEEPS, 0, term.threads)
+        descend(F, b, [Part(Quadratic(K), 1.0, G)], support, _SWEEPS, 0, term.threads)
     else:
         N = _times(a, F, p)
         if K is not None:
@@ -156,6 +163,8 @@ def follow(F: Array, sums: BatchStatistics, term: Term, G: Any) -> None:
         multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, term.threads)
     # What no batch has held so far must be able to come back from a later one.
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+    if before is not None:
+        np.copyto(F, before, where=support == 0)
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:
@@ -195,6 +204,9 @@ def learn_batch(
     random_state: Any,
     n_threads: int | None,
     forget_factor: float,
+    A_support: Any = None,
+    A_fixed: Any = None,
+    penalties: Any = None,
 ) -> Online:
     """Learn from one batch, the first of all where `online` is None; see :func:`factorize`.
 
@@ -215,6 +227,9 @@ def learn_batch(
         X = X.astype(online.factors["A"].dtype, copy=False)
     X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
     units.require_trivial("batches", "all batches")
+    known = Known.of(X.shape, rank, X.dtype, A_support=A_support, A_fixed=A_fixed)
+    if penalties:
+        raise ValueError("batches take no penalties; leave them out, or fit all samples at once.")
     settings = {"n_components": rank, "loss": loss}
     if Y is not None:
         settings["supervision_loss"] = supervision_loss
@@ -223,10 +238,11 @@ def learn_batch(
         rng = check_random_state(random_state)
         if Y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
-        _, A, B = start(init, X, data, labels, rank, rng, X_weights=X_weights)
+        _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
         online = Online.resume(A, B)
     online.check_settings(settings)
     if online.weight is None:
         online.weight = weight
+    online.support = known.moves(online.factors, X.dtype)
     online.step(data, labels, keep)
     return online

@@ -17,8 +17,11 @@ from .._data.tensor_entries import RowProducts
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
+from .._solver.known import Known, penalties_of_rows
+from .._solver.known_rows import solve_known_rows
+from .._solver.penalties import Penalty
 from .._solver.terms import Term
-from .._solver.units import exponent_of, scaled
+from .._solver.units import Units, exponent_of, scaled
 from .._solver.weights import build_tensor_term, build_term
 
 _HINT = (
@@ -39,6 +42,8 @@ def represent(
     init: Any = None,
     tol: float = 1e-6,
     n_threads: int | None = None,
+    S_fixed: Any = None,
+    penalties: Any = None,
 ) -> Array:
     """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
 
@@ -62,9 +67,16 @@ def represent(
         little since.  It does not change the solution, where that is unique, only the time.
     tol : float
         Largest residual of the optimality conditions, relative to the pull of the data.  Tolerances
-        finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).
+        finer than the dtype resolves are raised to 1e-12 (float64) or 1e-5 (float32).  With
+        `S_fixed` or penalties, losses other than "frobenius" are solved to 1e-4 at best, unless
+        sparse data have "kullback-leibler" and no penalty but L1.
     n_threads : int, optional
         Number of threads; it does not change the result.
+    S_fixed : array_like, shape (n, number of fixed components), optional
+        The last columns of S, which are given, as in :func:`factorize`.
+    penalties : optional
+        Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
+        (graphs, smoothness over time) have no say here.
 
     Returns
     -------
@@ -99,7 +111,13 @@ def represent(
     if not X.shape[0]:
         return np.empty(shape, dtype=X.dtype)
     size = exponent_of(X, "X")
+    known = Known.of(X.shape, rank, X.dtype, S_fixed=S_fixed)
+    own = penalties_of_rows(penalties, A.shape[1])
+    if known or own:
+        Units(size).require_trivial("fixed components and penalties")
     term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
+    if known or own:
+        return _solve_known(term, A, init, known, own, tol)
     (A,), exponents = _of_size_one([A.T])
     if init is None:
         F = padded_zeros(*shape, X.dtype)
@@ -109,6 +127,23 @@ def represent(
         with np.errstate(over="ignore"):
             F[:, :rank] = np.minimum(np.ldexp(F[:, :rank], exponents - size), _LARGEST_START)
     return _solve_rows(term, F, padded(A, X.dtype), tol, size - exponents)
+
+
+def _solve_known(
+    term: Term, A: Array, init: Any, known: Known, penalties: Sequence[Penalty], tol: float
+) -> Array:
+    """Return the rows where some components are given, or penalties see the scale of S."""
+    shape, dtype = (term.shape[0], len(A)), A.dtype
+    if init is None:
+        size = float(A.mean())
+        S = np.full(shape, term.mean() / (len(A) * size) if size > 0 else 1.0, dtype=dtype)
+    else:
+        S = check_factor(init, "init", shape, dtype, "samples x components of A")
+    F = padded(known.restore("S", S), dtype)
+    tol, moves = max(tol, _FINEST_TOL[F.dtype]), known.moves({"S": F}, dtype)
+    G = padded(A.T, dtype)
+    unsolved = solve_known_rows(term, F, G, moves, penalties, tol, _MAX_SWEEPS)
+    return _solved(F, np.zeros(len(A), dtype=np.int64), unsolved, tol)
 
 
 def represent_tensor(
@@ -151,7 +186,11 @@ def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
 def _solve_rows(term: Term, F: Array, G: Any, tol: float, exponents: Array) -> Array:
     """Solve for rows from a start, and return them times powers of two, (rows, r)."""
     tol = max(tol, _FINEST_TOL[F.dtype])
-    unsolved = term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS)
+    return _solved(F, exponents, term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS), tol)
+
+
+def _solved(F: Array, exponents: Array, unsolved: int, tol: float) -> Array:
+    """Return solved rows times powers of two; warn if some are not."""
     if unsolved:
         warn_user(
             f"{unsolved} of {len(F)} rows do not meet the optimality conditions to {tol:g}; they "

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .._common.arrays import Array
 from .penalties import Bound, Penalty
 from .problem import Ahead, Problem, Workspaces
-from .relations import Relation, Side, Solver, Statistics
+from .relations import Relation, Side, Solver, Statistics, curvatures
 
 
 class _RowsOfBlock(Problem):
@@ -68,6 +68,7 @@ class BlockProblem(Problem):
     def _blocks(self) -> Iterator[tuple[slice, _RowsOfBlock]]:
         """Read the data, and give the problem of each block of rows."""
         first, *others = (r for r in self.relations if self.rows in r.names)
+        elsewhere = curvatures([r for r in self.relations if self.rows not in r.names])
         for rows, entries in first.term.entries.blocks():
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]
@@ -75,10 +76,8 @@ class BlockProblem(Problem):
             support = {
                 name: T[rows] if name == self.rows else T for name, T in self.support.items()
             }
-            yield (
-                rows,
-                _RowsOfBlock(factors, relations, support, self._workspaces, True, self.penalties),
-            )
+            given = factors, relations, support, self._workspaces, True, self.penalties
+            yield rows, _RowsOfBlock(*given, elsewhere)
 
 
 def problem_of(
@@ -88,7 +87,8 @@ def problem_of(
     workspaces: Workspaces | None = None,
     whole: bool = True,
     penalties: Mapping[str, Sequence[Penalty]] | None = None,
+    elsewhere: Sequence[bool] = (),
 ) -> Problem:
     """Return the problem of these relations, in blocks where their data are on disk."""
     kind = BlockProblem if relations[0].term.entries.streamed else Problem
-    return kind(factors, relations, support, workspaces, whole, penalties)
+    return kind(factors, relations, support, workspaces, whole, penalties, elsewhere)

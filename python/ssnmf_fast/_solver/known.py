@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.checks import check_factor, check_support
-from .penalties import Penalty
+from .penalties import L1, L2, Orthogonal, Penalty
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,12 @@ class Known:
         A_support: Any = None,
         S_fixed: Any = None,
         A_fixed: Any = None,
+        n_fixed: int = 0,
     ) -> Known:
-        """Check what a user gives: A_fixed are the first components, S_fixed the last ones."""
+        """Check what a user gives: A_fixed are the first components, S_fixed the last ones.
+
+        There may be `n_fixed` columns of S that are known elsewhere.
+        """
         (n, m), support, fixed = shape, {}, {}
         if S_support is not None:
             support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
@@ -43,7 +47,7 @@ class Known:
             of = "components x features"
             support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
         first = 0 if A_fixed is None else _length(A_fixed, "A_fixed", 0)
-        last = 0 if S_fixed is None else _length(S_fixed, "S_fixed", 1)
+        last = n_fixed if S_fixed is None else _length(S_fixed, "S_fixed", 1)
         if first + last > rank:
             raise ValueError(
                 f"A_fixed has {first} rows and S_fixed has {last} columns, and n_components is "
@@ -52,7 +56,7 @@ class Known:
         if first:
             of = "fixed components x features"
             fixed["A"] = slice(0, first), check_factor(A_fixed, "A_fixed", (first, m), dtype, of).T
-        if last:
+        if S_fixed is not None and last:
             of = "samples x fixed components"
             values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
             fixed["S"] = slice(rank - last, rank), values
@@ -117,18 +121,17 @@ def _length(given: Any, name: str, axis: int) -> int:
 
 
 def check_penalties(
-    given: Any, factors: Mapping[str, Array], shape: tuple[int, int], known: Known, rank: int
+    given: Any, rows: Mapping[str, int], shape: tuple[int, int], known: Known, rank: int
 ) -> dict[str, tuple[Penalty, ...]]:
     """Return the penalties of the factors, each times the number of entries that its rows meet.
 
-    Raises ValueError where the objective has no minimum, because a component may shrink on one side
-    and grow on the other.
+    `rows` are the numbers of rows of the factors, as they are stored.  Raises ValueError where the
+    objective has no minimum, because a component may shrink on one side and grow on the other.
     """
     if given is None:
         return {}
     n, m = shape
     meets = {"S": m, "A": n, "B": n, "C": m}
-    rows = {name: len(F) for name, F in factors.items()}
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(rows, given)
     found: dict[str, tuple[Penalty, ...]] = {}
     for name, each in by_name.items():
@@ -137,19 +140,45 @@ def check_penalties(
                 f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
                 "fit."
             )
-        listed = (each,) if isinstance(each, Penalty) else each
-        if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
-            raise TypeError(
-                "penalties must be a penalty such as penalties.L1(0.1), a sequence of them, or a "
-                f"mapping from factors to these; got {each!r:.100}."
-            )
+        listed = active_penalties(each, meets[name])
         for penalty in listed:
             penalty.check(rows[name], name)
-        active = tuple(p.times(meets[name]) for p in listed if p.coefficient > 0)
-        if active:
-            found[name] = active
+        if listed:
+            found[name] = listed
     _require_scale(found, rows, known, rank)
     return found
+
+
+def penalties_of_rows(given: Any, n_features: int) -> tuple[Penalty, ...]:
+    """Return the penalties of S that each sample has by itself."""
+    listed = given.get("S", ()) if isinstance(given, Mapping) else given or ()
+    return tuple(penalty for penalty in active_penalties(listed, n_features) if penalty.by_rows)
+
+
+def plain_penalties(given: Any) -> dict[str, float]:
+    """Return the coefficients of the penalties that each sample has by itself, by their names."""
+    found: dict[str, float] = {}
+    for penalty in penalties_of_rows(given, 1):
+        name = type(penalty).__name__
+        found[name] = found.get(name, 0.0) + penalty.coefficient
+    return found
+
+
+def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
+    """Return the penalties of :func:`plain_penalties`."""
+    kinds = {kind.__name__: kind for kind in (L1, L2, Orthogonal)}
+    return [kinds[name](coefficient) for name, coefficient in coefficients.items()]
+
+
+def active_penalties(given: Any, meets: int) -> tuple[Penalty, ...]:
+    """Return one penalty, or several, without those of coefficient 0, times a number."""
+    listed = (given,) if isinstance(given, Penalty) else given
+    if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):
+        raise TypeError(
+            "penalties must be a penalty such as penalties.L1(0.1), a sequence of them, or a "
+            f"mapping from factors to these; got {given!r:.100}."
+        )
+    return tuple(penalty.times(meets) for penalty in listed if penalty.coefficient > 0)
 
 
 _SIDES = ("S", "C"), ("A", "B")  # a component grows on one side as it shrinks on the other

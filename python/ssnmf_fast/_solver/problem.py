@@ -68,8 +68,9 @@ class Problem(Rules):
         workspaces: Workspaces | None = None,
         whole: bool = True,
         penalties: Mapping[str, Sequence[Penalty]] | None = None,
+        elsewhere: Sequence[bool] = (),
     ) -> None:
-        super().__init__(factors, relations, penalties or {}, whole)
+        super().__init__(factors, relations, penalties or {}, whole, elsewhere)
         self.support = support or {}
         self._held = {name: T for name, T in self.support.items() if factors[name][T == 0].any()}
         self.threads = relations[0].term.threads
@@ -239,12 +240,16 @@ class Problem(Rules):
         if any(self.penalties.values()):
             return
         exponents = drifts(self.relations, self._largest_of)
-        for name, T in self._held.items():
-            still = (T == 0).any(axis=0) & self.factors[name].any(axis=0)
-            exponents = {other: np.where(still, 0, each) for other, each in exponents.items()}
+        for still in self._still():
+            exponents = {name: np.where(still, 0, each) for name, each in exponents.items()}
         if any(each.any() for each in exponents.values()):
             self.forget()
             self._shift(exponents, earlier or {})
+
+    def _still(self) -> list[Array]:
+        """Return which components have entries that are given."""
+        held = self._held.items()
+        return [((T == 0) & (self.factors[name] > 0)).any(axis=0) for name, T in held]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""

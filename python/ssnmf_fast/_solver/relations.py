@@ -208,11 +208,17 @@ class Statistics:
                 mine += its
 
 
+def curvatures(relations: Sequence[Relation]) -> tuple[bool, ...]:
+    """Return of each relation whether its curvature is one Gram matrix."""
+    return tuple(r.term.gram for r in relations)
+
+
 class Rules:
     """Which rule updates each factor: what its terms allow.
 
     Where other rows are elsewhere, the problem is not `whole`: the curvature of another factor is
-    then known as one Gram matrix only.
+    then known as one Gram matrix only.  `elsewhere` tells of each further relation of the fit, one
+    that meets no row, whether it has such a curvature.
     """
 
     def __init__(
@@ -221,19 +227,26 @@ class Rules:
         relations: Sequence[Relation],
         penalties: Mapping[str, Sequence[Penalty]],
         whole: bool,
+        elsewhere: Sequence[bool] = (),
     ) -> None:
         self.factors = factors
         self.relations = relations
         self.penalties = penalties
         self.rows, *self.others = factors
         self._sides: dict[str, list[Side]] = {}
+        self._n_elsewhere = len(elsewhere)
         # With weights of every row only for one data matrix: products with them take long.
-        self._all_quadratic = all(
+        lists = whole and self._n_relations == 1
+        self._all_quadratic = all(elsewhere) and all(
             r.map is None
-            and (r.term.gram or (whole and len(relations) == 1 and r.term.form.lists_few))
+            and (r.term.gram or (lists and r.term.form.lists_few))
             and r.term.loss.quadratic
             for r in relations
         )
+
+    @property
+    def _n_relations(self) -> int:
+        return len(self.relations) + self._n_elsewhere
 
     def sides(self, name: str) -> list[Side]:
         """Return the terms that meet a factor, as that factor sees them."""
@@ -251,7 +264,8 @@ class Rules:
 
         With labels it would lower the objective faster too, but in minima that predict worse.
         """
-        return self._all_quadratic and sum(r.coefficient > 0 for r in self.relations) == 1
+        here = sum(r.coefficient > 0 for r in self.relations)
+        return self._all_quadratic and here + self._n_elsewhere == 1
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether a factor is updated by coordinate descent, and not by a multiplicative step.
@@ -268,7 +282,7 @@ class Rules:
 
     def _by_entries(self, name: str) -> bool:
         linear = all(penalty.linear for penalty in self.penalties.get(name, ()))
-        return len(self.relations) == 1 and linear and self.sides(name)[0].by_entries
+        return self._n_relations == 1 and linear and self.sides(name)[0].by_entries
 
     def refines(self) -> bool:
         """Whether "auto" goes on by coordinate descent where multiplicative steps get slow."""

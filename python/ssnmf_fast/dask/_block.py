@@ -12,6 +12,7 @@ import numpy as np
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.block_problem import problem_of
+from .._solver.penalties import Penalty
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
@@ -33,6 +34,9 @@ class Block(OnePickle):
     rank: int
     dtype: Any
     start: Array | None  # rows that were given
+    fixed: Array | None = None  # the last components of S, which are given
+    penalties: tuple[Penalty, ...] = ()  # of S
+    elsewhere: tuple[bool, ...] = ()  # see `Rules`
 
     @property
     def n_rows(self) -> int:
@@ -53,7 +57,16 @@ class Block(OnePickle):
         """Return the problem of the rows, which the other factors come to."""
         support = {} if self.support is None else {"S": self.support}
         factors = {"S": rows.S, **others}
-        return problem_of(factors, self.relations, support, rows.workspaces, whole=False)
+        penalties = {"S": self.penalties} if self.penalties else {}
+        given = self.relations, support, rows.workspaces, False, penalties, self.elsewhere
+        return problem_of(factors, *given)
+
+    def as_known(self, S: Array) -> None:
+        """Set to 0 what is not in the support, and the components that are given."""
+        if self.support is not None:
+            S *= self.support
+        if self.fixed is not None:
+            S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
 
 
 def _restore_with_rows(restore: Callable[..., Block], given: Any, contents: bytes) -> Block:
@@ -83,8 +96,7 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     else:
         S[:, : block.rank] = start
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
-    if block.support is not None:
-        S *= block.support
+    block.as_known(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
     kept[block.key] = Rows(S, S.copy())
     return BlockStatistics(sums)
@@ -107,8 +119,7 @@ class RowOrder(Order):
         """Solve for the rows: their problem is convex."""
         size = np.sqrt(block.relations[0].term.mean() / block.rank)
         S = padded(np.full((block.n_rows, block.rank), size), next(iter(others.values())).dtype)
-        if block.support is not None:
-            S *= block.support
+        block.as_known(S)
         rows = Rows(S, S)
         problem = block.problem(rows, others)
         for _ in range(UPDATES_OF_LOST_ROWS):
@@ -129,6 +140,8 @@ class RowOrder(Order):
         # Those of the update alone: rows that were found again have none, whatever others have.
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
+        if block.penalties:
+            sums["penalties"] = sum(penalty.value(rows.S) for penalty in block.penalties)
         largest = rows.S.max(axis=0, initial=0.0)
         found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}

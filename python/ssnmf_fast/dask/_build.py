@@ -16,7 +16,9 @@ from .._data.csr_file import CsrFile, check_data
 from .._solver import starts, terms
 from .._solver.beta_divergences import FROBENIUS
 from .._solver.build import sparse_labels
+from .._solver.known import Known
 from .._solver.losses import Loss
+from .._solver.penalties import Penalty
 from .._solver.relations import Relation
 from .._solver.units import exponent_of
 from .._solver.weights import build_term
@@ -34,6 +36,7 @@ class BlockInput(OnePickle):
     Y_weights: Any = None
     support: Any = None
     S: Any = None
+    S_fixed: Any = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class BlockInfo:
     on_disk: bool
     nonzeros: tuple[int, int]  # of X and Y
     ordinary: bool  # whether the entries are of ordinary size
+    n_fixed: int  # columns of S that are given
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,19 @@ class Plan:
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
     threads: int
     of_roots: bool = False
+    penalties: tuple[Penalty, ...] = ()  # of S
+    elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Rules`
 
 
 def check(
-    X: Any, Y: Any, X_weights: Any, Y_weights: Any, support: Any, S: Any, threads: int
+    X: Any,
+    Y: Any,
+    X_weights: Any,
+    Y_weights: Any,
+    support: Any,
+    S: Any,
+    S_fixed: Any,
+    threads: int,
 ) -> BlockInput:
     """Return what was given for a block, checked and converted."""
     if isinstance(X, BlockInput):
@@ -75,7 +88,8 @@ def check(
                 f"Y must have the rows of X; got {Y.shape[0]} rows, and X has {X.shape[0]}."
             )
         Y = sparse_labels(Y)
-    return BlockInput(X, Y, weights_of(X_weights), weights_of(Y_weights), support, S)
+    weights = weights_of(X_weights), weights_of(Y_weights)
+    return BlockInput(X, Y, *weights, support, S, S_fixed)
 
 
 def weights_of(given: Any) -> Any:
@@ -102,7 +116,8 @@ def info(given: BlockInput) -> BlockInfo:
     ordinary = exponent_of(X, "X") == 0 and (Y is None or exponent_of(Y, "Y") == 0)
     n_labels = None if Y is None else Y.shape[1]
     counts = X.nnz if on_disk else _nonzeros(X), 0 if Y is None else _nonzeros(Y)
-    return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary)
+    n_fixed = 0 if given.S_fixed is None else np.shape(as_matrix(given.S_fixed))[-1]
+    return BlockInfo(X.shape[1], n_labels, X.dtype, on_disk, counts, ordinary, n_fixed)
 
 
 def _nonzeros(Z: Any) -> int:
@@ -130,8 +145,16 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
         if not S.all():  # zeros of a given start stay
             positive = (dtype.type(0) < S).astype(dtype)
             support = positive if support is None else support * positive
+    fixed = None
+    if given.S_fixed is not None:
+        known = Known.of(X.shape, plan.rank, dtype, S_fixed=as_matrix(given.S_fixed))
+        _, fixed = known.fixed["S"]
+        support = np.ones((n, plan.rank), dtype) if support is None else support
+        support[:, plan.rank - fixed.shape[1] :] = 0
+        fixed = np.sqrt(fixed) if plan.of_roots else fixed
     stored = None if support is None else padded(support, dtype)
-    return Block(key, first, relations, stored, plan.rank, dtype, S)
+    further = plan.penalties, plan.elsewhere
+    return Block(key, first, relations, stored, plan.rank, dtype, S, fixed, *further)
 
 
 def reweigh(block: Block, weight: float) -> Block:
@@ -155,6 +178,7 @@ def totals(block: Block) -> BlockStatistics:
     "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
     size = block.n_rows * block.rank if block.support is None else block.support.sum()
+    size += 0 if block.fixed is None else block.fixed.size
     sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term

@@ -106,6 +106,7 @@ def load(
     Y_weights: Any = None,
     support: Any = None,
     S: Any = None,
+    S_fixed: Any = None,
 ) -> Data:
     """Let the workers load, check and convert what a user gave, or data without other parts."""
     if Y is None and Y_weights is not None:
@@ -123,6 +124,7 @@ def load(
         cut_weights(Y_weights, "Y_weights", rows),
         cut(support, "S_support", rows),
         cut(S, "init[0] (S)", rows),
+        cut(S_fixed, "S_fixed", rows),
     ]
     positions = [position for position, n in enumerate(rows) if n]
     futures, bounds = [], list(accumulate(rows, initial=0))
@@ -149,7 +151,8 @@ def _start_lazy(client: Client, part: Any) -> Any:
 def _check_equal(info: Sequence[BlockInfo], positions: Sequence[int]) -> None:
     """Raise ValueError unless all blocks agree in what must be the same."""
     words = {"n_columns": "number of columns", "n_labels": "number of columns of Y"}
-    for name in ("n_columns", "n_labels", "dtype"):
+    words["n_fixed"] = "number of columns of S_fixed"
+    for name in ("n_columns", "n_labels", "dtype", "n_fixed"):
         first = getattr(info[0], name)
         for position, each in zip(positions, info, strict=True):
             if getattr(each, name) != first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, ClassVar
 
 import dask.array as da
@@ -57,6 +58,35 @@ class NMF(OnCluster, estimators.NMF):
     """
 
     _kind: ClassVar = estimators.NMF
+
+    def fit(
+        self: Self,
+        X: Any,
+        y: Any = None,
+        *,
+        X_weights: Any = None,
+        S_fixed: Any = None,
+        client: Client | None = None,
+        checkpoint: str | Path | None = None,
+        memory: int = MEMORY,
+    ) -> Self:
+        """Learn a dictionary from samples on the cluster.
+
+        Parameters
+        ----------
+        X, X_weights, client, checkpoint, memory
+            As in :func:`ssnmf_fast.dask.factorize`.
+        S_fixed : array_like or dask.array.Array, shape (n, number of fixed components), optional
+            The last columns of S, which are given.  Representations of new samples then need
+            theirs, in memory (``model.in_memory().transform(X, S_fixed=...)``).
+
+        Returns
+        -------
+        self
+            `representation_` is a dask array, cut as X is.
+        """
+        given = {"X_weights": X_weights, "S_fixed": S_fixed}
+        return self._fit_data(X, y, client, checkpoint, memory, **given)
 
 
 @complete_docstring

@@ -14,15 +14,27 @@ from .._common.arrays import Array
 from .._data.checks import check_factor, check_integer, require_memory, warn_of_rank
 from .._persist.io import save
 from .._solver.beta_divergences import loss_named
-from .._solver.build import check_weight, factorization, pad_factors, view_factors
+from .._solver.build import (
+    check_weight,
+    factorization,
+    features_term,
+    pad_factors,
+    view_factors,
+)
+from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop, steps_of
+from .._solver.penalties import Penalty
+from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
+from .._solver.starts import start_B as start_of_labels
 from .._solver.starts import zeros_that_stay
+from .._solver.terms import Term
 from ._block import copy_of_rows
+from ._block import losses as losses_of
 from ._build import Plan
 from ._cluster import check_client
-from ._data import MEMORY, count_threads, load
-from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B, without_S
+from ._data import MEMORY, Data, count_threads, load
+from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, ratio_of, start_B, without_S
 
 
 def factorize(
@@ -44,6 +56,12 @@ def factorize(
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     S_support: Any = None,
+    A_support: Any = None,
+    S_fixed: Any = None,
+    A_fixed: Any = None,
+    feature_labels: Any = None,
+    feature_weight: float | Literal["balanced"] = 1.0,
+    penalties: Any = None,
     client: Client | None = None,
     checkpoint: str | Path | None = None,
     memory: int = MEMORY,
@@ -84,8 +102,11 @@ def factorize(
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``A``, ``B``) after every
         check; returning True stops the fit.  Its ``S`` is None.
-    S_support : array_like, dask.array.Array, shape (n, r), or list, optional
+    S_support, S_fixed : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
+    A_support, A_fixed, feature_labels, feature_weight, penalties
+        As in :func:`ssnmf_fast.factorize`, but that S takes no penalty between its rows (a graph,
+        smoothness over time).
     client : dask.distributed.Client, optional
         None takes the one in use.
     checkpoint : path, optional
@@ -128,37 +149,89 @@ def factorize(
     rng = pcg64_of(random_state)
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
+    of_features = check_weight(feature_weight, "feature_weight")
     given = _read_init(init, Y is not None)
     seen = callback if checkpoint is None else _save_to(checkpoint, callback)
     loop = FitLoop(solver, max_iter, tol, seen, verbose)
     client = check_client(client)
     parts = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "support": S_support}
+    parts["S_fixed"] = S_fixed
     data = load(client, X, threads, memory, S=None if given is None else given[0], **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
+    fixed = {"A_support": A_support, "A_fixed": A_fixed, "n_fixed": data.n_fixed}
+    known = Known.of(data.shape, rank, data.dtype, **fixed)
+    features = features_term(feature_labels, data, supervision_loss, threads)
+    penalized = _penalties(penalties, data, features, known, rank)
     plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths, threads)
+    elsewhere = () if features is None else (features.gram,)
+    plan = replace(plan, penalties=penalized.pop("S", ()), elsewhere=elsewhere)
     with ClusterFit(data, plan) as fit:
         if given is None:
             A, means, scale = begin(fit, init, rng)
-            B = None
+            A, B = known.within("A", A.T).T, None
+            A, scales = _as_known(fit, A, means, scale, known)
         else:
             A, B, means = _begin_with(fit, given)
-            scale = 1.0
+            A, scales = known.restore("A", A.T).T, np.ones(rank)
         if B is None and data.n_labels is not None:
             B = start_B(fit, means, rng)
-        factors = pad_factors(np.zeros((0, rank), data.dtype), A, B)
+        C = None if features is None else start_of_labels(A.T, features, rng).astype(data.dtype)
+        factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
         zeros = {} if given is None else zeros_that_stay(factors, rank)
-        problem = ClusterProblem(fit, factors, zeros)
-        problem.scale_rows(scale)
-        if weight is None and data.n_labels is not None:
-            weight = fit.balance(problem)
+        moves = known.moves(factors, data.dtype)
+        zeros |= {name: T * zeros.get(name, 1) for name, T in moves.items()}
+        local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
+        balances = weight is None and data.n_labels is not None
+        if balances or (local and of_features is None):
             problem = ClusterProblem(fit, factors, zeros)
+            problem.scale_rows(scales)
+            found, scales = problem.order(asks=(losses_of,)).sums["losses"], np.ones(rank)
+            if balances:
+                weight = fit.balance(found)
+            if local and of_features is None:
+                here = value([replace(local[0], coefficient=1.0)], factors)
+                local = [replace(local[0], coefficient=ratio_of(found[0], here))]
+        problem = ClusterProblem(fit, factors, zeros, local, penalized)
+        problem.scale_rows(scales)
         current = without_S(view_factors(factors, rank))
         run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
-        return replace(result, S=S)
+        return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
+
+
+def _as_known(
+    fit: ClusterFit, A: Array, means: Array, scale: float, known: Known
+) -> tuple[Array, Array]:
+    """Return A with what is given of it, and what multiplies the components of S."""
+    A = known.restore("A", A.T).T
+    scales = np.full(len(A), scale)
+    n_fixed, of_A = fit.data.n_fixed, known.fixed.get("A")
+    n_given = 0 if of_A is None else of_A[1].shape[1]
+    contributed = means * A.mean(axis=1)
+    level = np.divide(fit.mean() / len(A), contributed, out=np.ones(len(A)), where=contributed > 0)
+    scales[:n_given] *= level[:n_given]
+    last = slice(len(A) - n_fixed, len(A))
+    A[last] *= level[last, None]
+    return A, scales
+
+
+def _penalties(
+    given: Any, data: Data, features: Term | None, known: Known, rank: int
+) -> dict[str, tuple[Penalty, ...]]:
+    """Return the penalties of the factors, those of S without any between its rows."""
+    rows = {"S": data.shape[0], "A": data.n_columns}
+    rows |= {} if data.n_labels is None else {"B": data.n_labels}
+    rows |= {} if features is None else {"C": features.shape[1]}
+    found = check_penalties(given, rows, data.shape, known, rank)
+    if not all(penalty.by_rows for penalty in found.get("S", ())):
+        raise ValueError(
+            "S has a penalty between samples, and their rows are on different workers; leave it "
+            "out, or fit in memory."
+        )
+    return found
 
 
 def _read_init(init: Any, labels: bool) -> tuple[Any, Any, Any] | None:

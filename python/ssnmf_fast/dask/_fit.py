@@ -16,8 +16,9 @@ from .._data.checks import check_random_state
 from .._solver import starts
 from .._solver.build import pad_factors
 from .._solver.loop import Current
+from .._solver.penalties import Penalty
 from .._solver.problem import Ahead, Problem
-from .._solver.relations import Relation, Solver, Statistics, unreached, value
+from .._solver.relations import Relation, Side, Solver, Statistics, unreached, value
 from . import _block, _build
 from ._block import Draw, RowOrder
 from ._build import Plan
@@ -36,35 +37,45 @@ class ClusterProblem(Problem):
 
     _ready: dict[str, Statistics]
     _sums: dict[str, Any]  # of the last update
+    _of_rows = 0.0  # penalties of S
 
     def __init__(
-        self, fit: ClusterFit, factors: dict[str, Array], support: Mapping[str, Array]
+        self,
+        fit: ClusterFit,
+        factors: dict[str, Array],
+        support: Mapping[str, Array],
+        local: Sequence[Relation] = (),
+        penalties: Mapping[str, Sequence[Penalty]] | None = None,
     ) -> None:
         self._fit, self._has_data = fit, fit.totals["data"] > 0
         self._changes: list[Callable[[Rows], None]] = []
         self._largest: Array | None = None
-        super().__init__(factors, fit.relations, support, whole=False)
+        self._local = local
+        related = [*fit.relations, *local]
+        super().__init__(factors, related, support, whole=False, penalties=penalties)
 
     def forget(self) -> None:
         super().forget()
         self._ready = {}
 
-    def scale_rows(self, scale: float) -> None:
-        """Multiply the rows of S, with the next task."""
-        if scale != 1:
-            self._changes.append(partial(Rows.scale, scale=scale))
+    def scale_rows(self, scales: Array) -> None:
+        """Multiply the components of S, but for those that are given, with the next task."""
+        free = scales[: len(scales) - self._fit.data.n_fixed]
+        if (free != 1).any():
+            self._changes.append(partial(Rows.scale, scales=free))
 
     def _next_order(self, **what: Any) -> RowOrder:
         changes, self._changes = tuple(self._changes), []
         moves = bool(changes or what.get("rule"))
         self._fit.number += moves
-        number, names = self._fit.number, tuple(self.others)
+        number, names = self._fit.number, tuple(self._elsewhere)
         return RowOrder(number=number, names=names, moves=moves, changes=changes, **what)
 
     def order(self, **what: Any) -> BlockStatistics:
         """Let all blocks do what is due, and something more."""
         found = self._fit.obey(self._next_order(**what), self.factors)
         self._largest = found.largest
+        self._of_rows = float(found.sums.get("penalties", 0.0))
         return found
 
     def read(self, what: Callable[..., Array]) -> list[Any]:
@@ -73,10 +84,23 @@ class ClusterProblem(Problem):
             self.order()
         return self._fit.read(self._next_order(), what, self.factors)
 
-    def statistics(self, name: str, curvature: bool) -> Statistics:
+    def statistics(
+        self, name: str, curvature: bool, sides: Sequence[Side] | None = None
+    ) -> Statistics:
+        here = [side for side in self.sides(name) if self.rows not in side.far]
+        if name not in self._elsewhere:
+            return super().statistics(name, curvature, here)
         if name not in self._ready:
             self._keep(self.order(others={name: curvature}))
-        return self._ready.pop(name)
+        found = self._ready.pop(name)
+        if here:
+            found.join(super().statistics(name, curvature, here))
+        return found
+
+    @property
+    def _elsewhere(self) -> list[str]:
+        """Names of the other factors that meet the rows."""
+        return [name for r in self._fit.relations for name in r.names[1:]]
 
     def _keep(self, found: BlockStatistics) -> None:
         self._ready = {name: each.copied(aligned_copy) for name, each in found.factors.items()}
@@ -91,19 +115,29 @@ class ClusterProblem(Problem):
     def update_rows(self, rule: Solver, ahead: Ahead | None = None) -> None:
         if rule == "hals" and not self.descends(self.rows, rule):
             rule = "mm"
-        others = {name: self.descends(name, rule) for name in self.others}
+        others = {name: self.descends(name, rule) for name in self._elsewhere}
         where = None if ahead is None else (ahead.step, ahead.positive)
         found = self.order(rule=rule, others=others, ahead=where)
         self._keep(found)
         self._sums = found.sums
         self._kept = found.sums.get("product")
 
-    def objective(self) -> float:
+    def _value_of_terms(self) -> float:
+        here = value(self._local, self.factors)
         if self._kept is not None:
             total, constant = self._objective_from_P()
             if not (self._has_data and self._cancels(total, constant)):
-                return total
-        return float(self.order(asks=(value,)).sums["value"])
+                return total + here
+        return float(self.order(asks=(value,)).sums["value"]) + here
+
+    def _value_of_penalties(self) -> float:
+        """Return that of the last order for S, which has no row here, and of the others."""
+        return self._of_rows + super()._value_of_penalties()
+
+    def _still(self) -> list[Array]:
+        first = self._fit.plan.rank - self._fit.data.n_fixed
+        given = np.arange(self.factors[self.rows].shape[1])
+        return [*super()._still(), (first <= given) & (given < self._fit.plan.rank)]
 
     def squares(self) -> tuple[float, float]:
         return self._sums["below"], self._sums["constant"]
@@ -163,13 +197,17 @@ class ClusterFit(Blocks):
         columns, unbound = sums["columns"], sums["unbound"]
         return columns / self.data.shape[0], unbound / self.data.shape[0]
 
-    def balance(self, problem: ClusterProblem) -> float:
+    def balance(self, losses: Array) -> float:
         """Weigh the supervision so that both losses are equal, on the workers and here."""
-        losses = problem.order(asks=(_block.losses,)).sums["losses"]
-        weight = float(losses[0] / losses[1]) if min(losses) > 0 else 1.0
+        weight = ratio_of(losses[0], losses[1])
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
         self.replace(_build.reweigh, weight)
         return weight
+
+
+def ratio_of(loss: float, other: float) -> float:
+    """Return the weight of the other loss for which both are equal."""
+    return float(loss / other) if min(loss, other) > 0 else 1.0
 
 
 def without_S(current: Current) -> Current:

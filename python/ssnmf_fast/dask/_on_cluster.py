@@ -125,7 +125,7 @@ class OnCluster(FactorizationBase):
     def _factorize(self, X: Data, Y: Any = None, **arguments: Any) -> Factorization:
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
-    def _represent(self, X: Any, X_weights: Any) -> Array:
+    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         """Represent samples, those on a cluster in the memory of the caller too."""
         if not isinstance(X, Data):
             return super()._represent(X, X_weights)

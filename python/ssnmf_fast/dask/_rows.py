@@ -94,8 +94,9 @@ class Rows:
         """Take the rows of an iteration ago."""
         np.copyto(self.S, self.before)
 
-    def scale(self, scale: float) -> None:
-        self.S *= self.S.dtype.type(scale)
+    def scale(self, scales: Array) -> None:
+        """Multiply components by numbers."""
+        self.S[:, : len(scales)] *= scales.astype(self.S.dtype)
         np.copyto(self.before, self.S)
 
     def shift(self, exponents: Array) -> None:

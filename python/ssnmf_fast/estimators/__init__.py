@@ -12,7 +12,8 @@ from ._dynamic_fits import Peak
 from ._explanation import Explanation, Reasons
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
-from ._nmf import NMF, SSNMFRegressor
+from ._nmf import NMF
+from ._regressor import SSNMFRegressor
 from ._seeded import SeededTopics
 
 __all__ = [

@@ -17,6 +17,7 @@ from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
+from .._solver.known import penalties_named, plain_penalties
 from .._topics import Topics, make_topics, topic_shares
 from ._conventions import IterativeEstimator
 
@@ -56,6 +57,8 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         "objective_": PLAIN,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
+        "sample_penalties_": Saved(optional=True),
+        "n_fixed_": Saved("", optional=True),
     }
 
     @property
@@ -120,12 +123,18 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, **given)
-        return self._features(X, given.get("X_weights"))
+        return self._features(X, given.get("X_weights"), **self._of_samples(given))
+
+    def _of_samples(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return what of the arguments of fit a representation needs, too."""
+        return {"S_fixed": given["S_fixed"]} if given.get("S_fixed") is not None else {}
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
         for earlier in ("_online", "refitted_label_components_"):
             self.__dict__.pop(earlier, None)
+        if getattr(self, "penalties", None) is not None:
+            attributes["sample_penalties_"] = plain_penalties(self.penalties)
         self.components_ = result.A
         self.representation_ = result.S
         self.objective_ = result.objective
@@ -143,7 +152,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         """Factorize checked data; estimators on a cluster do it there."""
         return factorize(CleanMatrix(X), Y, **arguments)
 
-    def _represent(self, X: Any, X_weights: Any) -> Array:
+    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         """Represent checked data."""
         return represent(
             CleanMatrix(X),
@@ -151,11 +160,13 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
             loss=self.loss,
             X_weights=X_weights,
             n_threads=self.n_threads,
+            penalties=penalties_named(getattr(self, "sample_penalties_", None) or {}),
+            **known,
         )
 
-    def _features(self, X: Any, X_weights: Any) -> Array:
+    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
         """Represent checked data, as `transform` returns it."""
-        return self._represent(X, X_weights)
+        return self._represent(X, X_weights, **known)
 
     def transform(self, X: Any, *, X_weights: Any = None) -> Array:
         """Represent samples over the learned dictionary.

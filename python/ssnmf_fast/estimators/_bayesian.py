@@ -163,7 +163,7 @@ class BayesianBase(FactorizationBase):
             UserWarning,
         )
 
-    def _represent(self, X: Any, X_weights: Any) -> Array:
+    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         given = self.components_, self.components_rate_, *self._prior_of_new_samples()
         return infer(X, *given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)

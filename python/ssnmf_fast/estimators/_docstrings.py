@@ -41,6 +41,13 @@ verbose : int
 forget_factor : float
     In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
     1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.
+A_support : array_like of 0 and 1 or bool, shape (r, m), optional
+    Where components may be positive.
+A_fixed : array_like, shape (number of fixed components, m), optional
+    The first components, which stay as they are.
+penalties : optional
+    Penalties of the factors; see :mod:`ssnmf_fast.penalties`.  Representations of new samples have
+    those of S, but for penalties between samples.
 unlabeled : "auto", None or a label
     What marks an unlabeled sample in `y`, besides None and NaN, which always do.  "auto" takes
     -1, as scikit-learn's semi-supervised estimators do, unless the labels are exactly -1 and 1:
@@ -105,6 +112,10 @@ loss_ : str or float
     Loss of the fit.
 n_iter_ : int
     Number of iterations.
+sample_penalties_ : dict of str to float
+    Coefficients of the penalties that representations of new samples have.
+n_fixed_ : int
+    Number of columns of S that were given in the fit.
 n_features_in_ : int
     Number of features m.
 feature_names_in_ : ndarray of str, shape (m,)

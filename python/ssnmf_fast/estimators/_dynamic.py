@@ -202,7 +202,7 @@ class DynamicTopics(FactorizationBase):
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
         warn_if_degenerate(self, tensor)
 
-    def _represent(self, X: Any, X_weights: Any) -> Array:
+    def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)

@@ -154,7 +154,7 @@ class MarginNMF(ReadoutPredictions):
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)
 
-    def _features(self, X: Any, X_weights: Any) -> Array:
+    def _features(self, X: Any, X_weights: Any, **known: Any) -> Array:
         check_option(self.features, "features", FEATURES)
         S = self._represent(X, X_weights)
         return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)

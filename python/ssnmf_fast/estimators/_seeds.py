@@ -90,7 +90,9 @@ class Seeds:
                 position = vocabulary.position(feature, f"forbidden[{name!r}]")
                 if position is None:
                     continue
-                if rows[k].get(position, 0) > 0:
+                if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
+                    rows[k].pop(position, None)
+                elif position in rows[k]:
                     raise ValueError(
                         f"{feature!r} is a seed of the topic {name!r} and forbidden in it. Take it "
                         "out of seeds or of forbidden."

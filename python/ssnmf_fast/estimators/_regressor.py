@@ -1,0 +1,153 @@
+"""Estimator :class:`SSNMFRegressor`, of real targets."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.saved import COUNT, Saved
+from .._data.border import require_finite
+from .._labels import RealTargets
+from ._base import product
+from ._batches import SupervisedBase
+from ._conventions import require, score_labeled
+from ._docstrings import complete_docstring
+from ._training_data import as_outer, label_weights, labels_for_training
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
+    """Semi-supervised NMF for regression on nonnegative targets, X ~ S A and Y ~ S B.
+
+    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
+    samples are zero rows of L [1]_.
+
+    Parameters
+    ----------
+    loss, supervision_loss : {"frobenius", "kullback-leibler"}
+        Losses of X and of the targets: squared error, or the I-divergence (for counts).
+    supervision_weight : float or "balanced"
+        Weight (lambda) of the loss of the targets, at least 0.  "balanced" takes the ratio of the
+        two losses at the start.
+    init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
+        Start, as in :class:`NMF`; a tuple may also hold B (r, k).
+    readout : {"auto", "refit", "joint"}
+        How predictions are made: "refit": S B with B fitted to the labeled samples, represented
+        without their targets as new samples are; "joint", the papers' rule: with the B of the
+        factorization.  "auto" is "refit" in :meth:`fit` and "joint" in :meth:`partial_fit`, which
+        refuses "refit".
+
+    Attributes
+    ----------
+    n_targets_ : int
+        Number of targets k; 0 where `y` had one dimension.
+
+    See Also
+    --------
+    SSNMFClassifier : Classes or multiple labels.
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds targets >= 0, shape (n,) or (n, k); NaN means unlabeled.
+
+    Predictions have no intercept and grow in proportion to the sample: a column of ones in X
+    lets the model learn one.
+
+    References
+    ----------
+    .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
+       2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.random.default_rng(0).random((30, 4))
+    >>> y = X @ [1.0, 2.0, 0.0, 3.0]
+    >>> y[20:] = np.nan  # unlabeled
+    >>> model = sf.SSNMFRegressor(n_components=4, tol=1e-6, max_iter=2000, random_state=0)
+    >>> model.fit(X, y).predict(X[:2]).shape
+    (2,)
+    """
+
+    n_components: int | str = 10
+    _: KW_ONLY
+    loss: str = "frobenius"
+    supervision_loss: str = "frobenius"
+    supervision_weight: float | str = 1.0
+    solver: str = "auto"
+    init: Any = "random"
+    readout: str = "auto"
+    forget_factor: float = 0.8
+    A_support: Any = None
+    A_fixed: Any = None
+    penalties: Any = None
+
+    _saved: ClassVar = {
+        "n_targets_": COUNT,
+        "refitted_label_components_": Saved("rk", optional=True),
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
+        readout = self._chosen_readout()
+        require(self, X, y)
+        targets = RealTargets(y)
+        targets.check_sign()
+        targets.check_fit()
+        labels = labels_for_training(targets, sample_weight)
+        result = self._factorize(
+            X,
+            targets.matrix(X.dtype),
+            X_weights=X_weights,
+            Y_weights=as_outer(label_weights(sample_weight, targets.labeled)),
+            **self._arguments(),
+        )
+        self._keep(result, n_targets_=targets.n_targets)
+        if readout == "refit":
+            self._refit_components(self._represent(X, X_weights), labels)
+
+    def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
+        targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
+        targets.check_sign()
+        return targets, {}
+
+    def _keep_targets(self, targets: RealTargets) -> None:
+        self.n_targets_ = targets.n_targets
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:
+        """Return R squared of the predictions."""
+        check_is_fitted(self)
+        targets = RealTargets(y, n_targets=self.n_targets_)
+        predicted = self.predict(X, X_weights=X_weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = targets.known, targets.complete
+            found = score_labeled(predicted, *known, sample_weight, r2_score)
+        require_finite({"The score": found}, "Bring y nearer to 1, by a constant factor.")
+        return found
+
+    def predict(self, X: Any, *, X_weights: Any = None) -> Array:
+        """Predict the targets, S B.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (n, k)
+            Shaped like the `y` of the fit, of the dtype of X.
+        """
+        check_is_fitted(self)
+        S = self._represent(self._checked(X, reset=False), X_weights)
+        scores = product(S, self._components_in_use(), "the predictions")
+        return np.asarray(scores if self.n_targets_ else scores[:, 0])
