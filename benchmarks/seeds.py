@@ -12,8 +12,8 @@
 - "5 names": the same posts, the name of each of the five and four words that go with it.
 
 Accuracy is that of the posts that are not empty; NPMI is that of the named topics in these posts,
-beside `sf.NMF` with as many.  `--labels 3` labels posts of each class besides, several draws.  Rivals that
-are not installed are left out: `python -m pip install tomotopy corextopic seededpf`.
+beside `sf.NMF` with as many.  `--labels 3` labels posts of each class besides, several draws.
+Rivals that are not installed are left out: `python -m pip install tomotopy corextopic seededpf`.
 """
 
 from __future__ import annotations
