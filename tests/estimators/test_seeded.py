@@ -215,11 +215,12 @@ def test_labels_correct_wrong_words(data):
 def test_sparse_equals_dense_and_scale_does_not_matter(container, data):
     X, _ = data
     one = seeded(tol=0, max_iter=20).fit(X)
-    for other in (seeded(tol=0, max_iter=20).fit(container(X)),):
-        np.testing.assert_allclose(other.components_, one.components_, rtol=1e-7, atol=1e-10)
-        np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-9)
-    scaled = seeded(tol=0, max_iter=20).fit(4 * X)
-    assert np.array_equal(scaled.predict_proba(4 * X), one.predict_proba(X))
+    other = seeded(tol=0, max_iter=20).fit(container(X))
+    np.testing.assert_allclose(other.components_, one.components_, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), atol=1e-9)
+    for factor in (4.0, 2.0**-200):
+        scaled = seeded(tol=0, max_iter=20).fit(factor * X)
+        assert np.array_equal(scaled.predict_proba(factor * X), one.predict_proba(X))
 
 
 def test_threads_do_not_matter_and_single_precision_stays(data):
@@ -266,6 +267,9 @@ def test_no_predictions_without_a_readout(data):
     X, _ = data
     model = seeded(readout=None).fit(X)
     assert not hasattr(model, "predict")
+    with pytest.raises(AttributeError) as caught:
+        model.predict(X)
+    assert "readout='naive-bayes'" in str(caught.value.__cause__)
     assert model.shares(X).shape == (len(X), 3)
 
 

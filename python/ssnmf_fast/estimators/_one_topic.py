@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import softmax
 
 from .._common.arrays import Array
 from .._data.threads import one_blas_thread
 from .._topics import divide_by_sums
-from ._context import row_sums
+from ._context import row_sums, unit_rows
 from ._seeds import Seeds
 
 LABEL_WEIGHT = 20.0  # of a given label, beside 1 for a predicted one
@@ -31,10 +32,8 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
     inverse proportion to its sum over the samples, so that all topics have the same evidence.  A
     feature that a topic may not have speaks neither for it nor against it.
     """
-    sums = row_sums(X)
-    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
-    parts = X.multiply(scale[:, None]).tocsr() if hasattr(X, "multiply") else X * scale[:, None]
-    columns = np.asarray(parts.sum(axis=0), dtype=np.float64).ravel()
+    parts = _shares(X)
+    columns = np.asarray(parts.sum(axis=0)).ravel()
     once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
     evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
     everywhere = np.log((columns + _SMOOTHING) / (columns + _SMOOTHING).sum())
@@ -50,6 +49,14 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
         found = softmax(_TOTAL * np.asarray(parts @ logs.T) + prior, axis=1)
         likely = np.where(labeled, members, found)
     return np.asarray(likely)
+
+
+def _shares(X: Any) -> Any:
+    """Return X with rows that sum to 1, float64; empty rows stay."""
+    rows = unit_rows(X)  # first, so that tiny rows do not vanish
+    sums = row_sums(rows)
+    scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)[:, None]
+    return rows.multiply(scale).tocsr() if sp.issparse(rows) else rows * scale
 
 
 def _check_found(likely: Array, seeds: Seeds) -> None:
