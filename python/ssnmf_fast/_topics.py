@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex, overload
 
@@ -198,6 +198,11 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     """Return one name for each feature; "x0", "x1", ... where none are given."""
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
+    if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
+        raise TypeError(
+            f"feature_names must be a sequence of names; got {type(feature_names).__name__}. Give "
+            "vectorizer.get_feature_names_out()."
+        )
     names = [str(name) for name in feature_names]
     if len(names) != n_features:
         raise ValueError(
