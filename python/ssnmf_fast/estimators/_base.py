@@ -220,7 +220,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         Returns
         -------
         Topics
-            A sequence of topics; print it, or see its ``to_rows`` and ``to_frame``.
+            A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
         if feature_names is None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 
-_ENTRIES_AT_ONCE = 1 << 22
+_ENTRIES_AT_ONCE = 1 << 20
 
 
 def of_documents(X: Any, needed: Array) -> sp.csc_array:
