@@ -26,7 +26,7 @@ NAMES = """
     normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
     sample scoring self_training shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold
-    title tol topic_names topics unlabeled verbose window x xlabel ylabel
+    title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
 """
 SCALARS = frozenset(NAMES.split())
@@ -153,7 +153,9 @@ WAYS = {
     "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.inter_label_sparsity": {"S": [Way(S)], "labels": ANSWERS},
     "metrics.hoyer_sparsity": {"x": [Way(S), Way(ROW)]},
-    "metrics.topic_coherence": {"X": [Way(D)], "components": [Way(A)]},
+    "metrics.topic_coherence": {"X": [Way(D)], "components": [Way(A)], "texts": []},  # of words
+    "metrics.topic_diversity": {"components": [Way(A)]},
+    "metrics.topic_exclusivity": {"components": [Way(A)]},
     "plotting.class_map": {"X": [Way(D)], "y": ANSWERS, "classes": []},
     "plotting.image_grid": {"components": [Way(A)], "weights": [Way(np.ones(3))], "columns": []},
     "plotting.label_map": {"S": [Way(S)], "y": ANSWERS},
@@ -199,6 +201,8 @@ REQUIRED = {
     "metrics.jaccard_similarity": {"S": S, "truth": y},
     "metrics.inter_label_sparsity": {"S": S, "labels": y},
     "metrics.topic_coherence": {"X": D, "components": A, "n_terms": 2},
+    "metrics.topic_diversity": {"components": A},
+    "metrics.topic_exclusivity": {"components": A},
     "plotting.image_grid": {"components": A, "shape": (2, 4)},
     "plotting.label_map": {"S": S, "y": y},
     "plotting.representation_map": {"S": S, "y": y},

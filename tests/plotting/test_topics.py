@@ -186,6 +186,15 @@ class TestClassMap:
         with pytest.raises(TypeError, match="model must be a fitted estimator"):
             plotting.class_map(B, X=X, y=labels)
 
+    def test_of_a_model_that_names_its_topics(self) -> None:
+        X = np.random.default_rng(0).random((9, 5))
+        y = ["sea", "air", None] * 3
+        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, readout=None).fit(X, y)
+        drawn = plotting.class_map(model, X=X, y=y, sort=False)
+        assert texts(drawn.axes[0].get_yticklabels()) == ["air", "sea", "free0"]
+        numbered = plotting.class_map(model, X=X, y=y, topics=range(3), sort=False)
+        assert texts(numbered.axes[0].get_yticklabels()) == ["0", "1", "2"]
+
     @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e300])
     def test_extreme_numbers(self, scale: float) -> None:
         np.testing.assert_allclose(
@@ -292,6 +301,10 @@ class TestTermBars:
         even = make_topics(np.eye(2), None, 2, np.array(["u", "v"]), np.array([[5.0, 6], [1, 6]]))
         written = texts(plotting.term_bars(even).texts)
         assert written[:2] == ["topic 0", "topic 1: v 86%"]
+
+    def test_names_of_topics_come_first(self) -> None:
+        written = texts(plotting.term_bars(topics(2).named(["sea", "$air"])).texts)
+        assert written[:2] == ["topic 0: sea", "topic 1: $air"]
 
     def test_common_scale(self) -> None:
         drawn = plotting.term_bars(topics(), common_scale=True)
