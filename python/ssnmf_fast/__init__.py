@@ -54,7 +54,9 @@ __all__ = [
     "SupervisedBayesianNMF",
     "TensorFactorization",
     "Topic",
+    "TopicNode",
     "TopicSupervisedNMF",
+    "TopicTree",
     "Topics",
     "__version__",
     "choose_rank",
@@ -64,6 +66,7 @@ __all__ = [
     "linalg",
     "load",
     "load_vectorizer",
+    "merge",
     "metrics",
     "objective",
     "open_csr",
@@ -71,6 +74,8 @@ __all__ = [
     "represent",
     "save",
     "show_config",
+    "split",
+    "tree",
     "weights",
 ]
 

@@ -13,6 +13,9 @@ from ._explanation import Explanation, Reasons
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF, SSNMFRegressor
+from ._splitting import merge, split
+from ._topic_tree import TopicNode, TopicTree
+from ._tree import tree
 
 __all__ = [
     "NMF",
@@ -29,6 +32,11 @@ __all__ = [
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SupervisedBayesianNMF",
+    "TopicNode",
     "TopicSupervisedNMF",
+    "TopicTree",
     "choose_rank",
+    "merge",
+    "split",
+    "tree",
 ]

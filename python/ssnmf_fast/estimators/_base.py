@@ -124,7 +124,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
-        for earlier in ("_online", "refitted_label_components_"):
+        for earlier in ("_online", "refitted_label_components_", "topic_names_"):
             self.__dict__.pop(earlier, None)
         self.components_ = result.A
         self.representation_ = result.S

@@ -16,6 +16,7 @@ from .._common.saved import COUNT, Saved
 from .._data.border import require_finite
 from .._labels import RealTargets
 from .._solver.beta_divergences import loss_named
+from .._topics import Topics
 from ._base import product
 from ._batches import BatchLearner, SupervisedBase
 from ._conventions import require, score_labeled
@@ -29,6 +30,12 @@ class NMF(BatchLearner):
     """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
     Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
+
+    Attributes
+    ----------
+    topic_names_ : ndarray of str, shape (r,)
+        Names of the topics, where they come from :func:`ssnmf_fast.split` or
+        :func:`ssnmf_fast.merge`.
 
     See Also
     --------
@@ -62,20 +69,29 @@ class NMF(BatchLearner):
     init: Any = "auto"
     forget_factor: float = 0.8
 
+    _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
+
     @property
     def reconstruction_err_(self) -> float:
         """Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
 
         The Frobenius norm of the difference; for another loss, the root of twice the loss.
         """
-        if not hasattr(self, "representation_"):
-            raise AttributeError("reconstruction_err_ is known after fit, not after partial_fit.")
+        if not hasattr(self, "representation_") or not self.objective_:
+            raise AttributeError(
+                "reconstruction_err_ is known after fit, not after partial_fit or merge."
+            )
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         del y
         self._keep(self._factorize(X, X_weights=X_weights, **self._arguments()))
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every topic, and names of split ones."""
+        topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
+        return topics if names is None else topics.named(names.tolist())
 
     def partial_fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.
