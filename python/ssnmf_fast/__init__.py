@@ -42,6 +42,7 @@ __all__ = [
     "Explanation",
     "Factorization",
     "FitState",
+    "HierarchicalClassifier",
     "LowRankImputer",
     "MarginNMF",
     "MissingPackageError",

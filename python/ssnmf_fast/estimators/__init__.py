@@ -10,6 +10,7 @@ from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_fits import Peak
 from ._explanation import Explanation, Reasons
+from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF, SSNMFRegressor
@@ -23,6 +24,7 @@ __all__ = [
     "ConstrainedNMF",
     "DynamicTopics",
     "Explanation",
+    "HierarchicalClassifier",
     "LowRankImputer",
     "MarginNMF",
     "NonnegativeCP",

@@ -94,15 +94,6 @@ class TopicTree:
         """Number of levels."""
         return max(map(len, self._paths))
 
-    def _level(self, level: Any) -> int:
-        """Return the number of a level, which may count from the last as -1."""
-        found = check_integer(level, "level", -self.depth)
-        if found >= self.depth:
-            raise ValueError(
-                f"level is {found}; the tree has {self.depth} levels, of which the first is 0."
-            )
-        return found % self.depth
-
     def _groups(self, level: int) -> tuple[list[str], Array]:
         """Return the names of a level, and which of them every topic of the model is part of."""
         cut = [SEPARATOR.join(path[: level + 1]) for path in self._paths]
@@ -141,7 +132,7 @@ class TopicTree:
         -------
         Topics
         """
-        names, _ = self._groups(self._level(level))
+        names, _ = self._groups(place_of_level(level, self.depth))
         nodes = {node.name: node for node in self.nodes}
         rows = np.array([nodes[name].components for name in names])
         topics = make_topics(rows, self.feature_names, n_terms).named(names)
@@ -163,7 +154,7 @@ class TopicTree:
             Coefficients of `components`.  What a topic explains of a sample, its coefficient times
             the sum of its components, is the sum of what its parts explain.
         """
-        _, group = self._groups(self._level(level))
+        _, group = self._groups(place_of_level(level, self.depth))
         S, A = self.model.transform(X), self.model.components_
         grouped = components_of_groups(representation_of(self.model), A, group)
         return representation_by_groups(S, A, group, grouped)
@@ -181,7 +172,7 @@ class TopicTree:
         ndarray, shape (n_samples, topics of the level)
             As :meth:`NMF.shares`; that of a topic is the sum of those of its parts.
         """
-        names, group = self._groups(self._level(level))
+        names, group = self._groups(place_of_level(level, self.depth))
         return np.asarray(self.model.shares(X) @ np.eye(len(names))[group])
 
     def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
@@ -225,3 +216,11 @@ class TopicTree:
             f"{'    ' * row['level']}{row['name']} {row['share']:.0%}: {row['terms'] or 'not used'}"
             for row in self.to_rows()
         )
+
+
+def place_of_level(level: Any, depth: int) -> int:
+    """Return the number of a level, which may count from the last as -1."""
+    found = check_integer(level, "level", -depth)
+    if found >= depth:
+        raise ValueError(f"level is {found}; there are {depth} levels, of which the first is 0.")
+    return found % depth
