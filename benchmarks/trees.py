@@ -3,11 +3,11 @@
     python benchmarks/trees.py --out trees
 
 `HierarchicalClassifier()` as it comes ("tree"), beside `SSNMFClassifier()` on the labels without
-parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of each
-label of it ("top-down"); and the mean of the logarithms of these two ("mixture").  Newsgroups are
-parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5 %" all labels have
-no parts; with "2 %, top 10 %" a fifth of them, and only the top is known of the others.  Results are
-appended to DIR/results.jsonl: started again, the script goes on where it was.
+parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
+each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
+Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
+%" all labels are without parts; with "2 %, top 10 %" 2 % are, and of others only the top is known.
+Results are appended to DIR/results.jsonl: started again, the script goes on where it was.
 """
 
 from __future__ import annotations

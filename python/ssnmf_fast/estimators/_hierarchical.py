@@ -104,6 +104,11 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         "class_shares_": Saved("rk", optional=True),
     }
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         labels = ClassLabels(y, self.unlabeled)
@@ -119,7 +124,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
             classifiers.append(self._fitted(X, own, X_weights) if several else None)
         if classifiers[-1] is None:
             raise ValueError(
-                f"y has one label without parts only, {hierarchy.nodes[-1]!r}; expected labeled "
+                f"y has one label without parts only, {hierarchy.nodes.tolist()[-1]!r}; expected labeled "
                 "samples of at least two. Label some of another one, or use NMF."
             )
         for name in ("components_", "representation_", "objective_", "n_iter_", "class_shares_"):

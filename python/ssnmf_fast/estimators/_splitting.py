@@ -15,6 +15,7 @@ from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
 from .._models.factorize import factorize, objective
 from .._models.represent import represent
+from .._solver.pattern_weights import Missing
 from .._solver.weights import as_weights
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
@@ -128,9 +129,20 @@ def merge(model: Any, topics: Sequence[int | str]) -> NMF:
     return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
 
 
-def divided(model: Any, counts: Sequence[int], X: Any, X_weights: Any = None) -> NMF:
-    """Return a model of checked topics, of which each is divided into so many."""
+def divided(
+    model: Any, counts: Sequence[int], X: Any, X_weights: Any = None, level: int = 0
+) -> NMF:
+    """Return a model of checked topics, of which each is divided into so many.
+
+    Parts of a topic further up than the `level` above theirs get that level by their names: what
+    lies between has one part only.
+    """
     X = model._checked(X, reset=False)
+    if isinstance(X_weights, Missing):
+        raise ValueError(
+            "X_weights are weights.missing(...), which samples cannot be weighed beside. Mark "
+            "missing entries by NaN in a dense X, or give weights.observed(...)."
+        )
     if isinstance(X, CsrFile):
         raise ValueError("X is on disk, and topics are split in memory: load it, or a part of it.")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
@@ -145,11 +157,11 @@ def divided(model: Any, counts: Sequence[int], X: Any, X_weights: Any = None) ->
         start = S[:, whole], A[whole] * _cuts(parts, whole)
     options = {name: value for name, value in _options(model).items() if name != "random_state"}
     fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
-    names, numbers = names_of_topics(model), np.arange(len(whole)) - np.searchsorted(whole, whole)
-    named = [
-        f"{names[k]}{SEPARATOR}{number}" if counts[k] > 1 else names[k]
-        for k, number in zip(whole.tolist(), numbers.tolist(), strict=True)
-    ]
+    named = []
+    for name, count in zip(names_of_topics(model), counts, strict=True):
+        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
+        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
+        named += parts_of if count > 1 else [name]
     made = _fitted(model, named)
     made._keep(fit, topic_names_=made.topic_names_)
     return made

@@ -79,6 +79,11 @@ class TopicTree:
     def __post_init__(self) -> None:
         check_topics(self.model)
         representation_of(self.model)
+        whole = {path[:end] for path in self._paths for end in range(1, len(path))}
+        if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
+            raise ValueError(
+                f"model has the topic {both[0]!r} beside parts of it; merge them first."
+            )
         given = self.feature_names
         if given is None:
             given = getattr(self.model, "feature_names_in_", None)

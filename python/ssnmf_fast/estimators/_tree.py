@@ -86,8 +86,8 @@ def tree(
             model = divided(model, [max(len(part), 1) for part in parts], X, X_weights)
             parts = _parts_by_size(parts, _sizes(model))
     else:
-        for total in shape[1:]:
-            model = divided(model, _allotted(_sizes(model), total), X, X_weights)
+        for level, total in enumerate(shape[1:], start=1):
+            model = divided(model, _allotted(_sizes(model), total), X, X_weights, level)
     return TopicTree(model, feature_names)
 
 
