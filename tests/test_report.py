@@ -226,9 +226,9 @@ class TestCards:
 
 class TestPage:
     def test_a_tree_of_topics(self) -> None:
-        page = render(report(tree="0 60%: a<b\n    0/0 30%: c"))
-        assert '<pre class="scroll">0 60%: a&lt;b\n    0/0 30%: c</pre>' in page
-        assert 'id="tree"' not in render(report())
+        text = page(tree="0 60%: a<b\n    0/0 30%: c")
+        assert '<pre class="scroll">0 60%: a&lt;b\n    0/0 30%: c</pre>' in text
+        assert 'id="tree"' not in page()
 
     def test_everything_is_escaped_and_needs_no_script(self) -> None:
         names = [EVIL, "b", "c"]

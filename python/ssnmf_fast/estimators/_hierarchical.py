@@ -124,8 +124,8 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
             classifiers.append(self._fitted(X, own, X_weights) if several else None)
         if classifiers[-1] is None:
             raise ValueError(
-                f"y has one label without parts only, {hierarchy.nodes.tolist()[-1]!r}; expected labeled "
-                "samples of at least two. Label some of another one, or use NMF."
+                f"y has one label without parts only, {hierarchy.nodes.tolist()[-1]!r}; expected "
+                "labeled samples of at least two. Label some of another one, or use NMF."
             )
         for name in ("components_", "representation_", "objective_", "n_iter_", "class_shares_"):
             setattr(self, name, getattr(classifiers[-1], name))
