@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,32 @@ def test_labels_of_the_top_help(fitted: sf.HierarchicalClassifier) -> None:
     X, y, truth = data(whole=12, upper=80)
     more = sf.HierarchicalClassifier(random_state=0).fit(X, y)
     assert more.score(X[92:], truth[92:], level=0) >= few.score(X[92:], truth[92:], level=0)
+
+
+def test_names_of_features_and_missing_entries() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y, _ = data()
+    table = pd.DataFrame(X.toarray(), columns=[f"w{k}" for k in range(24)])
+    table.iloc[::7, 3] = np.nan
+    model = sf.HierarchicalClassifier(random_state=0).fit(table, y)
+    assert model.predict_proba(table, 0).sum(axis=1) == pytest.approx(1)
+    assert model.topics(n_terms=1)[0].terms[0].startswith("w")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table.rename(columns={"w0": "other"}))
+
+
+def test_a_damaged_file_is_refused(fitted: sf.HierarchicalClassifier, tmp_path: Path) -> None:
+    broken = copy.copy(fitted)
+    for name, value in (
+        ("node_parents_", fitted.node_parents_ * 0 + 5),
+        ("level_weights_", fitted.level_weights_[:1]),
+        ("nodes_", fitted.nodes_[:-1]),
+    ):
+        setattr(broken, name, value)
+        sf.save(broken, tmp_path / "model.npz")
+        with pytest.raises(ValueError, match="is damaged"):
+            sf.load(tmp_path / "model.npz")
+        setattr(broken, name, getattr(fitted, name))
 
 
 def test_bad_calls(fitted: sf.HierarchicalClassifier) -> None:

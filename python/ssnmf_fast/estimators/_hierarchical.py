@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import Saved
+from .._data.threads import one_blas_thread
 from .._labels import ClassLabels
 from .._topics import divide_by_sums
 from ._base import FactorizationBase
@@ -99,7 +100,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     _saved: ClassVar = {
         "nodes_": Saved("t"),
         "node_parents_": Saved("t"),
-        "level_weights_": Saved("l"),
+        "level_weights_": Saved("l", "finite"),
         "classifiers_": SavedLevels(),
         "class_shares_": Saved("rk", optional=True),
     }
@@ -146,7 +147,8 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         tree, n = self._hierarchy, len(self.nodes_)
         if not all(-1 <= parent < node for node, parent in enumerate(self.node_parents_.tolist())):
             raise ValueError("node_parents_ are no places of labels before")
-        if not n == len(self.node_parents_) or tree.depth != len(self.classifiers_):
+        lengths = {len(self.classifiers_), len(self.level_weights_)}
+        if n != len(self.node_parents_) or lengths != {tree.depth}:
             raise ValueError("classifiers_ and levels contradict each other")
         for model, level in zip(self.classifiers_, self.levels_, strict=True):
             if len(level) != (1 if model is None else len(model.class_prior_)):
@@ -178,6 +180,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         return self.classes_, self.class_shares_
 
+    @one_blas_thread()
     def predict_proba(self, X: Any, level: int = -1, *, X_weights: Any = None) -> Array:
         """Return the probability of every label of a level.
 
@@ -193,6 +196,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
             is the sum of those of its parts.
         """
         level, tree = self._level(level), self._hierarchy
+        X = self._checked(X, reset=False)
         P = self.classifiers_[-1].predict_proba(X, X_weights=X_weights)
         for upper in reversed(range(tree.depth - 1)):
             if self.classifiers_[upper] is None:

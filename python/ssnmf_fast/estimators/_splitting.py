@@ -13,6 +13,7 @@ from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
+from .._data.threads import one_blas_thread
 from .._models.factorize import factorize, objective
 from .._models.represent import represent
 from .._solver.pattern_weights import Missing
@@ -188,6 +189,7 @@ def _cuts(parts: Array, whole: Array) -> Array:
     return np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even).astype(parts.dtype)
 
 
+@one_blas_thread()
 def components_of_groups(S: Array, A: Array, group: Array) -> Array:
     """Return the mean components of groups of topics, numbered as `group` (r,).
 
@@ -202,6 +204,7 @@ def components_of_groups(S: Array, A: Array, group: Array) -> Array:
     return np.asarray(found, dtype=A.dtype)
 
 
+@one_blas_thread()
 def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -> Array:
     """Return coefficients of components of groups, which explain as much as their topics do."""
     sizes = grouped.sum(axis=1, dtype=np.float64)

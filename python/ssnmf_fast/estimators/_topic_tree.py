@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._data.checks import check_integer
+from .._data.threads import one_blas_thread
 from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
 from ._splitting import (
     SEPARATOR,
@@ -178,7 +179,8 @@ class TopicTree:
             As :meth:`NMF.shares`; that of a topic is the sum of those of its parts.
         """
         names, group = self._groups(place_of_level(level, self.depth))
-        return np.asarray(self.model.shares(X) @ np.eye(len(names))[group])
+        with one_blas_thread():
+            return np.asarray(self.model.shares(X) @ np.eye(len(names))[group])
 
     def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
         """Return a dictionary (name, parent, level, share, terms) for each topic.

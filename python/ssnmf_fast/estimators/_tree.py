@@ -93,6 +93,7 @@ def tree(
 
 def _read_levels(levels: Any) -> Parts:
     """Return growing numbers, or a tuple of the parts of each topic, which are tuples too."""
+    levels = levels.tolist() if isinstance(levels, np.ndarray) else levels
     if isinstance(levels, (str, bytes)) or not isinstance(levels, Sequence) or not len(levels):
         raise TypeError(
             f"levels must be a sequence, such as [5, 20] or [[2, 3], 0]; got {levels!r}."
