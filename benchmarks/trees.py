@@ -7,7 +7,9 @@ parts, whose probabilities are summed ("flat"); a classifier of the top with one
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
 Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
 %" all labels are without parts; with "2 %, top 10 %" 2 % are, and of others only the top is known.
-Results are appended to DIR/results.jsonl: started again, the script goes on where it was.
+Then topics without labels: `tree` beside `NMF` with as many topics as there are groups and classes;
+loss of the last level, and mutual information of the largest topic with both.  Results are appended
+to files in DIR: started again, the script goes on where it was.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,7 @@ GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.spl
 LABELS = {"5 %": (0.05, 0.05), "2 %, top 10 %": (0.02, 0.1)}  # shares: without parts, at all
 WAYS = ("flat", "top-down", "mixture", "tree")
 KEY = ("draw", "data", "labels")
+MEASURED = ("loss", "groups", "classes", "seconds")  # of topics
 Key = tuple[int, str, str]
 _LEAST = 1e-12
 last_split = lru_cache(1)(split)
@@ -111,6 +115,41 @@ def measure(task: Key) -> dict[str, Any]:
     return dict(zip(KEY, task, strict=True)) | {"accuracies": accuracies}
 
 
+def measure_topics(task: tuple[int, str]) -> dict[str, Any]:
+    """Return what a tree of topics explains and finds, beside topics of the same numbers."""
+    from sklearn.metrics import normalized_mutual_info_score as agreement
+
+    import ssnmf_fast as sf
+
+    draw, name = task
+    data, names = last_split(name, draw), class_names(name)
+    groups = np.unique([group_of(one) for one in names], return_inverse=True)[1]
+    truths = groups[data.y], data.y
+    levels = [len(np.unique(truth)) for truth in truths]
+    given: dict[str, Any] = {"loss": "kullback-leibler", "random_state": draw}
+    begin = perf_counter()
+    tree = sf.tree(data.X, levels, **given)
+    middle = perf_counter()
+    flat = [sf.NMF(count, **given).fit(data.X) for count in levels]
+    found = {"seconds": [middle - begin, perf_counter() - middle]}
+    found["loss"] = [m.objective_[-1][1] / flat[1].objective_[-1][1] for m in (tree.model, flat[1])]
+    for level, (truth, kind) in enumerate(zip(truths, ("groups", "classes"), strict=True)):
+        shares = tree.shares(data.X, level), flat[level].shares(data.X)
+        found[kind] = [float(agreement(truth, each.argmax(axis=1))) for each in shares]
+    return {"draw": draw, "data": name} | found
+
+
+def report_topics(records: list[dict[str, Any]]) -> str:
+    """Return the table of means over the draws: of the tree and, behind a slash, of NMF."""
+    rows = []
+    for name in dict.fromkeys(record["data"] for record in records):
+        own = [record for record in records if record["data"] == name]
+        means = {part: np.mean([one[part] for one in own], axis=0) for part in MEASURED}
+        cells = [" / ".join(f"{value:.3f}" for value in means[part]) for part in MEASURED]
+        rows.append([name, str(len(own)), *cells])
+    return markdown(["data", "draws", *MEASURED], rows)
+
+
 def key(record: dict[str, Any]) -> Key:
     draw, name, labels = (record[part] for part in KEY)
     return draw, name, labels
@@ -152,7 +191,10 @@ def main(arguments: list[str] | None = None) -> None:
     say(f"load of the last minute: {load_average()}")
     tasks = list(product(range(options.draws), options.data, options.labels))
     measure_missing(tasks, key, measure, path)
-    print(report(read_records(path)))
+    print(report(read_records(path)), end="\n\n")
+    path, topics = options.out / "topics.jsonl", list(product(range(options.draws), options.data))
+    measure_missing(topics, lambda r: (r["draw"], r["data"]), measure_topics, path, "trees")
+    print(report_topics(read_records(path)))
 
 
 if __name__ == "__main__":
