@@ -28,11 +28,12 @@ NAMES = """
     standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
+    levels parents separator topic tree
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
 RESULTS = {"Completion", "CompletionState", "CsrFile", "Factorization", "RankChoice"}
-RESULTS |= {"TensorFactorization", "LowRankPlusSparse"}
+RESULTS |= {"TensorFactorization", "LowRankPlusSparse", "TopicTree"}
 MORE = {"n_components": 3, "max_iter": 2, "random_state": 0, "n_threads": 1}
 ROW, COLUMN = np.linspace(1, 2, 12), np.linspace(1, 2, 8)
 
@@ -138,6 +139,10 @@ WAYS = {
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
+    "split": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "TopicTree.transform": {"X": [Way(D)]},
+    "TopicTree.shares": {"X": [Way(D)]},
     "choose_rank": {"X": [Way(D)], "y": []},  # y is for models that take it
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
@@ -192,6 +197,10 @@ REQUIRED = {
     "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
     "factorize": {"X": D, **MORE},
     "factorize_tensor": {"X": T, **MORE},
+    "split": {"topic": 0, "n": 2, "X": D},
+    "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "TopicTree.transform": {"X": D},
+    "TopicTree.shares": {"X": D},
     "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},

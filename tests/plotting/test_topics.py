@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[..., Figure]] = {
         B, (1, 2), names=list("pqrs"), weights=[1, 2, 0, 1], sample=[1, 2], **more
     ),
     "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
+    "topic_tree": lambda **more: plotting.topic_tree(small_tree(), **more),
     "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
 }
 
@@ -50,6 +51,11 @@ def dated_model() -> sf.DynamicTopics:
     return sf.DynamicTopics(2, random_state=0).fit(
         X, np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     )
+
+
+def small_tree() -> sf.TopicTree:
+    X = np.kron(np.eye(3), np.ones((4, 2)))
+    return sf.tree(X, [[0, 0], 0], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
 
 
 # What has no title, or no axes to be given.
@@ -359,3 +365,21 @@ class TestTables:
     def test_errors(self, call: Callable[[], Any], error: type, message: str) -> None:
         with pytest.raises(error, match=message):
             call()
+
+
+class TestTopicTree:
+    def test_a_box_for_each_topic_beside_its_parts(self) -> None:
+        tree = small_tree()
+        drawn = plotting.topic_tree(tree, n_terms=1)
+        axes = drawn.axes[0]
+        assert [text.split()[0] for text in texts(axes.texts)] == [n.name for n in tree.nodes]
+        frames = [box for box in axes.patches if box.get_facecolor()[3] == 0]
+        whole, *parts = frames if tree.nodes[1].parent == tree.nodes[0].name else frames[1:]
+        assert whole.get_height() == pytest.approx(1.9)
+        assert [box.get_height() for box in parts[:2]] == pytest.approx([0.9, 0.9])
+        assert whole.get_y() == pytest.approx(parts[0].get_y())
+        drawn.canvas.draw()  # names are no formulas
+
+    def test_refuses_what_is_no_tree(self) -> None:
+        with pytest.raises(TypeError, match="tree must be a TopicTree"):
+            plotting.topic_tree(small_tree().model)

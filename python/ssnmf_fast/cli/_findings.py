@@ -49,7 +49,20 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         measures=measures,
         warnings=[] if judged is None else judged.shortfalls(),
         remarks=remarks,
+        tree=_tree(fitted, topics),
     )
+
+
+def _tree(fitted: Fitted, topics: Topics) -> str:
+    """Return the tree of topics whose names have parts, such as "grain/wheat", as text."""
+    from ..estimators import TopicTree
+
+    if not any("/" in topic.name for topic in topics):
+        return ""
+    try:
+        return str(TopicTree(fitted.model, fitted.terms))
+    except ValueError:  # a topic beside parts of it
+        return ""
 
 
 def draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:
