@@ -63,6 +63,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
         "SSNMFClassifier": model(sf.SSNMFClassifier(**random), labels),
         "SSNMFRegressor": model(sf.SSNMFRegressor(**random), labels.astype(float)),
         "TopicSupervisedNMF": model(sf.TopicSupervisedNMF(**guided), labels),
+        "SeededTopics": model(sf.SeededTopics(random_state=0, max_iter=10, **fixed), labels),
         "MarginNMF": model(sf.MarginNMF(**random), labels),
         "ConstrainedNMF": model(sf.ConstrainedNMF(**random), labels),
         "NonnegativeCP": lambda: sf.NonnegativeCP(**random).fit(tensor),

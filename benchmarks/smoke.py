@@ -35,6 +35,7 @@ CALLS = {
     "tensor_stream": "--forget-factors 0.98",
     "side": "--out {folder}/side",
     "trees": "--out {folder}/trees",
+    "seeds": "",
 }
 
 

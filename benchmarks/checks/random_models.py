@@ -88,6 +88,11 @@ def topic_supervised(rng: Any) -> Call:
     return _fit("TopicSupervisedNMF", rng, options, classes=True)
 
 
+def seeded(rng: Any) -> Call:
+    options = {"n_free_topics": int(rng.integers(0, 3)), "loss": str(rng.choice(LOSSES))}
+    return _fit("SeededTopics", rng, options, classes=True, missing=False)
+
+
 def constrained(rng: Any) -> Call:
     options = {"n_components": _rank(rng), "loss": str(rng.choice(LOSSES))}
     return _fit("ConstrainedNMF", rng, options, classes=True)
@@ -124,6 +129,7 @@ MODELS = [
     nmf,
     classifier,
     topic_supervised,
+    seeded,
     constrained,
     margin,
     bayesian,

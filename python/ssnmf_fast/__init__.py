@@ -53,6 +53,7 @@ __all__ = [
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SeededTopics",
     "SupervisedBayesianNMF",
     "TensorFactorization",
     "Topic",

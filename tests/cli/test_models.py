@@ -125,7 +125,7 @@ class TestEveryModel:
         assert main(["fit", "--help"]) == 0
         printed = capsys.readouterr().out
         listed = re.findall(r"(?m)^  ([a-z-]+) +\S", printed.partition("\nmodels:")[2])
-        assert set(listed) == {*ESTIMATORS, "dynamic"}
+        assert set(listed) == {*ESTIMATORS, "dynamic", "seeded"}
 
     @pytest.mark.slow
     def test_parameters(self, digits: tuple[Path, Path], tmp_path: Path) -> None:

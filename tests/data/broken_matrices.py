@@ -185,6 +185,7 @@ def estimators():
         sf.MarginNMF(**rank),
         sf.ConstrainedNMF(**rank),
         sf.TopicSupervisedNMF(**common),
+        sf.SeededTopics(**common),
         sf.BayesianNMF(**rank),
         sf.SupervisedBayesianNMF(**rank),
     ]

@@ -25,6 +25,7 @@ MODELS = {
     "classifier": sf.SSNMFClassifier(**QUICK),
     "regressor": sf.SSNMFRegressor(n_components=3, **QUICK),
     "topics": sf.TopicSupervisedNMF(**QUICK),
+    "seeds": sf.SeededTopics(**QUICK),
     "margin": sf.MarginNMF(n_components=3, **QUICK),
     "constrained": sf.ConstrainedNMF(n_components=3, **QUICK),
     "bayesian": sf.BayesianNMF(n_components=3, **QUICK),

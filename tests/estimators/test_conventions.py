@@ -22,7 +22,7 @@ import ssnmf_fast.estimators
 
 GUIDED = [sf.TopicSupervisedNMF, sf.MarginNMF, sf.ConstrainedNMF]
 ESTIMATORS = [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor, *GUIDED]
-BAYESIAN = [sf.BayesianNMF, sf.SupervisedBayesianNMF]  # no weights, no missing entries
+WHOLE = [sf.BayesianNMF, sf.SupervisedBayesianNMF, sf.SeededTopics]  # no weights or missing entries
 
 # Two checks feed negative data to estimators whose tags say that they take none.  The tests of the
 # same properties on nonnegative data follow below.
@@ -44,6 +44,7 @@ _NEGATIVE_DATA = {
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
+    "SeededTopics": _NEGATIVE_X,
     "SSNMFRegressor": {
         **_WEIGHTS_OF_LABELS,
         "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
@@ -81,7 +82,7 @@ class Dated(sf.DynamicTopics):
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + BAYESIAN]
+    [estimator() for estimator in ESTIMATORS + WHOLE]
     + [sf.HierarchicalClassifier(), sf.NonnegativeCP(2), Dated(2)],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
@@ -117,7 +118,7 @@ def digits():
 def _fitted(kind, X, y, **parameters):
     if kind is sf.TopicSupervisedNMF:  # it has a component for each of the eight classes
         parameters["init"] = "random"
-    else:
+    elif kind is not sf.SeededTopics:  # nor has this one another number
         parameters["n_components"] = 8
     return kind(tol=0, max_iter=20, random_state=0, **parameters).fit(X, y)
 
@@ -152,7 +153,7 @@ def test_attributes_and_dtype(kind, digits):
         model.inverse_transform(X)
 
 
-@pytest.mark.parametrize("kind", [*ESTIMATORS, *BAYESIAN])
+@pytest.mark.parametrize("kind", [*ESTIMATORS, *WHOLE])
 def test_shares(kind, digits):
     X, y = digits
     X = np.vstack([X[:200], 1e-300 * X[1], 0 * X[0]])

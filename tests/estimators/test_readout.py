@@ -240,7 +240,7 @@ def test_without_a_readout_nothing_predicts(kind, small):
         assert not hasattr(model, method)
     with pytest.raises(AttributeError) as caught:
         model.predict(X)
-    assert "Set readout='logistic'" in str(caught.value.__cause__)
+    assert "readout='logistic'" in str(caught.value.__cause__)
 
 
 # ------------------------------------------------- data on disk, with weights, with missing entries

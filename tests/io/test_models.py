@@ -24,6 +24,7 @@ FITS = {
     "topics": lambda X, y: sf.TopicSupervisedNMF(random_state=0).fit(
         X, [[NAMES_OF_CLASSES[k]] for k in y]
     ),
+    "seeds": lambda X, y: sf.SeededTopics(random_state=0).fit(X, NAMES_OF_CLASSES[y]),
     "margin": lambda X, y: sf.MarginNMF(**parameters()).fit(X, y),
     "constrained": lambda X, y: sf.ConstrainedNMF(**parameters()).fit(X, NAMES_OF_CLASSES[y]),
     "real": lambda X, y: sf.SSNMFRegressor(**parameters(max_iter=np.int64(10))).fit(X, y),

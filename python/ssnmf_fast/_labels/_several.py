@@ -45,7 +45,7 @@ class Indicators(Targets):
             matrix = matrix if np.isnan(matrix).any() else sp.csr_array(matrix)
         self._matrix = matrix
         names = getattr(y, "columns", None)  # of a data frame
-        self.classes = np.arange(matrix.shape[1]) if names is None else _names_array(names)
+        self.classes = np.arange(matrix.shape[1]) if names is None else names_array(names)
 
     @property
     def known(self) -> Array:
@@ -267,7 +267,7 @@ def _whole_rows(marked: Any) -> Array:
     return np.asarray(counts == marked.shape[1])
 
 
-def _names_array(names: Any) -> Array:
+def names_array(names: Any) -> Array:
     """Return names as an array of text or numbers, or of objects."""
     names = list(names)
     array = np.array(names)
@@ -283,7 +283,7 @@ def _check_names(names: list[Any]) -> Array:
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"topic_names holds {repeated!r} twice.")
-    return _names_array(names)
+    return names_array(names)
 
 
 def _sort_names(names: set[Any]) -> list[Any]:

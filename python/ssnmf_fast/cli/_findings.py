@@ -27,7 +27,7 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         measures += judged.measures()
         if not judged.trained:
             remarks.append("no simple classifier stands beside it: the data are too large")
-    elif model.targets is not None:
+    elif model.targets is not None and fitted.labels is not None:
         remarks.append(not_known(fitted))
     for measure in (*model.measures, term_measures):
         measures += measure(fitted)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.times import read_times
+from .._topics import names_of
 from ._fitted import Data, Fitted
 from ._folder import default_out, results_folder
 from ._models import Model, check_labels, choose_model
@@ -39,6 +40,7 @@ def inputs_of(options: Any) -> list[str | None]:
     """Return the files that are read, None for those that are not given."""
     words = options.stop_words.removeprefix("english,")
     given = [options.data, options.labels, options.features, options.time, words]
+    given.append(getattr(options, "seeds", None))
     return [*given, *(options.more_labels or ())]
 
 
@@ -134,8 +136,7 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
 
     held_out = np.zeros(data.X.shape[0], dtype=bool)
     visible = y = None
-    if model.targets is not None:
-        assert data.labels is not None
+    if model.targets is not None and data.labels is not None:
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
         y = model.targets(visible)
@@ -145,7 +146,7 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
     with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
-        estimator = model.build(options, visible, bar)
+        estimator = model.build(options, visible, bar, data.terms)
         estimator.fit(data.X, y if data.times is None else data.times)
     estimator.set_params(callback=None)
     return Fitted(
@@ -154,7 +155,11 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         held_out=held_out,
         guided=model.targets is not None,
         seconds=time.perf_counter() - begin,
-        settings=[*_settings(data, options), *_choices(model, estimator, options)],
+        settings=[
+            *_settings(data, options),
+            *_choices(model, estimator, options),
+            *_seeds_of(estimator, data.terms),
+        ],
     )
 
 
@@ -170,6 +175,18 @@ def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]
     ]
     by = "chosen by validation" if (estimator.validation_folds_ >= 0).any() else "chosen by rule"
     return [(f"{name}, {by}", value) for name, value in pairs]
+
+
+def _seeds_of(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:
+    """Return the seeds of every topic, for the report, and those that were not found."""
+    if not hasattr(estimator, "seed_weights_"):
+        return []
+    names = names_of(terms, estimator.n_features_in_)
+    rows = [", ".join(names[i] for i in row.nonzero()[-1]) for row in estimator.seed_weights_]
+    pairs = zip(estimator.topic_names_, rows, strict=True)
+    found = [(f"seeds of {name}", row or "none, labels only") for name, row in pairs]
+    unknown = ", ".join(estimator.unknown_seeds_)
+    return [*found, ("seeds not found", unknown)] if unknown else found
 
 
 def _settings(data: Data, options: Any) -> list[tuple[str, str]]:

@@ -14,10 +14,11 @@ from ..report import Measure
 from . import _quality as measures
 from ._fitted import Fitted
 from ._sample_labels import SampleLabels
+from ._seeds import read_seeds
 from ._source import UsageError
 
 # Options that some models take but their estimators do not, and parameters of other names.
-_OF_COMMAND = ("free_topics", "label_separator", "test_size", "time")
+_OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _TEST_SIZE = 0.2
 _CHOSEN = "auto"  # what the estimator chooses by validation
@@ -32,6 +33,7 @@ class Model:
     about: str
     options: tuple[str, ...]
     targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
+    needs_labels: bool = True  # where it takes targets
     names_topics: bool = False  # has every label a topic, which sets the rank?
     chooses: bool = False  # does it choose by validation what is not given?
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = ()
@@ -49,10 +51,12 @@ class Model:
 
     def complete_options(self, options: Any) -> None:
         """Check the options, and set those that are not given to the estimator's defaults."""
-        if self.targets is not None and not options.labels:
+        if self.targets is not None and self.needs_labels and not options.labels:
             raise UsageError(f"--model {self.name} needs --labels; without labels use --model nmf")
         if "time" in self.options and options.time is None:
             raise UsageError(f"--model {self.name} needs --time, the column of the dates")
+        if "seeds" in self.options and options.seeds is None:
+            raise UsageError(f"--model {self.name} needs --seeds, a file with words of topics")
         for name in dict.fromkeys(name for model in _ALL for name in model.options):
             if name not in self.options and getattr(options, name) is not None:
                 users = ", ".join(other.name for other in _ALL if name in other.options)
@@ -84,25 +88,40 @@ class Model:
         validates = open_choice or options.readout == "committee"
         return self.chooses and validates and options.readout in ("auto", "committee", "logistic")
 
-    def build(self, options: Any, labels: SampleLabels | None, callback: Any) -> Any:
+    def build(
+        self,
+        options: Any,
+        labels: SampleLabels | None,
+        callback: Any,
+        terms: list[str] | None = None,
+    ) -> Any:
         """Return the estimator, not fitted; `labels` are those that it will see."""
         given = {new: getattr(options, name) for name, new in self._parameters.items()}
         if self.targets is not None:
             given["unlabeled"] = None  # a label "-1" in a file is a label
-        if self.names_topics and labels is not None:
-            given["n_free_topics"] = options.free_topics or 0
-            if options.rank is not None:
-                given["n_free_topics"] = options.rank - len(labels.names)
-            if given["n_free_topics"] < 0:
-                raise UsageError(
-                    f"--rank {options.rank} is too small: the labels name {len(labels.names)} "
-                    "topics, and each needs one; leave --rank out, or add --free-topics instead"
-                )
+        if "seeds" in self.options:
+            given["seeds"] = read_seeds(options.seeds, options.encoding)
+            given["feature_names"] = terms
+            given["n_free_topics"] = _free_topics(options, len(given["seeds"]), "seeds")
+        elif self.names_topics and labels is not None:
+            given["n_free_topics"] = _free_topics(options, len(labels.names), "labels")
         elif options.rank is not None:
             given["n_components"] = options.rank
         return getattr(ssnmf_fast, self.estimator)(
             random_state=options.seed, n_threads=options.threads, callback=callback, **given
         )
+
+
+def _free_topics(options: Any, n_named: int, named_by: str) -> int:
+    """Return the number of topics beside those that have a name."""
+    if options.rank is None:
+        return int(options.free_topics or 0)
+    if options.rank < n_named:
+        raise UsageError(
+            f"--rank {options.rank} is too small: the {named_by} name {n_named} topics, and each "
+            "needs one; leave --rank out, or add --free-topics instead"
+        )
+    return int(options.rank) - n_named
 
 
 _ALL = (
@@ -124,6 +143,16 @@ _ALL = (
         "one topic for each label, which labeled texts may have only if they name it",
         ("loss", "labeled_weight", "free_topics", "label_separator", "test_size"),
         targets=SampleLabels.single_or_indicators,
+        names_topics=True,
+        measures=(measures.topic_measures,),
+    ),
+    Model(
+        "seeded",
+        "SeededTopics",
+        "topics, and classes, from a few words each; labels are not needed",
+        ("loss", "seeds", "free_topics", "test_size"),
+        targets=SampleLabels.single,
+        needs_labels=False,
         names_topics=True,
         measures=(measures.topic_measures,),
     ),
@@ -168,6 +197,8 @@ MODELS: Mapping[str, Model] = {model.name: model for model in _ALL}
 
 def choose_model(options: Any) -> Model:
     """Return the model that the options name, or the default one."""
+    if options.model is None and options.seeds is not None:
+        return MODELS["seeded"]
     return MODELS[options.model or ("ssnmf" if options.labels else "nmf")]
 
 

@@ -55,10 +55,12 @@ _FIT_FIRST = {
     "--text COLUMN": "column with the text (default: text)",
     "--labels LABELS": "column of the table, or a text file with one label per line; empty = "
     "unlabeled; in .jsonl also lists of labels",
-    "--rank COUNT": "number of topics; needed without --labels (default: ssnmf chooses 1 or 3 for "
-    "each class, ts-nmf takes one for each label)",
-    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, or nmf without "
-    "--labels)",
+    "--seeds FILE": "words of each topic, in place of labels or beside them: .json or .yaml, as "
+    '{{"space": ["orbit", "nasa"], "sport": {{"game": 2, "team": 1}}}} ({users})',
+    "--rank COUNT": "number of topics; needed without --labels and --seeds (default: ssnmf chooses "
+    "1 or 3 for each class, ts-nmf and seeded take one for each label or list of seeds)",
+    f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, seeded with --seeds, "
+    "or nmf without --labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
 }
 _LABELS = {
@@ -79,8 +81,8 @@ _FIT = {
 }
 _MODEL = {
     "--loss LOSS": "loss of the data: frobenius, kullback-leibler, itakura-saito, or the beta of a "
-    "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf and nmf-alpha, else "
-    "frobenius; {users})",
+    "beta-divergence, from 0 to 2 (default: kullback-leibler for ssnmf, seeded and nmf-alpha, "
+    "else frobenius; {users})",
     "--supervision-loss LOSS": "loss of the labels, one of the same (default: kullback-leibler; "
     "{users})",
     "--supervision-weight balanced|auto|WEIGHT": "weight of the labels' loss; balanced: both "
@@ -108,7 +110,7 @@ _MODEL = {
     "alone (default: tensor; {users})",
     "--documents-per-slice COUNT": "texts that are drawn from every slice of time for the tensor "
     "(default: the median; {users})",
-    "--free-topics INTEGER": "topics in addition to those of the labels (default: 0; {users})",
+    "--free-topics INTEGER": "topics in addition to those with names (default: 0; {users})",
     "--labeled-weight inverse-rate|NUMBER": "weight of a labeled sample beside 1 for others; "
     "inverse-rate: samples divided by labeled ones (default: inverse-rate; {users})",
     "--svm-c POSITIVE": "penalty of the support vector machines on margin violations (default: 1; "

@@ -125,8 +125,7 @@ def not_known(fitted: Fitted) -> str:
 
 def topic_measures(fitted: Fitted) -> list[Measure]:
     """Return how well named topics of the held-out documents agree with their labels."""
-    assert fitted.labels is not None
-    if not fitted.held_out.any():
+    if fitted.labels is None or not fitted.held_out.any():
         return []
     names = [str(name) for name in fitted.model.topic_names_]
     S = fitted.amounts[fitted.held_out, : len(names)]

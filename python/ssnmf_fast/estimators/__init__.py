@@ -15,6 +15,7 @@ from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
 from ._regressor import SSNMFRegressor
+from ._seeded import SeededTopics
 from ._splitting import merge, split
 from ._topic_tree import TopicNode, TopicTree
 from ._tree import tree
@@ -34,6 +35,7 @@ __all__ = [
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
+    "SeededTopics",
     "SupervisedBayesianNMF",
     "TopicNode",
     "TopicSupervisedNMF",

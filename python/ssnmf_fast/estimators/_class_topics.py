@@ -29,7 +29,7 @@ Samples = TypeVar("Samples", bound="LabeledSamples")
 
 _TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
 _REPRESENT_TOL = 1e-3  # of the representations during training
-_OVERALL = 0.3  # share of the mean of all samples in a start
+OVERALL = 0.3  # share of the mean of all samples in a start
 _UNLIKELY = 0.1  # of a class in the start of B for components of others
 
 
@@ -205,7 +205,7 @@ class LabeledSamples:
         means = self.sums(weights / np.where(totals > 0, totals, 1))
         empty = totals == 0
         means[empty] = overall * rng.uniform(0.5, 1.5, (int(empty.sum()), len(overall)))
-        return np.asarray((1 - _OVERALL) * means + _OVERALL * overall)
+        return np.asarray((1 - OVERALL) * means + OVERALL * overall)
 
     def shares(self, A: Array, rows: Array) -> Array:
         """Return the topic shares of some samples over a dictionary, without labels, (rows, r)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +26,7 @@ from ._members import (
 from ._neighbors import log_chances
 from ._readout import LogisticReadout
 from ._side_members import fit_tables, joined, product_of_tables, taught_by_tables
-from ._training_data import TrainingLabels
+from ._training_data import TrainingLabels, surest
 
 _ROUNDS = 2
 _PSEUDO_WEIGHT = 0.1  # of a predicted label beside 1 for a given one
@@ -278,17 +277,13 @@ def logits_without_labels(
 
 def _add_predictions(labels: TrainingLabels, chance: Array) -> TrainingLabels:
     """Return labels to which the surer ones of the predictions of each class are added."""
-    predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
     members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
-    known = labels.known
+    known, predicted = labels.known, chance.argmax(axis=1)
     enough = known.sum() >= _MORE_LABELS * members.shape[1]
     share = _MORE_CONFIDENT if enough else _CONFIDENT
     unit = entry_weights[known].max(axis=1).mean() if known.any() else 1.0
-    for c in range(members.shape[1]):
-        rows = np.flatnonzero((predicted == c) & ~known)
-        surest = rows[np.argsort(-sureness[rows], kind="stable")]
-        chosen = surest[: math.ceil(share * len(rows))]
-        members[chosen] = 0
-        members[chosen, c] = 1
-        entry_weights[chosen] = _PSEUDO_WEIGHT * unit
+    chosen = surest(chance, share, ~known)
+    members[chosen] = 0
+    members[chosen, predicted[chosen]] = 1
+    entry_weights[chosen] = _PSEUDO_WEIGHT * unit
     return replace(labels, members=members, entry_weights=entry_weights)

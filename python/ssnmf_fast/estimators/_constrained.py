@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
@@ -16,9 +15,9 @@ from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
 from .._solver.weights import as_weights, collapse
-from .._topics import Topics
 from ._conventions import require
 from ._docstrings import complete_docstring
+from ._named_topics import NamedTopics
 from ._predicting import ReadoutPredictions
 
 
@@ -129,7 +128,7 @@ def _averaged(init: Any, groups: Array, n_groups: int) -> Any:
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class TopicSupervisedNMF(ReadoutPredictions):
+class TopicSupervisedNMF(NamedTopics):
     """Topic-supervised NMF (TS-NMF): some documents say which topics they may have.
 
     Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
@@ -200,11 +199,6 @@ class TopicSupervisedNMF(ReadoutPredictions):
     init: Any = "random-acol"
     topic_names: Any = None
 
-    _saved: ClassVar = {
-        "topic_names_": Saved("t"),
-        "n_labeled_": COUNT,
-    }
-
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         self._check_readout()
@@ -247,21 +241,3 @@ class TopicSupervisedNMF(ReadoutPredictions):
                 f"labeled_weight must be 'inverse-rate' or a number >= 0; got {weight!r}."
             )
         return float(len(labeled) / labeled.sum())
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the topics; those of free ones are "free0", "free1", ...
-
-        Returns
-        -------
-        ndarray of str, shape (r,)
-        """
-        check_is_fitted(self)
-        return np.array(self._names(), dtype=object)
-
-    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
-        return super().topics(feature_names, n_terms).named(self._names())
-
-    def _names(self) -> list[str]:
-        named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(len(self.components_) - len(named))]

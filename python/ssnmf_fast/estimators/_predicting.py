@@ -33,8 +33,8 @@ _MANY_LABELS = 50  # labeled samples per class above which features predict bett
 def _has_readout(model: Any) -> bool:
     if model.readout is None:
         raise AttributeError(
-            f"{type(model).__name__} with readout=None does not predict. Set readout='logistic' "
-            "and fit it with labels."
+            f"{type(model).__name__} with readout=None does not predict. Set "
+            f"readout={type(model).readout!r}, the default, and fit it again."
         )
     return True
 

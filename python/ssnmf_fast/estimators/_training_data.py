@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,3 +105,17 @@ def labels_for_training(
         )
     members[weights == 0] = 0
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels))
+
+
+def surest(chance: Array, share: float, among: Array) -> Array:
+    """Return which samples are predicted most surely, (n,): a share of those of each class.
+
+    `chance` (n, k) are the probabilities, and `among` (n,) the samples that are looked at.
+    """
+    predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
+    chosen = np.zeros(len(chance), dtype=bool)
+    for c in range(chance.shape[1]):
+        rows = np.flatnonzero((predicted == c) & among)
+        order = np.argsort(-sureness[rows], kind="stable")
+        chosen[rows[order[: math.ceil(share * len(rows))]]] = True
+    return chosen

@@ -1,0 +1,257 @@
+"""How good are topics and classes from a few words each, without labels, beside other packages?
+
+    python benchmarks/seeds.py --rivals tomotopy corextopic seededpf
+
+20 Newsgroups, counts of at most 25,000 words (scikit-learn's stop words).  Three sets of seeds:
+
+- "20 groups" (the protocol of Prostmaier et al. 2025): posts without headers, footers and quotes;
+  of each group the five words whose mean TF-IDF in its training posts exceeds that in the others
+  most, the same for all methods;
+- "5 groups": whole posts of the groups comp, rec, sci, talk.politics and religion (17,871, as
+  X-Class takes them); seeds are the parts of the names of the newsgroups, and nothing else;
+- "5 names": the same posts, the name of each of the five and four words that go with it.
+
+Accuracy is that of the posts that are not empty; NPMI is that of the named topics in these posts,
+beside `sf.NMF` with as many.  `--labels 3` labels posts of each class besides, several draws.
+Rivals that are not installed are left out: `python -m pip install tomotopy corextopic seededpf`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from common import Array, load_average, markdown, new_parser, read_lines, say, strip
+
+N_TERMS = 25_000
+N_SEEDS = 5
+GROUPS = {
+    "comp.": "computer",
+    "rec.": "sports",
+    "sci.": "science",
+    "talk.politics": "politics",
+    "alt.atheism": "religion",
+    "soc.religion": "religion",
+    "talk.religion": "religion",
+}
+OF_GROUPS = {
+    "computer": "computer graphics windows ibm pc mac hardware",
+    "sports": "sports autos motorcycles sport baseball hockey",
+    "science": "science crypt electronics med space",
+    "politics": "politics guns mideast",
+    "religion": "religion atheism christian",
+}
+OF_NAMES = {
+    "computer": "computer software windows graphics hardware",
+    "sports": "sports game team season player",
+    "science": "science space medical electronics research",
+    "politics": "politics government president law rights",
+    "religion": "religion god christian bible faith",
+}
+SETS = ("20 groups", "5 groups", "5 names")
+RIVALS = ("tomotopy", "corextopic", "seededpf")
+
+
+class Texts(NamedTuple):
+    """Counts (n x m) and their words, the class of each text, and seeds of each class."""
+
+    X: Any
+    words: Array
+    y: Array
+    seeds: dict[str, list[str]]
+    texts: list[str]
+
+
+Answer = tuple[Array, Array | None]  # the class of each text; topics, in the columns of X
+
+
+def group_of(newsgroup: str) -> str | None:
+    """Return the one of the five groups that a newsgroup is in; misc.forsale is in none."""
+    return next((name for start, name in GROUPS.items() if newsgroup.startswith(start)), None)
+
+
+@cache
+def texts_of(name: str, most: int | None) -> Texts:
+    """Return a set; `most` keeps so many posts."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    posts = read_lines("20newsgroups.jsonl.gz")
+    if most is not None:
+        posts = posts[:: len(posts) // most]
+    if name == "20 groups":
+        texts, y = [strip(post["text"]) for post in posts], [post["label"] for post in posts]
+    else:
+        pairs = [(post["text"], group_of(post["label"])) for post in posts]
+        texts, y = map(list, zip(*[pair for pair in pairs if pair[1]], strict=True))  # type: ignore[assignment]
+    vectorizer = CountVectorizer(stop_words="english", max_features=N_TERMS)
+    X = sp.csr_array(vectorizer.fit_transform(texts).astype(np.float64))
+    words, classes = vectorizer.get_feature_names_out(), np.array(y)
+    if name == "20 groups":
+        seeds = _typical(X, classes, np.array([post["split"] == "train" for post in posts]), words)
+    else:
+        given = OF_GROUPS if name == "5 groups" else OF_NAMES
+        seeds = {c: [w for w in line.split() if w in words] for c, line in given.items()}
+    kept = np.diff(X.indptr) > 0
+    return Texts(X[kept], words, classes[kept], seeds, [texts[i] for i in np.flatnonzero(kept)])
+
+
+def _typical(X: Any, y: Array, training: Array, words: Array) -> dict[str, list[str]]:
+    """Return the words whose mean TF-IDF exceeds that in other classes most."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    T, known = TfidfTransformer(sublinear_tf=True).fit_transform(X[training]), y[training]
+    found = {}
+    for c in np.unique(known):
+        means = [np.asarray(T[part].mean(axis=0)).ravel() for part in (known == c, known != c)]
+        found[str(c)] = [str(words[i]) for i in np.argsort(means[1] - means[0])[:N_SEEDS]]
+    return found
+
+
+def _ours(data: Texts, loss: str, n_free: int = 0, y: Array | None = None) -> Answer:
+    """Return what our model predicts, and its named topics."""
+    import ssnmf_fast as sf
+
+    X, words = _weighed(data.X, loss), data.words
+    model = sf.SeededTopics(data.seeds, n_free_topics=n_free, feature_names=words, loss=loss)
+    model.set_params(random_state=0).fit(X, y)
+    return model.predict(X), model.components_[: len(data.seeds)]
+
+
+def _plain(data: Texts, loss: str) -> Answer:
+    import ssnmf_fast as sf
+
+    model = sf.NMF(len(data.seeds), loss=loss, random_state=0).fit(_weighed(data.X, loss))
+    return np.full(len(data.y), ""), model.components_
+
+
+def _weighed(X: Any, loss: str) -> Any:
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    counts = loss == "kullback-leibler"
+    return X if counts else TfidfTransformer(sublinear_tf=True).fit_transform(X)
+
+
+def _tomotopy(data: Texts) -> Answer:
+    import tomotopy
+
+    names, X = [*data.seeds], data.X
+    model = tomotopy.LDAModel(k=len(names), seed=0)
+    words = data.words.astype(object)
+    for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        repeats = X.data[begin:end].astype(int)
+        model.add_doc(np.repeat(words[X.indices[begin:end]], repeats).tolist())
+    for word in {word for seeds in data.seeds.values() for word in seeds}:
+        model.set_word_prior(word, [1.0 if word in data.seeds[c] else 0.1 for c in names])
+    model.train(1000, workers=1)
+    shares = np.array([document.get_topic_dist() for document in model.docs])
+    place = {word: i for i, word in enumerate(data.words)}
+    A = np.zeros((len(names), len(words)))
+    A[:, [place[word] for word in model.used_vocabs]] = [
+        model.get_topic_word_dist(k) for k in range(len(names))
+    ]
+    return np.array(names)[shares.argmax(axis=1)], A
+
+
+def _corextopic(data: Texts) -> Answer:
+    from corextopic import corextopic
+
+    model = corextopic.Corex(n_hidden=len(data.seeds), seed=0)
+    binary = sp.csr_matrix(data.X > 0).astype(int)
+    words = data.words.tolist()
+    model.fit(binary, words=words, anchors=[*data.seeds.values()], anchor_strength=3)
+    return np.array([*data.seeds])[model.p_y_given_x.argmax(axis=1)], None
+
+
+def _seededpf(data: Texts) -> Answer:
+    from seededpf import SPF
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(stop_words="english", max_features=N_TERMS)
+    model = SPF(keywords={c: set(seeds) for c, seeds in data.seeds.items()}, residual_topics=0)
+    model.read_docs(data.texts, count_vectorizer=vectorizer, batch_size=1024)
+    model.model_train(lr=0.1, epochs=150, print_information=False)
+    return np.array(model.return_topics()[0]), None
+
+
+METHODS: dict[str, Callable[[Texts], Answer]] = {
+    "SeededTopics, counts": lambda data: _ours(data, "kullback-leibler"),
+    "and 5 free topics": lambda data: _ours(data, "kullback-leibler", 5),
+    "SeededTopics, TF-IDF": lambda data: _ours(data, "frobenius"),
+    "NMF, counts": lambda data: _plain(data, "kullback-leibler"),
+    "NMF, TF-IDF": lambda data: _plain(data, "frobenius"),
+    "tomotopy": _tomotopy,
+    "corextopic": _corextopic,
+    "seededpf": _seededpf,
+}
+
+
+def row(data: Texts, name: str) -> list[str]:
+    """Return the line of a method: accuracy, micro and macro F, coherence, seconds."""
+    from sklearn.metrics import f1_score
+
+    import ssnmf_fast as sf
+
+    begin = time.perf_counter()
+    predicted, A = METHODS[name](data)
+    seconds = time.perf_counter() - begin
+    classes = np.unique(data.y)
+    right = f"{100 * np.mean(predicted == data.y):.1f}"
+    macro = f1_score(data.y, predicted, average="macro", labels=classes)
+    coherence = "" if A is None else f"{sf.metrics.topic_coherence(data.X, A).score:.3f}"
+    if not predicted[0]:
+        return ["", "", coherence, f"{seconds:.1f}"]
+    return [right, f"{100 * macro:.1f}", coherence, f"{seconds:.1f}"]
+
+
+def with_labels(data: Texts, count: int, draws: int) -> list[str]:
+    """Return accuracy on the other texts with some labels of each class, mean and range."""
+    found = []
+    for draw in range(draws):
+        rng = np.random.default_rng(draw)
+        y = np.full(len(data.y), None, dtype=object)
+        for c in data.seeds:
+            rows = rng.permutation(np.flatnonzero(data.y == c))[:count]
+            y[rows] = c
+        hidden = np.array([one is None for one in y])
+        predicted, _ = _ours(data, "kullback-leibler", y=y)
+        found.append(100 * np.mean(predicted[hidden] == data.y[hidden]))
+    return [f"{np.mean(found):.1f}", f"{min(found):.1f} to {max(found):.1f}"]
+
+
+def installed(name: str) -> bool:
+    """Return whether a package can be imported, without doing so."""
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=[], help="slow")
+    parser.add_argument("--labels", type=int, default=3, help="labels of each class")
+    parser.add_argument("--draws", type=int, default=10, help="of these labels")
+    parser.add_argument("--quick", action="store_true", help="some posts, one draw")
+    options = parser.parse_args(argv)
+    most, draws = (1000, 1) if options.quick else (None, options.draws)
+    rivals = [name for name in options.rivals if installed(name)]
+    ours = [name for name in METHODS if name not in RIVALS]
+    lines, labeled = [], []
+    for name in options.sets:
+        data = texts_of(name, most)
+        for method in [*ours, *rivals]:
+            lines.append([name, method, *row(data, method)])
+            say(" ".join(lines[-1]))
+        labeled.append([name, *with_labels(data, options.labels, draws)])
+    print(markdown(["seeds", "method", "accuracy", "macro F", "NPMI", "seconds"], lines))
+    print(f"\n{options.labels} labels of each class besides, {draws} draws:\n")
+    print(markdown(["seeds", "accuracy", "least to most"], labeled))
+    print(f"\nload average {load_average()}")
+
+
+if __name__ == "__main__":
+    main()
