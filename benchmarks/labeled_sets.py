@@ -60,6 +60,11 @@ def _posts(groups: tuple[str, ...] | None) -> tuple[list[str], Array]:
     return [strip(text) for text, _ in posts], np.array([group for _, group in posts])
 
 
+def _whole_posts() -> tuple[list[str], Array]:
+    posts = read_posts()
+    return [text for text, _ in posts], np.array([group for _, group in posts])
+
+
 def _articles() -> tuple[list[str], Array]:
     first = {a["body"]: a for a in reversed(read_lines("bbc_news.jsonl.gz"))}  # without repeats
     texts = [f"{a['title']}\n{a['body']}" for a in first.values()]
@@ -110,8 +115,10 @@ def _abstracts() -> tuple[list[str], Array]:
 _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "5 newsgroups": lambda: _posts(FIVE_GROUPS),
     "20 newsgroups": lambda: _posts(None),
+    "20 newsgroups whole": _whole_posts,
     "BBC": _articles,
     "Reuters 10": lambda: _largest_topics(10),
+    "Reuters 30": lambda: _largest_topics(30),
     "comp groups": lambda: _posts(COMPUTER_GROUPS),
     "religion groups": lambda: _posts(RELIGION_GROUPS),
     "earn or acq": lambda: _largest_topics(2),
@@ -122,6 +129,8 @@ TEXT_SETS = ("5 newsgroups", "20 newsgroups", "BBC", "Reuters 10")
 CLOSE_SETS = ("comp groups", "religion groups", "earn or acq")
 IMAGE_SETS = ("digits", "MNIST")
 SEVERAL_SETS = ("Reuters all", "aviation", "PubMed")
+# With headers, footers and quotes, and with rare topics: of trees of labels only.
+TREE_SETS = ("20 newsgroups", "20 newsgroups whole", "Reuters 10", "Reuters 30")
 ALL_SETS = (*TEXT_SETS, *CLOSE_SETS, *IMAGE_SETS, *SEVERAL_SETS)
 
 
@@ -180,6 +189,12 @@ def split(name: str, draw: int) -> Split:
     if y.ndim == 1:
         y = np.unique(y, return_inverse=True)[1]
     return Split(X, y[training], X_test, y[test], training, test)
+
+
+def class_names(name: str) -> list[str]:
+    """Return the names of the classes, of which a split has the codes."""
+    _, y = _counted(name) if name in _TEXTS else _matrix(name)
+    return [str(one) for one in np.unique(y)]
 
 
 def texts_of(name: str) -> list[str]:

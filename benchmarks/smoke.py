@@ -34,6 +34,7 @@ CALLS = {
     "contention": "",
     "tensor_stream": "--forget-factors 0.98",
     "side": "--out {folder}/side",
+    "trees": "--out {folder}/trees",
     "seeds": "",
 }
 

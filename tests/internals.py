@@ -40,7 +40,7 @@ from ssnmf_fast.estimators import (
     _suggesting,
     _training_data,
 )
-from ssnmf_fast.metrics import _matrices
+from ssnmf_fast.metrics import _matrices, _occurrences
 
 __all__ = [
     "_class_scores",
@@ -57,6 +57,7 @@ __all__ = [
     "_matrices",
     "_members",
     "_neighbors",
+    "_occurrences",
     "_outputs",
     "_parser",
     "_predict",

@@ -225,6 +225,11 @@ class TestCards:
 
 
 class TestPage:
+    def test_a_tree_of_topics(self) -> None:
+        text = page(tree="0 60%: a<b\n    0/0 30%: c")
+        assert '<pre class="scroll">0 60%: a&lt;b\n    0/0 30%: c</pre>' in text
+        assert 'id="tree"' not in page()
+
     def test_everything_is_escaped_and_needs_no_script(self) -> None:
         names = [EVIL, "b", "c"]
         text = page(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex, overload
 
@@ -16,6 +16,8 @@ from ._data.checks import check_integer
 # Share of a class that stands out: at least the first, and the second or twice that of chance.
 _STANDS_OUT = (0.2, 0.6)
 _TABLES_HINT = f"{TABLES_HINT}, or use to_rows"
+_COLUMNS = ["topic", "name", "rank", "term", "weight"]
+_TERMS_IN_A_NAME = 3
 _NEGLIGIBLE = 1e-6  # relative to the largest weight of a topic
 
 
@@ -83,7 +85,19 @@ def numbered_names(topics: Iterable[Topic]) -> list[str]:
 
 
 class Topics(tuple[Topic, ...]):
-    """Topics of a model, in the order of its components."""
+    """Topics of a model, in the order of its components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2]])
+    >>> topics = sf.NMF(2, random_state=0).fit(X).topics(["ball", "goal", "moon", "orbit"])
+    >>> topics.names
+    ['ball_goal', 'orbit_moon']
+    >>> topics.named(["sport", "space"]).names
+    ['sport', 'space']
+    """
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Topic: ...
@@ -95,6 +109,23 @@ class Topics(tuple[Topic, ...]):
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self))
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each topic, all different.
+
+        It is what the model, or :meth:`named`, calls the topic; where nothing does, its first three
+        terms, as "orbit_nasa_shuttle", or "topic3" without any.  Where names repeat, the number of
+        the topic follows.
+        """
+        names: list[str] = []
+        for topic in self:
+            terms = "_".join(term for term, _ in real_terms(topic)[:_TERMS_IN_A_NAME])
+            name = topic.name or terms or f"topic{topic.topic}"
+            while name in names:
+                name = f"{name}_{topic.topic}"
+            names.append(name)
+        return names
 
     def named(self, names: Sequence[str]) -> Topics:
         """Return the topics with a name each."""
@@ -115,18 +146,22 @@ class Topics(tuple[Topic, ...]):
         return self._each("size", divide_by_sums(weights, axis=0).tolist())
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary (topic, rank, term, weight) per term; the first rank is 1."""
+        """Return one dictionary per term: topic, name, rank, term and weight; ranks begin at 1."""
         return [
-            {"topic": t.topic, "rank": rank, "term": term, "weight": weight}
-            for t in self
+            {"topic": t.topic, "name": name, "rank": rank, "term": term, "weight": weight}
+            for t, name in zip(self, self.names, strict=True)
             for rank, (term, weight) in enumerate(zip(t.terms, t.weights, strict=True), start=1)
         ]
 
     def to_frame(self) -> Any:
-        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
+        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas).
+
+        ``to_frame().pivot(index="rank", columns="name", values="term")`` has a column of terms for
+        each topic.
+        """
         with require_package("pandas", _TABLES_HINT):
             import pandas
-        return pandas.DataFrame(self.to_rows(), columns=["topic", "rank", "term", "weight"])
+        return pandas.DataFrame(self.to_rows(), columns=_COLUMNS)
 
     def shares_to_frame(self) -> Any:
         """Return the shares of the classes as a DataFrame, topics by classes (needs pandas)."""
@@ -198,6 +233,11 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     """Return one name for each feature; "x0", "x1", ... where none are given."""
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
+    if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
+        raise TypeError(
+            f"feature_names must be a sequence of names; got {type(feature_names).__name__}. Give "
+            "vectorizer.get_feature_names_out()."
+        )
     names = [str(name) for name in feature_names]
     if len(names) != n_features:
         raise ValueError(

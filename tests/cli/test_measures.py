@@ -60,15 +60,27 @@ class TestMeasures:
         wanted = sf.metrics.inter_label_sparsity(S[:3], ["a", "a", "b"]).score
         assert between.value == wanted
 
-    def test_coherence_leaves_out_topics_without_terms(self) -> None:
+    def test_terms_of_topics_that_have_some(self) -> None:
         X = np.array([[1.0, 2, 0], [3, 1, 0], [0, 0, 1], [0, 1, 1]])
-        A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0]])
+        A = np.array([[5.0, 4, 0], [0, 0, 2], [0, 0, 0], [0, 1, 3]])
         model = SimpleNamespace(components_=A)
         fitted = _fitted.Fitted(model=model, X=X, texts=[""] * 4)
-        (coherence,) = _quality.coherence_measures(fitted)
-        assert coherence.value == sf.metrics.topic_coherence(X, A[:1]).score
-        model.components_ = A[1:]
-        assert _quality.coherence_measures(fitted) == []
+        used = A[[0, 3]]
+        metrics = sf.metrics
+        scores = [
+            metrics.topic_coherence(X, used).score,
+            metrics.topic_diversity(used).score,
+            metrics.topic_exclusivity(used).score,
+        ]
+        found = _quality.term_measures(fitted)
+        assert [one.key for one in found] == ["coherence", "diversity", "exclusivity"]
+        assert [one.value for one in found] == scores
+        model.active_components_ = np.array([True, True, True, False])
+        (coherence,) = _quality.term_measures(fitted)  # one topic is left
+        assert coherence.value == metrics.topic_coherence(X, A[:1]).score
+        model.components_ = A[1:3]
+        model.active_components_ = np.full(2, True)
+        assert _quality.term_measures(fitted) == []
 
 
 def described_like(S: Any, labels: Any, held_out: Any, **more: Any) -> _fitted.Fitted:

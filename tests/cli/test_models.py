@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labeled_texts import PAGE, fit
+from labeled_texts import MONEY, PAGE, PETS, fit
 from outputs import error_line, measures_of, rows_of
 from sklearn.datasets import load_digits
 
@@ -77,6 +77,21 @@ class TestEveryModel:
         assert ("95 % interval" in page) == judged
         assert PAGE not in page
         assert ("Topic 1: money" in page) == (model == "ts-nmf")
+
+    @pytest.mark.slow
+    def test_labels_with_parts_are_a_tree_in_the_report(self, tmp_path: Path) -> None:
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        kinds = dict.fromkeys(PETS[:5], "all/pets") | dict.fromkeys(MONEY[:5], "all/money")
+        rows = [f"{text},{kind}" for text, kind in kinds.items()]
+        data = tmp_path / "data.csv"
+        data.write_text("\n".join(["text,kind", *rows]) + "\n", encoding="utf-8")
+        given = ("--labels", "kind", "--test-size", "0")
+        assert fit(data, "ts-nmf", tmp_path / "out", *given) == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        tree = page.partition('<section id="tree">')[2].partition("</section>")[0]
+        assert "all 100%: " in tree
+        assert "\n    all/money " in tree
 
     @pytest.mark.slow
     @pytest.mark.parametrize("model", ESTIMATORS)

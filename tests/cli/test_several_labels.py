@@ -13,6 +13,7 @@ from outputs import error_line, measures_of, rows_of
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
+OF_TERMS = {"coherence", "diversity", "exclusivity"}
 TRUTH = ["pets"] * 10 + ["money"] * 10 + ["money; pets"] * 10
 
 
@@ -88,7 +89,7 @@ class TestTopicSupervised:
     def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
         more = ["--labels", "kind", "--test-size", "0"]
         assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0
-        assert set(measures_of(tmp_path / "out")) == {"coherence"}
+        assert set(measures_of(tmp_path / "out")) == OF_TERMS
 
 
 class TestSeveralLabels:
@@ -111,7 +112,7 @@ class TestSeveralLabels:
         found = measures_of(tmp_path / "out")
         own = {"micro_f", "macro_f"}
         others = {f"logistic_regression_{name}" for name in own}
-        assert set(found) == {*own, *others, "coherence"}
+        assert set(found) == {*own, *others, *OF_TERMS}
         assert found["micro_f"] > 0.8
         printed = capsys.readouterr().out
         assert "micro F on 6 held-out samples: " in printed

@@ -26,13 +26,14 @@ NAMES = """
     normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
     sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold
-    title tol topic_names topics unlabeled verbose window x xlabel ylabel
+    title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
+    levels parents separator topic tree
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
 RESULTS = {"Completion", "CompletionState", "CsrFile", "Factorization", "RankChoice"}
-RESULTS |= {"TensorFactorization", "LowRankPlusSparse"}
+RESULTS |= {"TensorFactorization", "LowRankPlusSparse", "TopicTree"}
 MORE = {"n_components": 3, "max_iter": 2, "random_state": 0, "n_threads": 1}
 ROW, COLUMN = np.linspace(1, 2, 12), np.linspace(1, 2, 8)
 
@@ -138,6 +139,10 @@ WAYS = {
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
+    "split": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "TopicTree.transform": {"X": [Way(D)]},
+    "TopicTree.shares": {"X": [Way(D)]},
     "choose_rank": {"X": [Way(D)], "y": []},  # y is for models that take it
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
@@ -153,7 +158,9 @@ WAYS = {
     "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.inter_label_sparsity": {"S": [Way(S)], "labels": ANSWERS},
     "metrics.hoyer_sparsity": {"x": [Way(S), Way(ROW)]},
-    "metrics.topic_coherence": {"X": [Way(D)], "components": [Way(A)]},
+    "metrics.topic_coherence": {"X": [Way(D)], "components": [Way(A)], "texts": []},  # of words
+    "metrics.topic_diversity": {"components": [Way(A)]},
+    "metrics.topic_exclusivity": {"components": [Way(A)]},
     "plotting.class_map": {"X": [Way(D)], "y": ANSWERS, "classes": []},
     "plotting.image_grid": {"components": [Way(A)], "weights": [Way(np.ones(3))], "columns": []},
     "plotting.label_map": {"S": [Way(S)], "y": ANSWERS},
@@ -190,6 +197,10 @@ REQUIRED = {
     "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
     "factorize": {"X": D, **MORE},
     "factorize_tensor": {"X": T, **MORE},
+    "split": {"topic": 0, "n": 2, "X": D},
+    "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
+    "TopicTree.transform": {"X": D},
+    "TopicTree.shares": {"X": D},
     "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
@@ -199,6 +210,8 @@ REQUIRED = {
     "metrics.jaccard_similarity": {"S": S, "truth": y},
     "metrics.inter_label_sparsity": {"S": S, "labels": y},
     "metrics.topic_coherence": {"X": D, "components": A, "n_terms": 2},
+    "metrics.topic_diversity": {"components": A},
+    "metrics.topic_exclusivity": {"components": A},
     "plotting.image_grid": {"components": A, "shape": (2, 4)},
     "plotting.label_map": {"S": S, "y": y},
     "plotting.representation_map": {"S": S, "y": y},

@@ -225,6 +225,8 @@ def reports():
 
     yield D, "X", lambda Z: metrics.topic_coherence(Z, A, n_terms=2)
     yield A, "components", lambda Z: metrics.topic_coherence(D, Z, n_terms=2)
+    yield A, "components", metrics.topic_diversity
+    yield A, "components", metrics.topic_exclusivity
     for measure in (metrics.clustering_score, metrics.match_topics, metrics.jaccard_similarity):
         yield S, "S", lambda Z, f=measure: f(Z, y)
         yield Y, "truth", lambda Z, f=measure: f(S, Z)

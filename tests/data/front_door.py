@@ -154,11 +154,15 @@ def caller(label, function, argument, beside):
         one = linalg.LowRankPlusSparse(**REQUIRED["LowRankPlusSparse"])
     elif owner == "TensorFactorization":
         one = sf.factorize_tensor(T, **MORE)
+    elif owner == "TopicTree":
+        one = sf.tree(**REQUIRED["tree"])
     elif owner == "Completion":
         one = sf.complete(**REQUIRED["complete"])
     else:
         if label == "plotting.class_map":
             given = {"model": FITS.fitted("SSNMFClassifier"), "X": D, "y": y}
+        if label == "split":
+            given |= {"model": FITS.fitted("NMF")}
         if label == "choose_rank":
             given = {"model": FITS.new("BayesianNMF"), "ranks": [2], "n_starts": 1}
         return lambda Z: function(**(given | {argument: Z}))

@@ -211,7 +211,7 @@ def test_topics_show_the_classes(small):
     assert np.all((totals == 0) | (np.abs(totals - 1) < 1e-9))  # a topic may say nothing of labels
     assert totals.any()
     rows = topics.to_rows()
-    assert set(rows[0]) == {"topic", "rank", "term", "weight"}
+    assert set(rows[0]) == {"topic", "name", "rank", "term", "weight"}
     assert len(rows) == 24
     assert f"topic {totals.argmax()} [" in str(topics)
     with pytest.raises(ValueError, match="feature_names holds 2 names"):
@@ -222,7 +222,7 @@ def test_topics_as_frames(small):
     pytest.importorskip("pandas")
     X, y = small
     topics = _model().fit(X, y).topics()
-    assert topics.to_frame().shape == (60, 4)
+    assert topics.to_frame().shape == (60, 5)
     assert topics.shares_to_frame().shape == (6, 3)
 
 

@@ -82,7 +82,8 @@ class Dated(sf.DynamicTopics):
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + WHOLE] + [sf.NonnegativeCP(2), Dated(2)],
+    [estimator() for estimator in ESTIMATORS + WHOLE]
+    + [sf.HierarchicalClassifier(), sf.NonnegativeCP(2), Dated(2)],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):

@@ -70,6 +70,9 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     cp = sf.NonnegativeCP(**KL)
     yield "cp", cp.fit(tensor, labels={0: np.eye(3)[y]})
     yield "cp_batches", sf.NonnegativeCP(**FITTED, stream_mode=0).partial_fit(tensor)
+    paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
+    yield "hierarchical", sf.HierarchicalClassifier(random_state=0, max_iter=30).fit(X, paths)
+    yield "nmf_split", sf.split(sf.NMF(**KL).fit(X), 0, 2, X)
     yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)

@@ -109,3 +109,49 @@ def brute_coherence(X: np.ndarray, topic: list[int], measure: str) -> float:
             apart = number(above) / len(X) * number(below) / len(X)
             values.append(np.log(joint / apart) / -np.log(joint))
     return float(np.sum(values) if measure == "umass" else np.mean(values))
+
+
+def brute_windows(texts: list[list[str]], window: int) -> list[list[str]]:
+    return [
+        text[begin : begin + window]
+        for text in texts
+        for begin in range(max(1, len(text) - window + 1))
+    ]
+
+
+def brute_c_v(documents: list, topic: list) -> float:
+    """C_V of documents, each a collection of its terms."""
+
+    def share(*terms: object) -> float:
+        return sum(all(t in document for t in terms) for document in documents) / len(documents)
+
+    def npmi(v: object, w: object) -> float:
+        if share(v) * share(w) == 0:
+            return 0.0
+        if share(v, w) == 1:
+            return 1.0
+        both = share(v, w) + 1e-12
+        return np.log(both / (share(v) * share(w))) / -np.log(both)
+
+    vectors = np.array([[npmi(v, w) for w in topic] for v in topic])
+    whole = vectors.sum(axis=0)
+    cosines = []
+    for vector in vectors:
+        length = np.linalg.norm(vector) * np.linalg.norm(whole)
+        cosines.append(vector @ whole / length if length else 0.0)
+    return float(np.mean(cosines))
+
+
+def brute_exclusivity(A: np.ndarray, n_terms: int, weight: float) -> np.ndarray:
+    """Sums of FREX over the leading terms, as in the R package stm."""
+    beta = (A / A.sum(axis=1, keepdims=True)).T
+    exclusive = beta / beta.sum(axis=1, keepdims=True)
+
+    def rank(column: np.ndarray) -> np.ndarray:
+        return np.array([(column < x).sum() + ((column == x).sum() + 1) / 2 for x in column])
+
+    sums = []
+    for own, weights in zip(exclusive.T, beta.T, strict=True):
+        frex = 1 / (weight / (rank(own) / len(own)) + (1 - weight) / (rank(weights) / len(weights)))
+        sums.append(frex[np.argsort(-weights, kind="stable")[:n_terms]].sum())
+    return np.array(sums)

@@ -139,14 +139,76 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (lambda m: m.topic_coherence(GOOD, terms="ab"), TypeError, "got str"),
         (lambda m: m.topic_coherence(-GOOD, terms=[[0, 1]]), ValueError, r"X\[0, 1\] = -1"),
         (
-            lambda m: m.topic_coherence(GOOD, terms=[[0, 1]], measure="c_v"),
+            lambda m: m.topic_coherence(GOOD, terms=[[0, 1]], measure="c_w"),
             ValueError,
-            "measure must be one of 'npmi', 'umass'",
+            "measure must be one of 'npmi', 'umass', 'c_v'",
         ),
         (
             lambda m: m.topic_coherence([[0, 1], [0, 1]], terms=[[0, 1]], measure="umass"),
             ValueError,
             "term 0 of topic 0 occurs in no document",
+        ),
+        (lambda m: m.topic_coherence(terms=[["a", "b"]]), TypeError, "expected one of X and texts"),
+        (
+            lambda m: m.topic_coherence(GOOD, texts=[["a"]], terms=[["a", "b"]]),
+            TypeError,
+            "expected one of X and texts",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD),
+            TypeError,
+            "feature_names, the words of the columns",
+        ),
+        (
+            lambda m: m.topic_coherence(GOOD, GOOD, feature_names=["a", "b"]),
+            TypeError,
+            "feature_names, the words of the columns",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD, feature_names={"a": 1}),
+            TypeError,
+            r"feature_names must be a sequence of names; got dict",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD, feature_names=["a"]),
+            ValueError,
+            "feature_names holds 1 names; expected one for each of the 2",
+        ),
+        (lambda m: m.topic_coherence(texts="a b", terms=[["a", "b"]]), TypeError, "got str"),
+        (
+            lambda m: m.topic_coherence(texts=[["a"], "a b"], terms=[["a", "b"]]),
+            TypeError,
+            r"texts\[1\] is a str.*build_analyzer",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[3], terms=[["a", "b"]]),
+            TypeError,
+            r"texts\[0\] must be a sequence of tokens; got 3",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[], terms=[["a", "b"]]),
+            ValueError,
+            "texts holds no document",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], terms=[["a", "b"]], window=0),
+            ValueError,
+            "window must be at least 1",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], terms=[["a", 1]]),
+            TypeError,
+            r"every entry of terms\[0\] must be a word",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], terms=["a", "b"]),
+            TypeError,
+            r"give \[terms\]",
+        ),
+        (
+            lambda m: m.topic_coherence(texts=[["a"]], terms=[["b", "a"]], measure="umass"),
+            ValueError,
+            "term 'b' of topic 0 occurs in no document",
         ),
     ],
 )

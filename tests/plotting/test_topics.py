@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[..., Figure]] = {
         B, (1, 2), names=list("pqrs"), weights=[1, 2, 0, 1], sample=[1, 2], **more
     ),
     "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
+    "topic_tree": lambda **more: plotting.topic_tree(small_tree(), **more),
     "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
 }
 
@@ -50,6 +51,11 @@ def dated_model() -> sf.DynamicTopics:
     return sf.DynamicTopics(2, random_state=0).fit(
         X, np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     )
+
+
+def small_tree() -> sf.TopicTree:
+    X = np.kron(np.eye(3), np.ones((4, 2)))
+    return sf.tree(X, [[0, 0], 0], feature_names=["$a", "_b", "c", "d", "e", "f"], random_state=0)
 
 
 # What has no title, or no axes to be given.
@@ -186,6 +192,15 @@ class TestClassMap:
         with pytest.raises(TypeError, match="model must be a fitted estimator"):
             plotting.class_map(B, X=X, y=labels)
 
+    def test_of_a_model_that_names_its_topics(self) -> None:
+        X = np.random.default_rng(0).random((9, 5))
+        y = ["sea", "air", None] * 3
+        model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0, readout=None).fit(X, y)
+        drawn = plotting.class_map(model, X=X, y=y, sort=False)
+        assert texts(drawn.axes[0].get_yticklabels()) == ["air", "sea", "free0"]
+        numbered = plotting.class_map(model, X=X, y=y, topics=range(3), sort=False)
+        assert texts(numbered.axes[0].get_yticklabels()) == ["0", "1", "2"]
+
     @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e300])
     def test_extreme_numbers(self, scale: float) -> None:
         np.testing.assert_allclose(
@@ -293,6 +308,10 @@ class TestTermBars:
         written = texts(plotting.term_bars(even).texts)
         assert written[:2] == ["topic 0", "topic 1: v 86%"]
 
+    def test_names_of_topics_come_first(self) -> None:
+        written = texts(plotting.term_bars(topics(2).named(["sea", "$air"])).texts)
+        assert written[:2] == ["topic 0: sea", "topic 1: $air"]
+
     def test_common_scale(self) -> None:
         drawn = plotting.term_bars(topics(), common_scale=True)
         assert len({axes.get_xlim() for axes in drawn.axes}) == 1
@@ -346,3 +365,21 @@ class TestTables:
     def test_errors(self, call: Callable[[], Any], error: type, message: str) -> None:
         with pytest.raises(error, match=message):
             call()
+
+
+class TestTopicTree:
+    def test_a_box_for_each_topic_beside_its_parts(self) -> None:
+        tree = small_tree()
+        drawn = plotting.topic_tree(tree, n_terms=1)
+        axes = drawn.axes[0]
+        assert [text.split()[0] for text in texts(axes.texts)] == [n.name for n in tree.nodes]
+        frames = [box for box in axes.patches if box.get_facecolor()[3] == 0]
+        whole, *parts = frames if tree.nodes[1].parent == tree.nodes[0].name else frames[1:]
+        assert whole.get_height() == pytest.approx(1.9)
+        assert [box.get_height() for box in parts[:2]] == pytest.approx([0.9, 0.9])
+        assert whole.get_y() == pytest.approx(parts[0].get_y())
+        drawn.canvas.draw()  # names are no formulas
+
+    def test_refuses_what_is_no_tree(self) -> None:
+        with pytest.raises(TypeError, match="tree must be a TopicTree"):
+            plotting.topic_tree(small_tree().model)

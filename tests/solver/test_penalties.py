@@ -167,7 +167,7 @@ def test_the_objective_is_that_of_scikit_learn(loss, l1_ratio):
     # Its rule for stopping leaves the penalties out, so that updates of the divergence end early.
     W, H, _ = non_negative_factorization(
         X, W=S.copy(), H=A.copy(), n_components=R, init="custom", alpha_W=alpha, l1_ratio=l1_ratio,
-        solver="cd" if squares else "mu", beta_loss=loss, tol=1e-9 if squares else 0, max_iter=20000,
+        solver="cd" if squares else "mu", beta_loss=loss, tol=1e-9 * squares, max_iter=20000,
     )  # fmt: skip
     scale = 2 if squares else 1  # squares have a factor 1/2 there
     given = [

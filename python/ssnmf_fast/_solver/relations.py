@@ -254,7 +254,7 @@ class Rules:
             meet = [r for r in self.relations if name in r.names]
             sides = [r.side(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
             # A coefficient common to all terms changes no update; without it, lambda = 0 fits B.
-            if len(sides) == 1 and not self.penalties.get(name):
+            if len(sides) == 1 and name not in self.penalties:
                 sides = [sides[0]._replace(coefficient=1.0)]
             self._sides[name] = sides
         return self._sides[name]

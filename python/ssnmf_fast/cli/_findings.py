@@ -12,7 +12,7 @@ from ..report import Example, Measure, Picture, Report, png
 from ._fitted import Fitted
 from ._folder import Results
 from ._models import Model
-from ._quality import coherence_measures, features, judge, not_known
+from ._quality import features, judge, not_known, term_measures
 from ._sample_labels import Mask, SampleLabels
 
 PICTURE = "components.png"
@@ -29,7 +29,7 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
             remarks.append("no simple classifier stands beside it: the data are too large")
     elif model.targets is not None and fitted.labels is not None:
         remarks.append(not_known(fitted))
-    for measure in (*model.measures, coherence_measures):
+    for measure in (*model.measures, term_measures):
         measures += measure(fitted)
     estimator, shape = fitted.model, fitted.image_shape
     topics, note, counts = describe_topics(fitted, n_terms)
@@ -49,7 +49,20 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         measures=measures,
         warnings=[] if judged is None else judged.shortfalls(),
         remarks=remarks,
+        tree=_tree(fitted, topics),
     )
+
+
+def _tree(fitted: Fitted, topics: Topics) -> str:
+    """Return the tree of topics whose names have parts, such as "grain/wheat", as text."""
+    from ..estimators import TopicTree
+
+    if not any("/" in topic.name for topic in topics):
+        return ""
+    try:
+        return str(TopicTree(fitted.model, fitted.terms))
+    except ValueError:  # a topic beside parts of it
+        return ""
 
 
 def draw_components(out: Results, fitted: Fitted, topics: Topics) -> list[Picture]:

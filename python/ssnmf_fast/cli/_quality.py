@@ -16,7 +16,7 @@ from ..report._judged import LARGEST, MODEL, REGRESSION, SVC, Score
 from ._fitted import Fitted
 
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
-_COHERENT_TERMS = 10
+_COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
 
 
 def judge(fitted: Fitted) -> Judged | None:
@@ -195,14 +195,33 @@ def label_sparsity_measures(fitted: Fitted) -> list[Measure]:
     return [Measure("inter_label_sparsity", "inter-label sparsity", value, f"{value:.3f}", meaning)]
 
 
-def coherence_measures(fitted: Fitted) -> list[Measure]:
-    """Return the coherence of the topics of texts."""
-    usable = fitted.model.components_[(fitted.model.components_ > 0).sum(axis=1) >= 2]
+def term_measures(fitted: Fitted) -> list[Measure]:
+    """Return how coherent the terms of the topics of texts are, and how much the topics differ."""
+    metrics, A = ssnmf_fast.metrics, fitted.model.components_
+    active = getattr(fitted.model, "active_components_", np.full(len(A), True))
+    usable = A[active & ((A > 0).sum(axis=1) >= 2)]
     if fitted.texts is None or not len(usable):
         return []
-    value = ssnmf_fast.metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
+    coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS).score
     meaning = (
         f"How often the first {_COHERENT_TERMS} terms of a topic occur in the same texts (NPMI), "
         "averaged over the topics: 1 if always together, 0 if as often as by chance, -1 if never."
     )
-    return [Measure("coherence", "topic coherence (NPMI)", value, f"{value:.3f}", meaning)]
+    found = [Measure("coherence", "topic coherence (NPMI)", coherence, f"{coherence:.3f}", meaning)]
+    if len(usable) < 2:
+        return found
+    diversity = metrics.topic_diversity(usable, n_terms=_DIVERSE_TERMS).score
+    differ = (
+        f"Share of different terms among the first {_DIVERSE_TERMS} of all topics: 1 if no two "
+        "topics have one in common."
+    )
+    exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS).score
+    own = (
+        f"How much the first {_COHERENT_TERMS} terms of a topic are its own and frequent in it "
+        "(FREX), averaged over the topics: near 1 if no other topic has them."
+    )
+    return [
+        *found,
+        Measure("diversity", "topic diversity", diversity, f"{diversity:.3f}", differ),
+        Measure("exclusivity", "topic exclusivity (FREX)", exclusivity, f"{exclusivity:.3f}", own),
+    ]

@@ -35,7 +35,8 @@ class Block(OnePickle):
     dtype: Any
     start: Array | None  # rows that were given
     fixed: Array | None = None  # the last components of S, which are given
-    penalties: tuple[Penalty, ...] = ()  # of S
+    # Those of S; other factors that have some are here by their names.
+    penalties: Mapping[str, tuple[Penalty, ...]] = field(default_factory=dict)
     elsewhere: tuple[bool, ...] = ()  # see `Rules`
 
     @property
@@ -57,8 +58,7 @@ class Block(OnePickle):
         """Return the problem of the rows, which the other factors come to."""
         support = {} if self.support is None else {"S": self.support}
         factors = {"S": rows.S, **others}
-        penalties = {"S": self.penalties} if self.penalties else {}
-        given = self.relations, support, rows.workspaces, False, penalties, self.elsewhere
+        given = self.relations, support, rows.workspaces, False, self.penalties, self.elsewhere
         return problem_of(factors, *given)
 
     def as_known(self, S: Array) -> None:
@@ -140,8 +140,8 @@ class RowOrder(Order):
         # Those of the update alone: rows that were found again have none, whatever others have.
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
-        if block.penalties:
-            sums["penalties"] = sum(penalty.value(rows.S) for penalty in block.penalties)
+        of_S = block.penalties.get("S", ())
+        sums["penalties"] = sum(penalty.value(rows.S) for penalty in of_S)
         largest = rows.S.max(axis=0, initial=0.0)
         found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ class Plan:
     lengths: tuple[tuple[int, ...], tuple[int, ...]]
     threads: int
     of_roots: bool = False
-    penalties: tuple[Penalty, ...] = ()  # of S
+    penalties: Mapping[str, tuple[Penalty, ...]] = field(default_factory=dict)  # here of S alone
     elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Rules`
 
 

@@ -166,12 +166,13 @@ def factorize(
     penalized = _penalties(penalties, data, features, known, rank)
     plan = Plan(rank, losses, 1.0 if weight is None else weight, data.lengths, threads)
     elsewhere = () if features is None else (features.gram,)
-    plan = replace(plan, penalties=penalized.pop("S", ()), elsewhere=elsewhere)
+    in_blocks = {name: each if name == "S" else () for name, each in penalized.items()}
+    plan = replace(plan, penalties=in_blocks, elsewhere=elsewhere)
     with ClusterFit(data, plan) as fit:
         if given is None:
             A, means, scale = begin(fit, init, rng)
             A, B = known.within("A", A.T).T, None
-            A, scales = _as_known(fit, A, means, scale, known)
+            A, means, scales = _as_known(fit, A, means, scale, known)
         else:
             A, B, means = _begin_with(fit, given)
             A, scales = known.restore("A", A.T).T, np.ones(rank)
@@ -204,18 +205,18 @@ def factorize(
 
 def _as_known(
     fit: ClusterFit, A: Array, means: Array, scale: float, known: Known
-) -> tuple[Array, Array]:
-    """Return A with what is given of it, and what multiplies the components of S."""
+) -> tuple[Array, Array, Array]:
+    """Return A with what is given of it, the means of S, and what multiplies its components."""
     A = known.restore("A", A.T).T
     scales = np.full(len(A), scale)
     n_fixed, of_A = fit.data.n_fixed, known.fixed.get("A")
     n_given = 0 if of_A is None else of_A[1].shape[1]
     contributed = means * A.mean(axis=1)
     level = np.divide(fit.mean() / len(A), contributed, out=np.ones(len(A)), where=contributed > 0)
-    scales[:n_given] *= level[:n_given]
+    level_of_S = np.where(np.arange(len(A)) < n_given, level, 1.0)
     last = slice(len(A) - n_fixed, len(A))
     A[last] *= level[last, None]
-    return A, scales
+    return A, means * level_of_S, scales * level_of_S
 
 
 def _penalties(

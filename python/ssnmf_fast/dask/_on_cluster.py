@@ -117,8 +117,8 @@ class OnCluster(FactorizationBase):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if is_on_cluster(X):
             raise TypeError(
-                "X must be in memory for partial_fit and suggest; got data on a cluster "
-                f"({type(X).__name__}). Give batches as NumPy arrays or SciPy sparse matrices."
+                "X must be in memory for partial_fit, suggest and to_pyldavis; got data on a "
+                f"cluster ({type(X).__name__}). Give NumPy arrays or SciPy sparse matrices."
             )
         return super()._checked(X, reset=reset)
 

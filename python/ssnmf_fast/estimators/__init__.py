@@ -10,11 +10,15 @@ from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
 from ._dynamic_fits import Peak
 from ._explanation import Explanation, Reasons
+from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
 from ._margin import MarginNMF
 from ._nmf import NMF
 from ._regressor import SSNMFRegressor
 from ._seeded import SeededTopics
+from ._splitting import merge, split
+from ._topic_tree import TopicNode, TopicTree
+from ._tree import tree
 
 __all__ = [
     "NMF",
@@ -22,6 +26,7 @@ __all__ = [
     "ConstrainedNMF",
     "DynamicTopics",
     "Explanation",
+    "HierarchicalClassifier",
     "LowRankImputer",
     "MarginNMF",
     "NonnegativeCP",
@@ -32,6 +37,11 @@ __all__ = [
     "SSNMFRegressor",
     "SeededTopics",
     "SupervisedBayesianNMF",
+    "TopicNode",
     "TopicSupervisedNMF",
+    "TopicTree",
     "choose_rank",
+    "merge",
+    "split",
+    "tree",
 ]

@@ -18,8 +18,9 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.known import penalties_named, plain_penalties
-from .._topics import Topics, make_topics, topic_shares
+from .._topics import Topics, make_topics, names_of, topic_shares
 from ._conventions import IterativeEstimator
+from ._pyldavis import arrays_for_pyldavis
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -131,7 +132,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
 
     def _keep(self, result: Factorization, **attributes: Any) -> None:
         """Set the attributes of a fit, and warn if it has not converged."""
-        for earlier in ("_online", "refitted_label_components_"):
+        for earlier in ("_online", "refitted_label_components_", "topic_names_"):
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
@@ -230,13 +231,52 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         Returns
         -------
         Topics
-            A sequence of topics; print it, or see its ``to_rows`` and ``to_frame``.
+            A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", None)
         active = getattr(self, "active_components_", None)
         return make_topics(self.components_, feature_names, n_terms, *self._class_shares(), active)
+
+    def to_pyldavis(self, X: Any, feature_names: Any = None) -> dict[str, Any]:
+        """Return what pyLDAvis draws of the topics and of some documents.
+
+        ``pyLDAvis.prepare(**model.to_pyldavis(X, names), sort_topics=False, start_index=0)`` counts
+        the topics as :meth:`topics` does.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n, m)
+            Documents, as for :meth:`transform`.
+
+        Returns
+        -------
+        dict
+            The arguments of ``pyLDAvis.prepare``: `topic_term_dists` (r, m) and `doc_topic_dists`
+            (d, r), whose rows sum to 1; `doc_lengths` (d,) and `term_frequency` (m,), the sums of
+            the rows and of the columns of X; `vocab`, a list of m names.
+
+        Raises
+        ------
+        ValueError
+            If no topic explains anything of any document, or names do not match.
+
+        Notes
+        -----
+        The d documents are those with a word and with a topic.  Shares of 0 become 1e-12, as
+        pyLDAvis takes their logarithms; a topic without any term has all terms alike.
+
+        The sums are numbers of words where X has counts.  Of TF-IDF weights they are sums of these:
+        a document then counts by its weights, and the bars of the terms are no counts.
+        """
+        check_is_fitted(self)
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", None)
+        vocabulary = names_of(feature_names, self.components_.shape[1])
+        X = self._checked(X, reset=False)
+        shares = topic_shares(self._represent(X, None), self.components_)
+        return arrays_for_pyldavis(X, shares, self.components_, vocabulary)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the components over them, where there are classes."""

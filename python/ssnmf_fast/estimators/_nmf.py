@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.saved import Saved
 from .._data.arrays import as_array
 from .._data.border import check_matrix
 from .._solver.beta_divergences import loss_named
-from .._topics import topic_shares
+from .._topics import Topics, topic_shares
 from ._batches import BatchLearner
 from ._docstrings import complete_docstring
 
@@ -30,6 +31,12 @@ class NMF(BatchLearner):
     """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
     Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
+
+    Attributes
+    ----------
+    topic_names_ : ndarray of str, shape (r,)
+        Names of the topics, where they come from :func:`ssnmf_fast.split` or
+        :func:`ssnmf_fast.merge`.
 
     See Also
     --------
@@ -66,14 +73,18 @@ class NMF(BatchLearner):
     A_fixed: Any = None
     penalties: Any = None
 
+    _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
+
     @property
     def reconstruction_err_(self) -> float:
         """Distance of X from ``representation_ @ components_``, defined as in scikit-learn.
 
         The Frobenius norm of the difference; for another loss, the root of twice the loss.
         """
-        if not hasattr(self, "representation_"):
-            raise AttributeError("reconstruction_err_ is known after fit, not after partial_fit.")
+        if not hasattr(self, "representation_") or not self.objective_:
+            raise AttributeError(
+                "reconstruction_err_ is known after fit, not after partial_fit or merge."
+            )
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
@@ -149,6 +160,11 @@ class NMF(BatchLearner):
                 "for these samples, or none if the fit had none."
             )
         return super()._represent(X, X_weights, **known)
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features with the largest weights of every topic, and names of split ones."""
+        topics, names = super().topics(feature_names, n_terms), getattr(self, "topic_names_", None)
+        return topics if names is None else topics.named(names.tolist())
 
     def partial_fit(self, X: Any, y: Any = None, *, X_weights: Any = None) -> NMF:
         """Learn from one batch of samples, in addition to earlier batches.

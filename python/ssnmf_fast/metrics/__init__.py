@@ -5,7 +5,9 @@ matrices, and never modify them.
 """
 
 from ._clustering import ClusteringScore, clustering_score
-from ._coherence import TopicCoherence, topic_coherence
+from ._coherence import topic_coherence
+from ._diversity import topic_diversity, topic_exclusivity
+from ._leading import TopicScore
 from ._matching import TopicMatching, jaccard_similarity, match_topics
 from ._scorer import labeled_scorer
 from ._sparsity import InterLabelSparsity, hoyer_sparsity, inter_label_sparsity
@@ -13,8 +15,8 @@ from ._sparsity import InterLabelSparsity, hoyer_sparsity, inter_label_sparsity
 __all__ = [
     "ClusteringScore",
     "InterLabelSparsity",
-    "TopicCoherence",
     "TopicMatching",
+    "TopicScore",
     "clustering_score",
     "hoyer_sparsity",
     "inter_label_sparsity",
@@ -22,4 +24,6 @@ __all__ = [
     "labeled_scorer",
     "match_topics",
     "topic_coherence",
+    "topic_diversity",
+    "topic_exclusivity",
 ]

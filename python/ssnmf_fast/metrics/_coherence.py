@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_shape
-from ._matrices import read_matrix, row_blocks
+from .._topics import names_of
+from ._leading import TopicScore, check_columns, check_words, leading_terms, read_components
+from ._matrices import read_matrix
+from ._occurrences import of_documents, of_windows
 
-
-@dataclass(frozen=True, eq=False)
-class TopicCoherence:
-    """Result of :func:`topic_coherence`.
-
-    Attributes
-    ----------
-    score : float
-        Mean over the topics.
-    per_topic : ndarray of float64, shape (r,)
-        Coherence of every topic.
-    """
-
-    score: float
-    per_topic: Array
+_TINY = 1e-12  # of the paper of C_V, beside probabilities in logarithms
 
 
 def topic_coherence(
-    X: Any,
+    X: Any = None,
     components: Any = None,
     *,
+    texts: Any = None,
+    feature_names: Any = None,
+    window: int | None = 110,
     terms: Any = None,
     n_terms: int = 10,
-    measure: Literal["npmi", "umass"] = "npmi",
-) -> TopicCoherence:
+    measure: Literal["npmi", "umass", "c_v"] = "npmi",
+) -> TopicScore:
     r"""Score topics by how often their top terms occur in the same documents.
 
     With D the number of documents that hold a term, or both of a pair, and N that of all:
@@ -47,34 +37,47 @@ def topic_coherence(
       occurs together, 1 for one that occurs together in every document.
     - "umass" [3]_: the sum over the pairs, w above v in the topic's order, of
       :math:`\log \frac{D(v, w) + 1}{D(w)}`.
+    - "c_v" [4]_: the mean over the terms of the cosine between the vector of a term, its NPMI with
+      every term of the topic, and the sum of these vectors.  Terms that never meet each other still
+      count as alike if they meet the same other terms.
+
+    Documents are the rows of `X`, or all windows of `window` successive tokens in `texts`.
 
     Parameters
     ----------
-    X : array_like or sparse, shape (n, m)
+    X : array_like or sparse, shape (n, m), optional
         Documents and terms, at least 0; a term occurs in a document if its entry is above 0.  Use
         the fitted data or, for an unbiased score, other documents with the same vocabulary.
     components : array_like or sparse, shape (r, m), optional
         Dictionary, at least 0; the terms of largest weight are used.
-    terms : sequence of sequences of int, optional
-        The terms of every topic as columns of X, in decreasing order of weight; give either these
-        or `components`.  Each topic has two or more different terms.
+    texts : iterable of sequences of str, optional
+        The tokens of every document, such as ``map(vectorizer.build_analyzer(), documents)``; give
+        either these or `X`.  They are read once, a part at a time.
+    feature_names : array_like of str, shape (m,), optional
+        The words of the columns of `components`, which `texts` need.
+    window : int, optional
+        Number of tokens of a window, at least 1; a shorter text is one window.  None takes every
+        text as a whole, as rows of `X` are.
+    terms : sequence of sequences of int or str, optional
+        The terms of every topic in decreasing order of weight: columns of `X`, or words of `texts`.
+        Give either these or `components`.  Each topic has two or more different terms.
     n_terms : int
         Number of terms taken from each row of `components`, at least 2.  Terms of weight 0 are not
         taken.
-    measure : {"npmi", "umass"}
+    measure : {"npmi", "umass", "c_v"}
         What to measure.
 
     Returns
     -------
-    TopicCoherence
-        `score`, the mean, and `per_topic`.  NPMI lies in -1 to 1; higher is more coherent in both
-        measures.
+    TopicScore
+        `score`, the mean, and `per_topic`.  NPMI and C_V lie in -1 to 1; higher is more coherent in
+        all measures.
 
     Raises
     ------
     TypeError
-        If values are not numbers, terms are not integers, or neither or both of `components` and
-        `terms` are given.
+        If values are not numbers, terms or tokens are of the wrong kind, or neither or both of
+        `components` and `terms`, or of `X` and `texts`, are given.
     ValueError
         If shapes do not match, entries are negative or missing, terms are out of range or repeated,
         a topic has fewer than two terms, the measure is unknown, or, for "umass", a term other than
@@ -85,6 +88,16 @@ def topic_coherence(
     UMass is a sum, as in its paper, so its size grows with the number of terms; some programs
     return the mean, which is the sum divided by M (M - 1) / 2 for M terms.
 
+    The paper of C_V counts windows of 110 tokens.  A matrix has no order of words: its documents
+    count as whole ones, so that terms meet more often, and C_V is that of the paper only if no
+    document has more than 110 tokens.  NPMI is often counted in windows of 10.  Between terms that
+    never meet, the vectors of C_V have the small value of the paper, not -1, and a term that never
+    occurs has none: it scores 0.
+
+    gensim's "c_v" forgets a word as soon as one of its occurrences leaves the window, even if
+    another is still inside.  Its values are lower where texts are longer than a window; for shorter
+    ones they are the same.
+
     References
     ----------
     .. [1] G. Bouma, "Normalized (pointwise) mutual information in collocation extraction", 2009.
@@ -92,6 +105,8 @@ def topic_coherence(
        evaluating topic coherence and topic model quality", EACL 2014.
     .. [3] D. Mimno, H. Wallach, E. Talley, M. Leenders and A. McCallum, "Optimizing semantic
        coherence in topic models", EMNLP 2011.
+    .. [4] M. Roeder, A. Both and A. Hinneburg, "Exploring the space of topic coherence measures",
+       WSDM 2015.
 
     Examples
     --------
@@ -102,86 +117,85 @@ def topic_coherence(
     [0.415, -0.2925]
     >>> sf.metrics.topic_coherence(X, terms=[[0, 1]], measure="umass").per_topic.round(4).tolist()
     [0.4055]
+    >>> tokens = [["moon", "in", "orbit"], ["orbit", "of", "a", "moon"], ["ball", "in", "goal"]]
+    >>> topics = [["moon", "orbit"], ["moon", "ball"]]
+    >>> result = sf.metrics.topic_coherence(texts=tokens, terms=topics, measure="c_v")
+    >>> result.per_topic.round(4).tolist()
+    [1.0, 0.028]
     """
     score = _MEASURES[check_option(measure, "measure", tuple(_MEASURES))]
     if (components is None) == (terms is None):
         raise TypeError(
             "expected one of components and terms: the dictionary, or the topics' terms."
         )
-    documents = read_matrix(X, "X", "documents", "terms")
-    if components is None:
-        topics = _check_terms(terms, documents.shape[1])
+    if (X is None) == (texts is None):
+        raise TypeError("expected one of X and texts: a matrix of documents, or their tokens.")
+    if (feature_names is None) == (texts is not None and components is not None):
+        raise TypeError(
+            "feature_names, the words of the columns of components, are for texts and components: "
+            "these need them, and nothing else takes them."
+        )
+    parts: Iterable[Any]
+    if texts is None:
+        documents = read_matrix(X, "X", "documents", "terms")
+        topics = _columns_of(components, terms, n_terms, documents.shape[1])
+        needed, places = _placed(topics)
+        parts = [of_documents(documents, np.array(needed))]
     else:
-        topics = _top_terms(components, n_terms, documents.shape[1])
-    needed = np.unique(np.concatenate(topics))
-    occurs = _occurrences(documents, needed)
-    per_topic = np.empty(len(topics))
-    for topic, chosen in enumerate(topics):
-        columns = occurs[:, np.searchsorted(needed, chosen)]
-        together = (columns.T @ columns).toarray()
-        per_topic[topic] = score(together, documents.shape[0], topic, chosen)
-    return TopicCoherence(float(per_topic.mean()), per_topic)
+        width = None if window is None else check_integer(window, "window", 1)
+        topics = _words_of(components, terms, n_terms, feature_names)
+        needed, places = _placed(topics)
+        parts = of_windows(texts, needed, width)
+    n_documents, together = _count(parts, places)
+    scores = [
+        score(together[number], n_documents, number, topic) for number, topic in enumerate(topics)
+    ]
+    per_topic = np.array(scores)
+    return TopicScore(float(per_topic.mean()), per_topic)
 
 
-def _top_terms(components: Any, n_terms: int, n_features: int) -> list[Array]:
-    """Terms of the largest weights, in falling order, of every row."""
-    count = check_integer(n_terms, "n_terms", 2)
-    A = read_matrix(components, "components", "topics", "terms")
-    check_shape(A, (A.shape[0], n_features), "components", "one column for each column of X")
-    topics = []
-    for _, block in row_blocks(A):
-        order = np.argsort(-block, axis=1, kind="stable")[:, :count]
-        # A copy of each row's slice lets go of the whole order.
-        topics += [best[row[best] > 0].copy() for row, best in zip(block, order, strict=True)]
-    for topic, chosen in enumerate(topics):
-        if len(chosen) < 2:
-            raise ValueError(
-                f"components[{topic}] has {len(chosen)} terms of a weight above 0; expected two "
-                "or more. Leave the topic out."
-            )
-    return topics
+def _columns_of(components: Any, terms: Any, n_terms: int, width: int) -> list[list[Any]]:
+    """Return the columns of every topic's terms."""
+    if components is None:
+        return check_columns(terms, width)
+    A = read_components(components)
+    check_shape(A, (A.shape[0], width), "components", "one column for each column of X")
+    return leading_terms(A, n_terms, 2)
 
 
-def _check_terms(terms: Any, n_features: int) -> list[Array]:
-    """Lists of terms become arrays, or a clear error."""
-    if sp.issparse(terms) or isinstance(terms, str):
-        raise TypeError(
-            f"terms must be a sequence of sequences of integers; got {type(terms).__name__}. Give "
-            "a dictionary as `components`."
-        )
-    try:
-        topics = [list(topic) for topic in terms]
-    except TypeError as error:
-        raise TypeError(
-            "terms must be a sequence of sequences of integers, one for each topic; for a single "
-            "topic give [terms]."
-        ) from error
-    if not topics:
-        raise ValueError("terms holds no topic; expected at least one.")
-    return [_check_topic(topic, number, n_features) for number, topic in enumerate(topics)]
+def _words_of(components: Any, terms: Any, n_terms: int, feature_names: Any) -> list[list[Any]]:
+    """Return the words of every topic's terms."""
+    if components is None:
+        return check_words(terms)
+    A = read_components(components)
+    names = names_of(feature_names, A.shape[1])
+    return [[names[column] for column in topic] for topic in leading_terms(A, n_terms, 2)]
 
 
-def _check_topic(topic: list[Any], number: int, n_features: int) -> Array:
-    for term in topic:
-        check_integer(term, f"every entry of terms[{number}] (a column of X)", 0, n_features - 1)
-    if len(topic) < 2 or len(set(topic)) < len(topic):
-        raise ValueError(
-            f"terms[{number}] is {topic}; expected two or more different terms for each topic."
-        )
-    return np.array(topic, dtype=np.int64)
+def _placed(topics: list[Any]) -> tuple[list[Any], list[list[int]]]:
+    """Return all terms that topics have, and the places of each topic's terms among them."""
+    needed = list(dict.fromkeys(term for topic in topics for term in topic))
+    place_of = {term: place for place, term in enumerate(needed)}
+    return needed, [[place_of[term] for term in topic] for topic in topics]
 
 
-def _occurrences(X: Any, needed: Array) -> Any:
-    """Return 1 where a document holds a needed term, csc."""
-    chosen = sp.csc_array(X[:, needed])
-    occurs = sp.csc_array(
-        ((chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr), shape=chosen.shape
-    )
-    occurs.eliminate_zeros()
-    return occurs
+def _count(parts: Iterable[Any], places: list[list[int]]) -> tuple[int, list[Array]]:
+    """Return the number of documents, and of those that hold both terms of every pair of a topic.
+
+    The diagonals are the numbers of documents that hold a term.
+    """
+    n_documents, together = 0, [np.zeros((len(topic), len(topic))) for topic in places]
+    for occurs in parts:
+        n_documents += occurs.shape[0]
+        for pairs, topic in zip(together, places, strict=True):
+            columns = occurs[:, topic]
+            pairs += (columns.T @ columns).toarray()
+    if not n_documents:
+        raise ValueError("texts holds no document; expected at least one.")
+    return n_documents, together
 
 
-def _npmi(together: Array, n_documents: int, topic: int, chosen: Array) -> float:
+def _npmi(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
     first, second = np.triu_indices(len(together), 1)
     single, pairs = np.diag(together), together[first, second]
     values = np.full(len(pairs), -1.0)
@@ -193,16 +207,35 @@ def _npmi(together: Array, n_documents: int, topic: int, chosen: Array) -> float
     return float(np.clip(values, -1.0, 1.0).mean())
 
 
-def _umass(together: Array, n_documents: int, topic: int, chosen: Array) -> float:
+def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
     single = np.diag(together)
     absent = np.flatnonzero(single[:-1] == 0)
     if len(absent):
         raise ValueError(
-            f"term {chosen[absent[0]]} of topic {topic} occurs in no document of X, where UMass is "
+            f"term {chosen[absent[0]]!r} of topic {topic} occurs in no document, where UMass is "
             'not defined. Leave the term out, give other documents, or use measure="npmi".'
         )
     below, above = np.tril_indices(len(together), -1)
     return float(np.log((together[below, above] + 1) / single[above]).sum())
 
 
-_MEASURES: dict[str, Callable[[Array, int, int, Array], float]] = {"npmi": _npmi, "umass": _umass}
+def _c_v(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> float:
+    single = np.diag(together)
+    expected = np.outer(single, single) / n_documents**2
+    joint = together / n_documents
+    values = np.zeros_like(joint)  # of terms that do not occur
+    values[together == n_documents] = 1.0
+    between = (expected > 0) & (together < n_documents)
+    joint = joint[between] + _TINY
+    values[between] = np.log(joint / expected[between]) / -np.log(joint)
+    whole = values.sum(axis=0)
+    lengths = np.linalg.norm(values, axis=1) * np.linalg.norm(whole)
+    cosines = np.divide(values @ whole, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return float(np.clip(cosines, -1.0, 1.0).mean())
+
+
+_MEASURES: dict[str, Callable[[Array, int, int, list[Any]], float]] = {
+    "npmi": _npmi,
+    "umass": _umass,
+    "c_v": _c_v,
+}

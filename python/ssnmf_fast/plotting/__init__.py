@@ -13,6 +13,7 @@ from ._over_time import topics_over_time
 from ._samples import representation_map
 from ._term_bars import term_bars
 from ._topics import class_map, label_map
+from ._tree import topic_tree
 
 __all__ = [
     "class_map",
@@ -23,5 +24,6 @@ __all__ = [
     "representation_map",
     "singular_values",
     "term_bars",
+    "topic_tree",
     "topics_over_time",
 ]

@@ -34,9 +34,9 @@ def term_bars(
     Parameters
     ----------
     topics : Topics
-        As from :meth:`ssnmf_fast.NMF.topics`; give a slice to draw some of them.  A class is named
-        next to the number of a topic if its share is at least 0.6 or, with four classes or more,
-        twice that of chance and 0.2.
+        As from :meth:`ssnmf_fast.NMF.topics`; give a slice to draw some of them.  The name of a
+        topic stands next to its number or, where it has none, a class whose share is at least 0.6
+        or, with four classes or more, twice that of chance and 0.2.
     n_terms : int, at least 1
         Number of bars per topic, at most the number of terms in `topics`; terms of weight 0 have no
         bar.
@@ -117,8 +117,10 @@ class _Chart:
         return [fitted(t, self.width, _TEXT) for t in self.topic.terms[: len(self.weights)]]
 
     def heading(self, width: float) -> str:
-        """Number of the topic and its largest class, in so many inches."""
+        """Number of the topic, and its name or else its largest class, in so many inches."""
         text = f"topic {self.topic.topic}"
+        if self.topic.name:
+            return fitted(f"{text}: {self.topic.name}", width - 0.2, 9)
         if not self.topic.leading:
             return text
         label, share = self.topic.leading[0]

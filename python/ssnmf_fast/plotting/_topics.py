@@ -67,7 +67,7 @@ def class_map(
         Their classes, or an indicator matrix of several labels: as in :func:`label_map`.
     topics : Topics or sequence of str, length r, optional
         Names of the topics; those of :meth:`~ssnmf_fast.NMF.topics` are their five largest terms.
-        By default their numbers.
+        By default those that the model gives its topics, or else their numbers.
     sort : bool
         Whether to put topics with the same largest class next to each other, in the order of the
         classes, and topics without any class last.  Otherwise the order of the rows is kept.
@@ -112,6 +112,9 @@ def class_map(
     table, found = _over_classes(model, X, y, unlabeled)
     given = found if classes is None else classes
     columns = check_names(given, "classes", table.shape[1], "class")
+    if topics is None and hasattr(model, "components_"):
+        topics = [topic.name for topic in model.topics(n_terms=1)]
+        topics = topics if all(topics) else None
     drawn, axes, room, order = _topic_axes(ax, table, topics, columns, sort, "class")
     values = divide_by_sums(table)[order]
     draw_table(axes, room, values, "share of the class\nin the topic", darkest)

@@ -64,7 +64,7 @@ class Report:
     `shares_note` explains the shares of the classes in the topics, and `class_counts` from how many
     samples of each class they come; `examples` has a list for each topic, and `parts` an image for
     each, (r, height, width), where features are pixels. `warnings` and `remarks` stand above
-    everything else.
+    everything else; `tree` is what a :class:`TopicTree` prints.
     """
 
     title: str
@@ -82,6 +82,7 @@ class Report:
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
+    tree: str = ""
 
     @property
     def scores(self) -> list[Measure]:

@@ -1,0 +1,248 @@
+"""Estimator :class:`HierarchicalClassifier`: labels that are parts of others."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._common.saved import Saved
+from .._data.threads import one_blas_thread
+from .._labels import ClassLabels
+from .._topics import divide_by_sums
+from ._base import FactorizationBase
+from ._classifier import SSNMFClassifier
+from ._conventions import require, score_labeled
+from ._docstrings import complete_docstring
+from ._hierarchy import Hierarchy, paths_of
+from ._saved_levels import Levels, SavedLevels
+from ._topic_tree import place_of_level
+
+_LAST_COUNTS = 3  # a label of the last level, beside one of a level above
+_LEAST = 1e-12  # probability that can be corrected
+
+
+@complete_docstring
+@dataclass(eq=False, repr=False)
+class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignore[misc]
+    """Semi-supervised NMF for labels that are parts of others, also with few labels.
+
+    A label may be of any level: of some samples only the top is known, of most nothing.  Every
+    level has an :class:`SSNMFClassifier`.  The last one predicts the labels without parts; the
+    others correct the sums of its probabilities.  So the probability of a label is always the sum
+    of those of its parts.
+
+    Parameters
+    ----------
+    parents : mapping, optional
+        What labels are part of, as ``{"wheat": "grain", "corn": "grain"}``.  None cuts labels of
+        text at the `separator`.
+    separator : str or None
+        Stands between the parts of a label, as in "comp/comp.graphics", which is part of "comp".
+        None, or labels that are numbers: labels have no parts.
+    loss : {"kullback-leibler", "frobenius"}
+        Loss of X.
+
+    Attributes
+    ----------
+    levels_ : list of ndarray
+        The labels of every level, sorted, from the top; one without parts is in all below too.
+    classes_ : ndarray, shape (k,)
+        The labels of the last level.
+    classifiers_ : list of SSNMFClassifier or None
+        One for each level; None where it has one label only.
+    nodes_ : ndarray
+        All labels, from the top.
+    node_parents_ : ndarray of int
+        Place in `nodes_` of what each is part of; -1 at the top.
+    level_weights_ : ndarray, shape (levels,)
+        How much the classifier of a level counts in its probabilities, beside the sums of the last
+        one: the share of its labels in both, where those of the last level count three times.
+    class_shares_ : ndarray, shape (r, k)
+        Mean share of each component in the labeled samples of a class, seen without their labels.
+
+    See Also
+    --------
+    SSNMFClassifier : Labels of one level; the choices that it makes by validation.
+    ssnmf_fast.tree : A tree of topics without labels.
+
+    Notes
+    -----
+    `y` in :meth:`fit` holds one label for each sample, or None, NaN or -1 for an unlabeled one.
+    Probabilities of a level are multiplied by a power of what its classifier says (a weighted mean
+    of logarithms), from the level above the last up to the top.
+
+    Topics, and so :meth:`transform`, are those of the last level.  A loaded model predicts as
+    before; what else its `classifiers_` know of their fits is not saved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.array([[3, 1, 0, 0], [0, 3, 1, 0], [2, 2, 0, 0], [0, 0, 1, 3], [0, 0, 0, 4]])
+    >>> y = ["food/corn", "food/rice", "food", "metal", None]
+    >>> model = sf.HierarchicalClassifier(random_state=0).fit(X, y)
+    >>> print(model.predict(X[3:]), model.predict(X[:2], level=0))
+    ['metal' 'metal'] ['food' 'food']
+    """
+
+    parents: Any = None
+    _: KW_ONLY
+    separator: str | None = "/"
+    loss: str = "kullback-leibler"
+    unlabeled: Any = "auto"
+
+    _saved: ClassVar = {
+        "nodes_": Saved("t"),
+        "node_parents_": Saved("t"),
+        "level_weights_": Saved("l", "finite"),
+        "classifiers_": SavedLevels(),
+        "class_shares_": Saved("rk", optional=True),
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
+        require(self, X, y)
+        labels = ClassLabels(y, self.unlabeled)
+        labels.check_fit()
+        hierarchy = Hierarchy.of(paths_of(labels, self.parents, self.separator))
+        known = labels.known.tolist()
+        classifiers, counts = Levels(), []
+        for level in range(hierarchy.depth):
+            own = np.full(len(labels.labeled), None, dtype=object)
+            own[labels.labeled] = hierarchy.labels(known, level)
+            counts.append(sum(label is not None for label in own))
+            several = len(hierarchy.level(level)) > 1
+            classifiers.append(self._fitted(X, own, X_weights) if several else None)
+        if classifiers[-1] is None:
+            raise ValueError(
+                f"y has one label without parts only, {hierarchy.nodes.tolist()[-1]!r}; expected "
+                "labeled samples of at least two. Label some of another one, or use NMF."
+            )
+        for name in ("components_", "representation_", "objective_", "n_iter_", "class_shares_"):
+            setattr(self, name, getattr(classifiers[-1], name))
+        self.nodes_, self.node_parents_ = hierarchy.nodes, hierarchy.parents
+        self.classifiers_ = classifiers
+        total = np.array(counts, dtype=np.float64)
+        self.level_weights_ = total / (total + _LAST_COUNTS * total[-1])
+
+    def _fitted(self, X: Any, y: Array, X_weights: Any) -> SSNMFClassifier:
+        return SSNMFClassifier(**self._shared()).fit(X, y, X_weights=X_weights)
+
+    def _shared(self) -> dict[str, Any]:
+        """Return the parameters of the classifiers."""
+        return self._arguments(SSNMFClassifier) | {"unlabeled": None}
+
+    def _check_loaded(self) -> None:
+        """Name the classes of loaded classifiers; ValueError if they do not fit the tree."""
+        tree, n = self._hierarchy, len(self.nodes_)
+        if not all(-1 <= parent < node for node, parent in enumerate(self.node_parents_.tolist())):
+            raise ValueError("node_parents_ are no places of labels before")
+        lengths = {len(self.classifiers_), len(self.level_weights_)}
+        if n != len(self.node_parents_) or lengths != {tree.depth}:
+            raise ValueError("classifiers_ and levels contradict each other")
+        for model, level in zip(self.classifiers_, self.levels_, strict=True):
+            if len(level) != (1 if model is None else len(model.class_prior_)):
+                raise ValueError("classifiers_ and classes contradict each other")
+            if model is not None:
+                model.set_params(**self._shared())
+                model.classes_ = level
+
+    @property
+    def _hierarchy(self) -> Hierarchy:
+        check_is_fitted(self)
+        return Hierarchy(self.nodes_, self.node_parents_)
+
+    @property
+    def levels_(self) -> list[Array]:
+        """The labels of every level, sorted, from the top."""
+        tree = self._hierarchy
+        return [tree.nodes[tree.level(level)] for level in range(tree.depth)]
+
+    @property
+    def classes_(self) -> Array:
+        """The labels of the last level."""
+        return self.levels_[-1]
+
+    def _level(self, level: Any) -> int:
+        """Return the number of a level, which may count from the last as -1."""
+        return place_of_level(level, self._hierarchy.depth)
+
+    def _class_shares(self) -> tuple[Array | None, Array | None]:
+        return self.classes_, self.class_shares_
+
+    @one_blas_thread()
+    def predict_proba(self, X: Any, level: int = -1, *, X_weights: Any = None) -> Array:
+        """Return the probability of every label of a level.
+
+        Parameters
+        ----------
+        level : int
+            0 for the top, -1 for the last.
+
+        Returns
+        -------
+        ndarray, shape (n, labels of the level)
+            Columns are those of ``levels_[level]``.  Rows sum to 1, and the probability of a label
+            is the sum of those of its parts.
+        """
+        level, tree = self._level(level), self._hierarchy
+        X = self._checked(X, reset=False)
+        P = self.classifiers_[-1].predict_proba(X, X_weights=X_weights)
+        for upper in reversed(range(tree.depth - 1)):
+            if self.classifiers_[upper] is None:
+                continue
+            members, weight = tree.members(upper), self.level_weights_[upper]
+            sums = np.maximum(P @ members, _LEAST)
+            said = self.classifiers_[upper].predict_proba(X, X_weights=X_weights)
+            wanted = divide_by_sums(sums ** (1 - weight) * np.maximum(said, _LEAST) ** weight)
+            P = divide_by_sums(P * ((wanted / sums) @ members.T))
+        return np.asarray(P @ tree.members(level))
+
+    def predict(self, X: Any, level: int = -1, *, X_weights: Any = None) -> Array:
+        """Return the most probable label of a level.
+
+        Parameters
+        ----------
+        level : int
+            As in :meth:`predict_proba`.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        chances = self.predict_proba(X, level, X_weights=X_weights)
+        return np.asarray(self.levels_[level][chances.argmax(axis=1)])
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        level: int = -1,
+        X_weights: Any = None,
+    ) -> float:
+        """Return the accuracy at a level; samples whose label there is not known are left out.
+
+        Parameters
+        ----------
+        level : int
+            As in :meth:`predict_proba`.
+        """
+        place, labels = self._level(level), ClassLabels(y, self.unlabeled)
+        truth = np.full(len(labels.labeled), None, dtype=object)
+        truth[labels.labeled] = self._hierarchy.labels(labels.known.tolist(), place)
+        known = np.array([label is not None for label in truth], dtype=bool)
+        predicted = self.predict(X, place, X_weights=X_weights)
+        target = np.array(truth[known].tolist())
+        return score_labeled(predicted, target, known, sample_weight, accuracy_score)

@@ -1,0 +1,288 @@
+"""Functions :func:`split` and :func:`merge`: one topic becomes several, several become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.arrays import Array
+from .._data.border import CleanMatrix
+from .._data.checks import check_integer
+from .._data.csr_file import CsrFile
+from .._data.threads import one_blas_thread
+from .._models.factorize import factorize
+from .._models.objective import objective
+from .._models.represent import represent
+from .._solver.pattern_weights import Missing
+from .._solver.weights import as_weights
+from .._topics import amounts, topic_shares
+from ._base import FactorizationBase
+from ._nmf import NMF
+
+SEPARATOR = "/"  # between the names of a topic and of its part
+_LIFT = 1e-2  # of a mean coefficient: a coefficient that is zero at the start would stay zero
+_OF_FITS = ("max_iter", "n_threads", "random_state", "solver", "tol")
+
+
+def split(model: Any, topic: int | str, n: int, X: npt.ArrayLike, *, X_weights: Any = None) -> NMF:
+    """Split one topic of a model into several, which all topics are then fitted with.
+
+    The parts begin as a factorization of `X` in which samples weigh as much as their share of the
+    topic.  From there all topics are fitted again, so that they explain `X` at least as well as the
+    topics of `model`.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With topics and a `loss`: :class:`NMF`, :class:`SSNMFClassifier`,
+        :class:`TopicSupervisedNMF` and others.
+    topic : int or str
+        Number of the topic or, where topics have names, its name.
+    n : int
+        Number of parts, at least 2.
+    X : array_like or scipy.sparse, shape (n_samples, m)
+        Samples to learn the parts from, as a rule those of the fit.
+    X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+        Nonnegative weights of the loss of every entry.
+
+    Returns
+    -------
+    NMF
+        Fitted, with parameters of the model.  The parts take the place of the topic, and
+        `topic_names_` holds the names of all topics: the parts of "3" are "3/0", "3/1" and so on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a model without topics or that is not fitted, an unknown topic, or bad data.
+
+    Notes
+    -----
+    Labels play no part: to predict, fit a classifier with ``init=(S, A)`` of the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(3), np.ones((4, 3)))  # three blocks, two topics
+    >>> model = sf.NMF(2, random_state=0).fit(X)
+    >>> largest = int(model.shares(X).sum(axis=0).argmax())
+    >>> parts = sf.split(model, largest, 2, X)
+    >>> bool(parts.reconstruction_err_ < 1e-6 < model.reconstruction_err_)
+    True
+    """
+    check_topics(model)
+    place, count = _place(model, topic), check_integer(n, "n", 2)
+    counts = [count if k == place else 1 for k in range(model.n_components_)]
+    return divided(model, counts, X, X_weights)
+
+
+def merge(model: Any, topics: Sequence[int | str]) -> NMF:
+    """Make several topics of a model one: their sum, weighted by their sizes in the fit.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As in :func:`split`, with its `representation_`.
+    topics : sequence of int or str
+        Numbers or names of the topics, at least two.
+
+    Returns
+    -------
+    NMF
+        With parameters of the model.  The sum takes the place of the first of the topics, and the
+        others are as they were.  In `topic_names_` all parts of "3" become "3" again, and other
+        topics are joined as "0+2".
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a model without topics or without `representation_` (after ``partial_fit``), topics that
+        are unknown or named twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(3), np.ones((4, 3)))
+    >>> model = sf.NMF(3, random_state=0).fit(X)
+    >>> print(sf.merge(model, [0, 2]).topic_names_)
+    ['0+2' '1']
+    """
+    check_topics(model)
+    if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
+        raise TypeError(f"topics must be a sequence of numbers or names; got {topics!r}.")
+    places = sorted(_place(model, topic) for topic in topics)
+    if len(places) < 2 or len(set(places)) < len(places):
+        raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")
+    S, names = representation_of(model), names_of_topics(model)
+    first, *others = places
+    group = np.arange(len(names))
+    group[others] = first
+    group = np.unique(group, return_inverse=True)[1]
+    A = components_of_groups(S, model.components_, group)
+    S = representation_by_groups(S, model.components_, group, A)
+    names[first] = joined([names[place] for place in places], names)
+    kept = np.delete(np.array(names), others)
+    return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
+
+
+def divided(
+    model: Any, counts: Sequence[int], X: Any, X_weights: Any = None, level: int = 0
+) -> NMF:
+    """Return a model of checked topics, of which each is divided into so many.
+
+    Parts of a topic further up than the `level` above theirs get that level by their names: what
+    lies between has one part only.
+    """
+    X = model._checked(X, reset=False)
+    if isinstance(X_weights, Missing):
+        raise ValueError(
+            "X_weights are weights.missing(...), which samples cannot be weighed beside. Mark "
+            "missing entries by NaN in a dense X, or give weights.observed(...)."
+        )
+    if isinstance(X, CsrFile):
+        raise ValueError("X is on disk, and topics are split in memory: load it, or a part of it.")
+    given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
+    S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
+    whole = np.repeat(np.arange(len(A)), counts)
+    parts = np.vstack(_parts(model, counts, X, X_weights, topic_shares(S, A)))
+    best = represent(X, parts, **given)
+    starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
+    explained = objective(X, S, A, **given)
+    start = next((s for s in starts if objective(X, *s, **given) <= explained), None)
+    if start is None:  # the same product as before, cut by features
+        start = S[:, whole], A[whole] * _cuts(parts, whole)
+    options = {name: value for name, value in _options(model).items() if name != "random_state"}
+    fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
+    named = []
+    for name, count in zip(names_of_topics(model), counts, strict=True):
+        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
+        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
+        named += parts_of if count > 1 else [name]
+    made = _fitted(model, named)
+    made._keep(fit, topic_names_=made.topic_names_)
+    return made
+
+
+def _parts(model: Any, counts: Sequence[int], X: Any, X_weights: Any, shares: Array) -> list[Array]:
+    """Return rows for every topic: of fits in which samples weigh as their shares of it."""
+    weights, found = as_weights(X_weights, "X_weights"), []
+    for topic, count in enumerate(counts):
+        rows = model.components_[topic : topic + 1]
+        if count > 1:
+            weighed = weights.with_rows(shares[:, topic], "X_weights")
+            rows = factorize(X, n_components=count, X_weights=weighed, **_options(model)).A
+        found.append(rows)
+    return found
+
+
+def _cuts(parts: Array, whole: Array) -> Array:
+    """Return the share that each part has in every feature of its topic; they sum to 1."""
+    totals = np.zeros((int(whole[-1]) + 1, parts.shape[1]))
+    np.add.at(totals, whole, parts)
+    even = 1 / np.bincount(whole)[whole, None]
+    totals = totals[whole]
+    return np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even).astype(parts.dtype)
+
+
+@one_blas_thread()
+def components_of_groups(S: Array, A: Array, group: Array) -> Array:
+    """Return the mean components of groups of topics, numbered as `group` (r,).
+
+    Topics weigh as much as the sums of their coefficients; one that is alone stays as it is.
+    """
+    G = _members(group)
+    weights = G * S.sum(axis=0, dtype=np.float64)
+    weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
+    found = (weights / weights.sum(axis=1, keepdims=True)) @ A
+    alone = G.sum(axis=1)[group] == 1
+    found[group[alone]] = A[alone]
+    return np.asarray(found, dtype=A.dtype)
+
+
+@one_blas_thread()
+def representation_by_groups(S: Array, A: Array, group: Array, grouped: Array) -> Array:
+    """Return coefficients of components of groups, which explain as much as their topics do."""
+    sizes = grouped.sum(axis=1, dtype=np.float64)
+    G = _members(group)
+    found = amounts(S, A) @ G.T / np.where(sizes > 0, sizes, 1)
+    alone = G.sum(axis=1)[group] == 1
+    found[:, group[alone]] = S[:, alone]
+    return np.asarray(found, dtype=S.dtype)
+
+
+def _members(group: Array) -> Array:
+    return np.eye(int(group.max()) + 1)[:, group]
+
+
+def joined(parts: list[str], names: list[str]) -> str:
+    """Return the name of the sum of topics: what they are part of, if these are all its parts."""
+    paths = [name.split(SEPARATOR) for name in parts]
+    depth = 0
+    while len({tuple(path[: depth + 1]) for path in paths}) == 1:
+        depth += 1
+    shared = SEPARATOR.join(paths[0][:depth])
+    if shared and {n for n in names if n.startswith(shared + SEPARATOR)} == set(parts):
+        return shared
+    last = "+".join(".".join(path[depth:]) for path in paths)
+    return f"{shared}{SEPARATOR}{last}" if shared else last
+
+
+def check_topics(model: Any) -> None:
+    """Raise TypeError or ValueError unless a model is fitted, and has topics and a loss."""
+    if not isinstance(model, FactorizationBase) or not hasattr(model, "loss"):
+        raise TypeError(
+            f"model must be a fitted estimator with topics and a loss, such as NMF or "
+            f"SSNMFClassifier; got {type(model).__name__}."
+        )
+    check_is_fitted(model, "components_")
+
+
+def names_of_topics(model: Any) -> list[str]:
+    """Return the names of the topics of a fitted model; numbers where they have none."""
+    return [topic.name or str(topic.topic) for topic in model.topics(n_terms=1)]
+
+
+def representation_of(model: Any) -> Array:
+    """Return the representation of the samples of the fit."""
+    if not hasattr(model, "representation_"):
+        raise ValueError(
+            f"This {type(model).__name__} has no representation_, as after partial_fit, and so no "
+            "sizes of its topics. Fit it to all samples at once."
+        )
+    return np.asarray(model.representation_)
+
+
+def _place(model: Any, topic: Any) -> int:
+    names = names_of_topics(model)
+    if isinstance(topic, str):
+        if topic not in names:
+            raise ValueError(f"{topic!r} is no topic of the model, whose topics are {names}.")
+        return names.index(topic)
+    place = check_integer(topic, "topic", 0)
+    if place >= len(names):
+        raise ValueError(f"topic is {place}; the model has {len(names)}, of which the first is 0.")
+    return place
+
+
+def _options(model: Any) -> dict[str, Any]:
+    """Return the parameters that fits of parts share with the model."""
+    given = model.get_params(deep=False)
+    return {"loss": model.loss, **{name: given[name] for name in _OF_FITS if name in given}}
+
+
+def _fitted(model: Any, names: list[str], **attributes: Any) -> NMF:
+    """Return an NMF with the parameters of a model that apply, named topics and attributes."""
+    made = NMF(len(names), **_options(model))
+    made.topic_names_ = np.array(names)
+    attributes |= {
+        n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)
+    }
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made

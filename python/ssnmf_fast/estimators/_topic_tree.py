@@ -1,0 +1,233 @@
+"""Class :class:`TopicTree`: topics and their parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._common.arrays import Array
+from .._common.optional import TABLES_HINT, require_package
+from .._data.checks import check_integer
+from .._data.threads import one_blas_thread
+from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
+from ._splitting import (
+    SEPARATOR,
+    check_topics,
+    components_of_groups,
+    names_of_topics,
+    representation_by_groups,
+    representation_of,
+)
+
+
+@dataclass(frozen=True)
+class TopicNode:
+    """A topic of a tree.
+
+    Attributes
+    ----------
+    name : str
+        Its path: the name of its parent, "/" and its own.
+    parent : str or None
+        Name of the topic that it is part of; None at the top.
+    level : int
+        0 at the top.
+    share : float
+        Share of the samples that it explains; that of its parent is the sum of those of its parts.
+    components : ndarray, shape (m,)
+        Its features: for a topic with parts their mean, weighted by their sizes.
+    """
+
+    name: str
+    parent: str | None
+    level: int
+    share: float
+    components: Array = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TopicTree:
+    """Topics and what they are parts of.
+
+    The topics without parts are those of a fitted model; others are sums of their parts.  Printed,
+    the tree is a line for each topic.
+
+    Parameters
+    ----------
+    model : NMF or other fitted estimator
+        With names of topics such as "3/0", a part of "3", as :func:`tree` and :func:`split` give
+        them.  ``save(tree.model, path)`` and ``TopicTree(load(path))`` keep a tree.
+    feature_names : array_like of str, shape (m,), optional
+        Names of the features; None takes those seen in fit, or else "x0", "x1", ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(2), np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
+    >>> tree = sf.tree(X, [2, 4], loss="kullback-leibler", random_state=0)
+    >>> [len(tree.topics(level)) for level in range(tree.depth)]
+    [2, 4]
+    """
+
+    model: Any
+    feature_names: Any = None
+
+    def __post_init__(self) -> None:
+        check_topics(self.model)
+        representation_of(self.model)
+        whole = {path[:end] for path in self._paths for end in range(1, len(path))}
+        if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
+            raise ValueError(
+                f"model has the topic {both[0]!r} beside parts of it; merge them first."
+            )
+        given = self.feature_names
+        if given is None:
+            given = getattr(self.model, "feature_names_in_", None)
+        named = names_of(given, self.model.components_.shape[1])
+        object.__setattr__(self, "feature_names", tuple(named))
+
+    @cached_property
+    def _paths(self) -> list[tuple[str, ...]]:
+        return [tuple(name.split(SEPARATOR)) for name in names_of_topics(self.model)]
+
+    @property
+    def depth(self) -> int:
+        """Number of levels."""
+        return max(map(len, self._paths))
+
+    def _groups(self, level: int) -> tuple[list[str], Array]:
+        """Return the names of a level, and which of them every topic of the model is part of."""
+        cut = [SEPARATOR.join(path[: level + 1]) for path in self._paths]
+        names = list(dict.fromkeys(cut))
+        return names, np.array([names.index(name) for name in cut])
+
+    @cached_property
+    def nodes(self) -> tuple[TopicNode, ...]:
+        """All topics; the parts of each follow it."""
+        found: dict[str, TopicNode] = {}
+        for level in range(self.depth):
+            names, group = self._groups(level)
+            S, A = representation_of(self.model), self.model.components_
+            rows = components_of_groups(S, A, group)
+            sums = np.bincount(group, amounts(S, A).sum(axis=0))
+            shares = divide_by_sums(sums, axis=0).tolist()
+            for name, share, row in zip(names, shares, rows, strict=True):
+                parent = SEPARATOR.join(name.split(SEPARATOR)[:-1]) or None
+                depth = name.count(SEPARATOR)
+                found.setdefault(name, TopicNode(name, parent, depth, share, row))
+        ends = [(path, end) for path in self._paths for end in range(1, len(path) + 1)]
+        ordered = [SEPARATOR.join(path[:end]) for path, end in ends]
+        return tuple(found[name] for name in dict.fromkeys(ordered))
+
+    def topics(self, level: int = -1, n_terms: int = 10) -> Topics:
+        """Return the topics of a level, with their names and sizes.
+
+        Parameters
+        ----------
+        level : int
+            0 for the top, -1 for the last; topics without parts belong to all levels below too.
+        n_terms : int
+            Number of terms per topic, at least 1.
+
+        Returns
+        -------
+        Topics
+        """
+        names, _ = self._groups(place_of_level(level, self.depth))
+        nodes = {node.name: node for node in self.nodes}
+        rows = np.array([nodes[name].components for name in names])
+        topics = make_topics(rows, self.feature_names, n_terms).named(names)
+        return topics.with_sizes(np.array([nodes[name].share for name in names]))
+
+    def transform(self, X: npt.ArrayLike, level: int = -1) -> Array:
+        """Represent samples over the topics of a level.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n_samples, m)
+            Nonnegative samples.
+        level : int
+            As in :meth:`topics`.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, topics of the level)
+            Coefficients of `components`.  What a topic explains of a sample, its coefficient times
+            the sum of its components, is the sum of what its parts explain.
+        """
+        _, group = self._groups(place_of_level(level, self.depth))
+        S, A = self.model.transform(X), self.model.components_
+        grouped = components_of_groups(representation_of(self.model), A, group)
+        return representation_by_groups(S, A, group, grouped)
+
+    def shares(self, X: npt.ArrayLike, level: int = -1) -> Array:
+        """Return the share of each sample that every topic of a level explains.
+
+        Parameters
+        ----------
+        X, level
+            As in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray, shape (n_samples, topics of the level)
+            As :meth:`NMF.shares`; that of a topic is the sum of those of its parts.
+        """
+        names, group = self._groups(place_of_level(level, self.depth))
+        with one_blas_thread():
+            return np.asarray(self.model.shares(X) @ np.eye(len(names))[group])
+
+    def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
+        """Return a dictionary (name, parent, level, share, terms) for each topic.
+
+        Parameters
+        ----------
+        n_terms : int
+            Number of terms per topic, at least 1.
+
+        Returns
+        -------
+        list of dict
+        """
+        rows = np.array([node.components for node in self.nodes])
+        topics = make_topics(rows, self.feature_names, n_terms)
+        return [
+            {"name": n.name, "parent": n.parent, "level": n.level, "share": n.share}
+            | {"terms": ", ".join(term for term, _ in real_terms(topic))}
+            for n, topic in zip(self.nodes, topics, strict=True)
+        ]
+
+    def to_frame(self, n_terms: int = 5) -> Any:
+        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas).
+
+        Parameters
+        ----------
+        n_terms : int
+            Number of terms per topic, at least 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
+            import pandas
+        return pandas.DataFrame(self.to_rows(n_terms))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'    ' * row['level']}{row['name']} {row['share']:.0%}: {row['terms'] or 'not used'}"
+            for row in self.to_rows()
+        )
+
+
+def place_of_level(level: Any, depth: int) -> int:
+    """Return the number of a level, which may count from the last as -1."""
+    found = check_integer(level, "level", -depth)
+    if found >= depth:
+        raise ValueError(f"level is {found}; there are {depth} levels, of which the first is 0.")
+    return found % depth

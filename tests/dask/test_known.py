@@ -1,0 +1,64 @@
+"""What is known of factors, for data on a cluster: the same as in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+from ssnmf_fast import penalties
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed")
+sfd = pytest.importorskip("ssnmf_fast.dask")
+
+N, M, R = 60, 20, 5
+RNG = np.random.default_rng(0)
+X = RNG.poisson(3 * RNG.random((N, R)) @ RNG.random((R, M))).astype(float)
+Y = (RNG.random((N, 3)) < 0.3) * 1.0
+SEEDS = np.full((M, 2), np.nan)
+SEEDS[:2], SEEDS[2:4] = [1, 0], [0, 1]
+SMALL = penalties.L2(0.01)
+KNOWN = {
+    "penalties": {"penalties": [penalties.L1(0.01), SMALL]},
+    "smooth": {"penalties": {"S": penalties.Orthogonal(0.01), "A": [SMALL, penalties.Temporal(1)]}},
+    "fixed": {"A_fixed": 100 * X[:2], "S_fixed": np.ones((N, 1))},
+    "support": {"A_support": RNG.random((R, M)) < 0.7},
+    "features": {"feature_labels": SEEDS, "feature_weight": "balanced"},
+    "all": {
+        "Y": Y, "supervision_weight": "balanced", "feature_labels": SEEDS, "A_fixed": X[:1],
+        "S_fixed": np.ones((N, 1)), "penalties": SMALL, "supervision_loss": "kullback-leibler",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+@pytest.mark.parametrize("what", KNOWN)
+def test_a_cluster_knows_what_memory_knows(client, what, loss):
+    known = dict(KNOWN[what])
+    options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 20}
+    options |= {"solver": "auto" if loss == "frobenius" else "mm"}
+    labels = known.pop("Y", None)
+    here = sf.factorize(X, labels, **options, **known)
+    there = sfd.factorize(da.from_array(X, chunks=(25, M)), labels, **options, **known)
+    np.testing.assert_allclose(there.A, here.A, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(there.S.compute(), here.S, rtol=1e-6, atol=1e-8)
+    if here.C is not None:
+        np.testing.assert_allclose(there.C, here.C, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(there.feature_weight, here.feature_weight)
+    np.testing.assert_allclose(there.objective[-1][1], here.objective[-1][1], rtol=1e-9)
+
+
+def test_an_estimator_of_a_cluster_takes_covariates(client):
+    model = sfd.NMF(R, A_fixed=X[:1], penalties=SMALL, init="random", random_state=0)
+    model.fit(da.from_array(X, chunks=(25, M)), S_fixed=np.ones((N, 1)))
+    np.testing.assert_array_equal(model.components_[:1], X[:1])
+    S = model.in_memory().transform(X, S_fixed=np.ones((N, 1)))
+    np.testing.assert_array_equal(S[:, -1], 1)
+
+
+def test_differences_between_samples_are_refused(client):
+    given = {"S": penalties.Temporal(1.0), "A": SMALL}
+    with pytest.raises(ValueError, match="a penalty between samples"):
+        sfd.factorize(da.from_array(X, chunks=(25, M)), n_components=R, penalties=given)
