@@ -171,12 +171,13 @@ def factorize(
     weight = check_weight(supervision_weight)
     of_features = check_weight(feature_weight, "feature_weight")
     units = units if labels is None else units.weighing(weight)
-    units, init = units.taking(init, X.dtype)
     given = {"S_support": S_support, "A_support": A_support}
     known = Known.of(X.shape, rank, X.dtype, **given, S_fixed=S_fixed, A_fixed=A_fixed)
     features = features_term(feature_labels, X, supervision_loss, threads)
-    if known.fixed or features is not None or penalties is not None:
+    if known.fixed or features is not None or penalties is not None:  # they have a scale
         units.require_trivial("fixed components, labels of features and penalties")
+    else:
+        units, init = units.taking(init, X.dtype)
     if labels is None and features is None and not known and isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
 

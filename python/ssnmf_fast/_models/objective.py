@@ -77,22 +77,25 @@ feature_weight, penalties, n_threads
         shape = rank, labels.shape[1]
         B = check_factor(B, "B", shape, X.dtype, "components x labels", limited=False)
     units = units if labels is None else units.weighing(weight)
-    units, (S, A, *rest) = units.taking((S, A) if B is None else (S, A, B), X.dtype)
+    factors = (S, A) if B is None else (S, A, B)
+    if feature_labels is not None or penalties is not None:  # they have a scale
+        units.require_trivial("labels of features and penalties")
+    else:
+        units, factors = units.taking(factors, X.dtype)
+    S, A, *rest = factors
     features = features_term(feature_labels, X, supervision_loss, threads)
     if features is not None:
         shape = rank, features.shape[1]
         C = check_factor(C, "C", shape, X.dtype, "components x labels of features", limited=False)
-    factors = pad_factors(S, A, rest[0] if rest else None, C)
-    related = relations(data, labels, weight, factors, units)
-    if features is not None or penalties is not None:
-        units.require_trivial("labels of features and penalties")
+    stored = pad_factors(S, A, rest[0] if rest else None, C)
+    related = relations(data, labels, weight, stored, units)
     if features is not None:
-        related.append(relation_of_features(related[0], features, of_features, factors))
-    lengths = {name: len(F) for name, F in factors.items()}
+        related.append(relation_of_features(related[0], features, of_features, stored))
+    lengths = {name: len(F) for name, F in stored.items()}
     unit = related[0].coefficient
     penalized = check_penalties(penalties, lengths, X.shape, None, rank, unit)
-    total = value(related, factors) + sum(
-        penalty.value(factors[name]) for name, own in penalized.items() for penalty in own
+    total = value(related, stored) + sum(
+        penalty.value(stored[name]) for name, own in penalized.items() for penalty in own
     )
     found = units.value(total)
     require_finite({"the objective": found})
