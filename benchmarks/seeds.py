@@ -174,7 +174,11 @@ def _seededpf(data: Texts) -> Answer:
     model = SPF(keywords={c: set(seeds) for c, seeds in data.seeds.items()}, residual_topics=0)
     model.read_docs(data.texts, count_vectorizer=vectorizer, batch_size=1024)
     model.model_train(lr=0.1, epochs=150, print_information=False)
-    return np.array(model.return_topics()[0]), None
+    words = (
+        model.calculate_topic_word_distributions()
+    )  # ties at the end of the list are cut otherwise
+    A = words.reindex(columns=data.words.tolist()).fillna(0).to_numpy()
+    return np.array(model.return_topics()[0]), A
 
 
 METHODS: dict[str, Callable[[Texts], Answer]] = {

@@ -84,13 +84,12 @@ def test_long_lists_do_not_dominate(longest, data):
     np.testing.assert_allclose(model.seed_weights_.sum(axis=1), 1)
 
 
-def test_each_topic_has_the_same_evidence(data):
-    X, _ = data
-    more = np.vstack([X, *[texts(60, seed)[0] for seed in (3, 4)]])
-    rare = SEEDS | {"cars": ["cars0"]}
-    shares = more / more.sum(axis=1, keepdims=True)
-    weights = seeded(rare).fit(more).seed_weights_.toarray()
-    np.testing.assert_allclose((shares @ (weights / shares.sum(axis=0)).T).sum(axis=0), 1)
+def test_common_words_do_not_make_a_list_dominate(data):
+    X, y = data
+    X = X.copy()
+    X[:, 24] += 50  # any0
+    model = seeded(SEEDS | {"space": ["space0", "space1", "any0"]}).fit(X)
+    assert model.score(X, y) > 0.9
 
 
 def test_strengths_count(data):
@@ -131,6 +130,26 @@ def test_forbidden_words_have_no_weight(loss, free, data):
     ).all()
     assert model.components_[:, place["any0"]].any()
     assert model.score(X, y) > 0.95
+
+
+def test_forbidden_words_do_not_speak_for_a_topic(data):
+    X, y = data
+    known = [word for word in WORDS if word.startswith("sport") and word not in SEEDS["sport"]]
+
+    def found(forbidden):
+        model = seeded(forbidden={"sport": forbidden}).fit(X)
+        return np.mean(model.predict(X)[y == "sport"] == "sport")
+
+    assert found(known) < 0.7 < 0.95 < found(known[:1])
+
+
+def test_sure_samples_have_one_topic(data):
+    X, _ = data
+    model = seeded(n_free_topics=1).fit(X)
+    used = (model.representation_[:, :3] > 0).sum(axis=1)
+    assert np.mean(used <= 1) >= 0.5
+    assert np.mean(used > 1) > 0.1
+    assert (model.representation_[:, 3] > 0).all()
 
 
 def test_unknown_words_are_named(data):

@@ -73,6 +73,12 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     paths = [f"far/{name}" if kind else "near" for name, kind in zip(names, y, strict=True)]
     yield "hierarchical", sf.HierarchicalClassifier(random_state=0, max_iter=30).fit(X, paths)
     yield "nmf_split", sf.split(sf.NMF(**KL).fit(X), 0, 2, X)
+    seeds = {name: [int(X[y == kind].sum(axis=0).argmax())] for kind, name in enumerate(NAMES)}
+    yield "seeded", sf.SeededTopics(seeds, max_iter=30, n_free_topics=1, random_state=0).fit(X)
+    smooth = [sf.penalties.L1(1e-3), sf.penalties.L2(1e-3)]
+    yield "nmf_penalties", sf.NMF(**KL, penalties=smooth, A_fixed=X[:1]).fit(X)
+    features = np.where(np.arange(COLUMNS)[:, None] < 4, np.eye(2)[np.arange(COLUMNS) % 2], np.nan)
+    yield "factorization_features", sf.factorize(X, feature_labels=features, **KL)
     yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)
@@ -83,7 +89,8 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
 def given_by(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:
     """Return what a model must give for new samples, by name."""
     if isinstance(model, sf.Factorization):
-        parts = {"S": model.S, "A": model.A, "B": model.B}
+        parts = {"S": model.S, "A": model.A}
+        parts |= {name: F for name in "BC" if (F := getattr(model, name)) is not None}
         return {**parts, "objective": np.array([value for _, value in model.objective])}
     if isinstance(model, sf.TensorFactorization):
         places = np.array([[0, 29], [1, 3], [2, 0]])

@@ -229,6 +229,20 @@ def test_bad_knowledge_is_refused(given, message):
         sf.factorize(data(), n_components=R, **given)
 
 
+def test_a_huge_weight_of_labels_leaves_the_other_weights_as_they_are():
+    X, Y = data(), np.eye(N)[:, :2]
+    given = {"feature_labels": seeds(), "feature_weight": 2.0, "penalties": penalties.L2(0.1)}
+    fit = sf.factorize(X, Y, supervision_weight=1e12, **given, **OPTIONS)
+    assert fit.feature_weight == 2.0
+    options = {"Y": Y, "B": fit.B, "C": fit.C, "supervision_weight": 1e12}
+    whole = sf.objective(X, fit.S, fit.A, **options, **given)
+    np.testing.assert_allclose(whole, fit.objective[-1][1], rtol=1e-9)
+    zero = {**options, "supervision_weight": 0.0}
+    parts = sf.objective(X, fit.S, fit.A, **zero, **given)
+    labels = sf.objective(Y, fit.S, fit.B)
+    np.testing.assert_allclose(whole, parts + 1e12 * labels, rtol=1e-9)
+
+
 def test_data_of_an_extreme_size_are_refused():
     with pytest.raises(ValueError, match="penalties need one of ordinary size"):
         sf.factorize(data() * 1e-200, n_components=R, penalties=penalties.L2(1.0))

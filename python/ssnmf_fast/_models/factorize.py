@@ -191,7 +191,8 @@ def factorize(
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, X.dtype).items()}
     lengths = {name: len(F) for name, F in factors.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, known, rank)
+    unit = related[0].coefficient
+    penalized = check_penalties(penalties, lengths, X.shape, known, rank, unit)
     problem = problem_of(factors, related, kept, penalties=penalized)
     steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
     run = loop.run(steps, current, units=units, unreached=problem.unreached())
@@ -200,7 +201,7 @@ def factorize(
     result = factorization(run, current, None if labels is None else weight)
     if features is None:
         return result
-    return replace(result, feature_weight=float(related[-1].coefficient))
+    return replace(result, feature_weight=float(related[-1].coefficient / unit))
 
 
 def _without_C(init: Any, features: Term | None, rank: int, dtype: Any) -> tuple[Any, Array | None]:

@@ -10,7 +10,7 @@ from .._data.border import check_matrix, require_finite
 from .._data.checks import check_factor, check_real
 from .._data.threads import resolve_threads
 from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
-from .._solver.known import Known, check_penalties
+from .._solver.known import check_penalties
 from .._solver.relations import value
 from .._solver.units import order_of
 
@@ -89,7 +89,8 @@ feature_weight, penalties, n_threads
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, factors))
     lengths = {name: len(F) for name, F in factors.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, Known(), rank)
+    unit = related[0].coefficient
+    penalized = check_penalties(penalties, lengths, X.shape, None, rank, unit)
     total = value(related, factors) + sum(
         penalty.value(factors[name]) for name, own in penalized.items() for penalty in own
     )

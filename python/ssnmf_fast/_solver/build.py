@@ -153,6 +153,7 @@ def relation_of_features(
     data: Relation, features: Term, weight: float | None, factors: dict[str, Array]
 ) -> Relation:
     """Return the relation of the labels of features; "balanced" compares it with that of X."""
+    weight = None if weight is None else weight * data.coefficient
     return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
 
 

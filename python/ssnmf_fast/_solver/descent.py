@@ -53,6 +53,8 @@ def descend(
     if not patterns:
         rest = None, None, None, np.empty((0, F.shape[1]), F.dtype), P, F, support
         kernels.coordinate_descent(grams, scales, *rest, sweeps, face_steps, threads)
+        if any(bound.linear for bound in bounds):
+            _drop_unused(F, grams, support)
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
     for rows in row_slices(len(F)):
@@ -81,6 +83,13 @@ def _penalized(
         if bound.gram is not None:
             parts = [*parts, Part(Quadratic(bound.gram, bound.rows), 1.0, P[:0])]
     return P, parts
+
+
+def _drop_unused(F: Array, grams: Array, support: Array | None) -> None:
+    """Set components to 0 that vanish on the far side: without curvature, descent leaves them."""
+    unused = ~(np.diagonal(grams, axis1=1, axis2=2) > 0).any(axis=0)
+    if unused.any():
+        F[:, unused] *= 0 if support is None else support[:, unused] == 0
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:

@@ -121,12 +121,18 @@ def _length(given: Any, name: str, axis: int) -> int:
 
 
 def check_penalties(
-    given: Any, rows: Mapping[str, int], shape: tuple[int, int], known: Known, rank: int
+    given: Any,
+    rows: Mapping[str, int],
+    shape: tuple[int, int],
+    known: Known | None,
+    rank: int,
+    unit: float = 1.0,
 ) -> dict[str, tuple[Penalty, ...]]:
     """Return the penalties of the factors, each times the number of entries that its rows meet.
 
-    `rows` are the numbers of rows of the factors, as they are stored.  Raises ValueError where the
-    objective has no minimum, because a component may shrink on one side and grow on the other.
+    `rows` are the numbers of rows of the factors, as they are stored, and the objective is that of
+    the user times `unit`.  Raises ValueError where it has no minimum, because a component may
+    shrink on one side and grow on the other, unless it is not for a fit: nothing is `known` then.
     """
     if given is None:
         return {}
@@ -140,12 +146,13 @@ def check_penalties(
                 f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
                 "fit."
             )
-        listed = active_penalties(each, meets[name])
+        listed = active_penalties(each, meets[name] * unit)
         for penalty in listed:
             penalty.check(rows[name], name)
         if listed:
             found[name] = listed
-    _require_scale(found, rows, known, rank)
+    if known is not None:
+        _require_scale(found, rows, known, rank)
     return found
 
 
@@ -170,7 +177,7 @@ def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
     return [kinds[name](coefficient) for name, coefficient in coefficients.items()]
 
 
-def active_penalties(given: Any, meets: int) -> tuple[Penalty, ...]:
+def active_penalties(given: Any, meets: float) -> tuple[Penalty, ...]:
     """Return one penalty, or several, without those of coefficient 0, times a number."""
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):

@@ -72,7 +72,7 @@ class Problem(Rules):
     ) -> None:
         super().__init__(factors, relations, penalties or {}, whole, elsewhere)
         self.support = support or {}
-        self._held = {name: T for name, T in self.support.items() if factors[name][T == 0].any()}
+        self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
         # The objective follows from P of the rows if all terms meet it by products.
@@ -191,7 +191,7 @@ class Problem(Rules):
             P, parts, steps = statistics.P, statistics.parts, self._face_steps(name)
             descend(F, P, parts, support, _SWEEPS, steps, self.threads, bounds)
         else:
-            before = F.copy() if name in self._held else None
+            before = F.copy() if self._holds(name) else None
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads, bounds)
             if before is not None:
@@ -246,10 +246,17 @@ class Problem(Rules):
             self.forget()
             self._shift(exponents, earlier or {})
 
+    def _holds(self, name: str) -> bool:
+        """Whether entries of a factor stay that are not zero, which multiplying would move."""
+        if name not in self._held:
+            T = self.support.get(name)
+            self._held[name] = T is not None and bool(self.factors[name][T == 0].any())
+        return self._held[name]
+
     def _still(self) -> list[Array]:
         """Return which components have entries that are given."""
-        held = self._held.items()
-        return [((T == 0) & (self.factors[name] > 0)).any(axis=0) for name, T in held]
+        held = [name for name in self.support if self._holds(name)]
+        return [((self.support[name] == 0) & (self.factors[name] > 0)).any(axis=0) for name in held]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""

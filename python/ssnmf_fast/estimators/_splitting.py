@@ -17,7 +17,6 @@ from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.objective import objective
 from .._models.represent import represent
-from .._solver.pattern_weights import Missing
 from .._solver.weights import as_weights
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
@@ -140,11 +139,6 @@ def divided(
     lies between has one part only.
     """
     X = model._checked(X, reset=False)
-    if isinstance(X_weights, Missing):
-        raise ValueError(
-            "X_weights are weights.missing(...), which samples cannot be weighed beside. Mark "
-            "missing entries by NaN in a dense X, or give weights.observed(...)."
-        )
     if isinstance(X, CsrFile):
         raise ValueError("X is on disk, and topics are split in memory: load it, or a part of it.")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
