@@ -52,11 +52,28 @@ def test_cnmf_finds_the_programs(loss, tmp_path):
     assert consensus.agreement(found, wrong).max() < 0.9
 
 
-def test_cnmf_refuses_penalties(tmp_path):
-    consensus = recipe("consensus", "cnmf")
-    model = consensus.FastCNMF(output_dir=str(tmp_path), name="penalties")
-    with pytest.raises(ValueError, match="alpha_usage"):
-        model._nmf(np.eye(3), {"alpha_W": 0.1, "alpha_H": 0.0, "beta_loss": "frobenius"})
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_penalties_of_cnmf_are_those_of_scikit_learn(loss, tmp_path):
+    consensus, squares = recipe("consensus", "cnmf"), loss == "frobenius"
+    X = np.random.default_rng(0).random((20, 12))
+    penalized = {"alpha_W": 0.02, "alpha_H": 0.03, "l1_ratio": 0.0}
+    options = {
+        "beta_loss": loss, "n_components": 3, "init": "random", "random_state": 0,
+        "solver": "cd" if squares else "mu", "tol": 1e-9 * squares, "max_iter": 5000,
+    }  # fmt: skip
+    fast = consensus.FastCNMF(output_dir=str(tmp_path), name="penalties")
+    slow = consensus.cNMF(output_dir=str(tmp_path), name="penalties")
+    A, _ = slow._nmf(X, {**options, **penalized})
+    given = {**options, **penalized, "H": A, "update_H": False}
+    found, expected = (model._nmf(X, given)[1] for model in (fast, slow))
+    np.testing.assert_allclose(found, expected, atol=0.02)
+    without = fast._nmf(X, {**given, "alpha_W": 0.0})[1]
+    assert np.abs(without - expected).max() > 0.05
+
+    def size(**alphas):
+        return sum(factor.sum() for factor in fast._nmf(X, {**options, **penalized, **alphas}))
+
+    assert size() < size(alpha_W=0.0, alpha_H=0.0)
 
 
 def test_key_nmf_finds_the_topics():

@@ -25,6 +25,7 @@ from cnmf import cNMF
 from sklearn.preprocessing import normalize
 
 import ssnmf_fast as sf
+from ssnmf_fast.penalties import L2
 
 Array = npt.NDArray[Any]
 
@@ -33,13 +34,13 @@ class FastCNMF(cNMF):
     """cNMF whose factorizations, and fits to given spectra or usages, are those of ssnmf_fast."""
 
     def _nmf(self, X: Any, nmf_kwargs: dict[str, Any]) -> tuple[Array, Array]:
-        if nmf_kwargs["alpha_W"] or nmf_kwargs["alpha_H"]:
-            raise ValueError("alpha_usage and alpha_spectra must be 0: there are no penalties.")
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else X
         loss = nmf_kwargs["beta_loss"]
+        half = 1.0 if loss == "frobenius" else 0.5  # scikit-learn halves squared errors, too
+        given = {"S": L2(half * nmf_kwargs["alpha_W"]), "A": L2(half * nmf_kwargs["alpha_H"])}
         if not nmf_kwargs.get("update_H", True):
             spectra = np.asarray(nmf_kwargs["H"], dtype=X.dtype)
-            return spectra, sf.represent(X, spectra, loss=loss)
+            return spectra, sf.represent(X, spectra, loss=loss, penalties=given)
         fit = sf.factorize(
             X,
             n_components=int(nmf_kwargs["n_components"]),
@@ -48,6 +49,7 @@ class FastCNMF(cNMF):
             max_iter=nmf_kwargs["max_iter"],
             tol=nmf_kwargs["tol"],
             random_state=int(nmf_kwargs["random_state"]),
+            penalties=given,
         )
         return fit.A, fit.S
 

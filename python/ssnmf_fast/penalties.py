@@ -3,7 +3,7 @@
 Pass one of them, a list, or a mapping from factors ("S", "A", "B", "C") to them, as `penalties`.
 They add to the objective of :func:`ssnmf_fast.factorize`, and no update raises the sum.
 
-A penalty of S is multiplied by the number of features, and one of any other factor by the number of
+A penalty of S or C is multiplied by the number of features, and one of A or B by the number of
 samples, as in scikit-learn: the same coefficient suits data of any size.  In its notation ::
 
     alpha_W = alpha_H = alpha, l1_ratio = q, beta_loss = "frobenius"           (half the squares)
