@@ -10,7 +10,7 @@ Simulated counts of cells, in which programs are mixed:
   shares that are uniform on the simplex; its counts are Poisson, 1,500 in all at the median
   (log-normal, sigma 0.4).
 - Half of the programs are given by the names of genes: the 40 of largest weight, of which a fifth
-  are replaced by random genes that are not in the program.
+  are replaced by random genes that are not in the program.  Options make it harder.
 
 Given programs are compared by name, the others as they match best, by cosines.  "Wrong to right" is
 the mean weight that a topic has for its wrong genes, divided by that for its right ones.  The worst
@@ -36,12 +36,20 @@ from common import Array, load_average, markdown, new_parser, say
 
 import ssnmf_fast as sf
 
-BACKGROUND = 0.5  # share of each program
 MARKERS = 0.03  # of the genes, in each program
 N_GIVEN = 40  # genes in a list
-WRONG = 0.2  # of them
-TOTAL = 1500  # counts of a cell, median
 BLOCK = 1000  # cells at a time
+
+
+class Rule(NamedTuple):
+    """Sizes, and how hard it is."""
+
+    n_cells: int
+    n_genes: int
+    n_programs: int
+    background: float = 0.5  # share of each program
+    total: float = 1500  # counts of a cell, median
+    wrong: float = 0.2  # share of each list
 
 
 class Cells(NamedTuple):
@@ -58,24 +66,25 @@ class Cells(NamedTuple):
         return {f"program {k}": [*a.tolist(), *b.tolist()] for k, (a, b) in enumerate(lists)}
 
 
-def simulate(n_cells: int, n_genes: int, n_programs: int, seed: int) -> Cells:
+def simulate(rule: Rule, seed: int) -> Cells:
     """Return cells as the docstring of this script says."""
     rng = np.random.default_rng(seed)
+    n_cells, n_genes, n_programs = rule[:3]
     background = rng.lognormal(0, 1, n_genes)
     own = np.zeros((n_programs, n_genes))
     n_own = round(MARKERS * n_genes)
     for row in own:
         row[rng.choice(n_genes, n_own, replace=False)] = rng.gamma(1, size=n_own)
-    programs = BACKGROUND * background / background.sum()
-    programs = programs + (1 - BACKGROUND) * own / own.sum(axis=1, keepdims=True)
+    programs = rule.background * background / background.sum()
+    programs = programs + (1 - rule.background) * own / own.sum(axis=1, keepdims=True)
     frequent = 4.0 ** rng.uniform(0, 1, n_programs)
     blocks = [
-        _counts(rng, min(BLOCK, n_cells - begin), programs, frequent)
+        _counts(rng, min(BLOCK, n_cells - begin), programs, frequent, rule.total)
         for begin in range(0, n_cells, BLOCK)
     ]
     right, wrong = [], []
     n_listed = min(N_GIVEN, n_own)
-    n_wrong = round(WRONG * n_listed)
+    n_wrong = round(rule.wrong * n_listed)
     for row in own[: n_programs // 2]:
         best = np.argsort(-row, kind="stable")[:n_listed]
         right.append(np.sort(rng.permutation(best)[n_wrong:]))
@@ -83,13 +92,15 @@ def simulate(n_cells: int, n_genes: int, n_programs: int, seed: int) -> Cells:
     return Cells(sp.vstack(blocks, format="csr"), programs, right, wrong)
 
 
-def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array) -> Any:
+def _counts(
+    rng: np.random.Generator, n: int, programs: Array, frequent: Array, total: float
+) -> Any:
     """Return counts of some cells, float32."""
     r = len(programs)
     order = np.argsort(rng.exponential(size=(n, r)) / frequent, axis=1).argsort(axis=1)
     active = order < rng.integers(1, min(5, r) + 1, n)[:, None]
     usage = active * rng.exponential(size=(n, r))
-    usage *= (rng.lognormal(np.log(TOTAL), 0.4, n) / usage.sum(axis=1))[:, None]
+    usage *= (rng.lognormal(np.log(total), 0.4, n) / usage.sum(axis=1))[:, None]
     return sp.csr_matrix(rng.poisson(usage @ programs).astype(np.float32))
 
 
@@ -105,7 +116,7 @@ Settings = dict[str, Any]
 def seeded(cells: Cells, settings: Settings, membership: str) -> Array:
     """Return the programs of our model, the given ones first."""
     n_free = len(cells.programs) - len(cells.seeds)
-    model = sf.SeededTopics(cells.seeds, n_free_topics=n_free, membership=membership, readout=None)
+    model = sf.SeededTopics(cells.seeds, n_free_topics=n_free, membership=membership)
     return model.set_params(**settings).fit(cells.X).components_
 
 
@@ -154,7 +165,7 @@ def row(cells: Cells, name: str, settings: Settings) -> list[str]:
     ratios = [A[i, wrong].mean() / A[i, right].mean() for i, (right, wrong) in enumerate(lists)]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     numbers = [f"{given.min():.3f}", f"{(given >= 0.9).sum()} of {k}"]
-    numbers += [f"{free.min():.3f}", f"{(free >= 0.9).sum()} of {len(free)}", f"{max(ratios):.3f}"]
+    numbers += [f"{free.min():.3f}", f"{(free >= 0.9).sum()} of {len(free)}", f"{max(ratios):.3g}"]
     return [name, *numbers, f"{elapsed:.1f}", f"{peak:.1f}"]
 
 
@@ -163,6 +174,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--cells", type=int, default=100_000)
     parser.add_argument("--genes", type=int, default=5_000)
     parser.add_argument("--programs", type=int, default=20)
+    parser.add_argument("--background", type=float, default=0.5, help="share of each program")
+    parser.add_argument("--total", type=float, default=1500, help="counts of a cell")
+    parser.add_argument("--wrong", type=float, default=0.2, help="share of each list")
     parser.add_argument("--methods", nargs="+", choices=[*METHODS], default=[*METHODS])
     parser.add_argument("--draws", type=int, default=1, help="simulations")
     parser.add_argument("--threads", type=int, default=2)
@@ -170,16 +184,17 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     if options.quick:
         options.cells, options.genes, options.programs = 300, 400, 4
+    sizes = options.cells, options.genes, options.programs
+    rule = Rule(*sizes, options.background, options.total, options.wrong)
     settings = {"loss": "kullback-leibler", "n_threads": options.threads}
     lines = []
     for draw in range(options.draws):
         begin = time.perf_counter()
-        cells = simulate(options.cells, options.genes, options.programs, draw)
+        cells = simulate(rule, draw)
         alike = cosines(cells.programs, cells.programs)[np.triu_indices(options.programs, 1)]
-        say(
-            f"draw {draw}: {cells.X.nnz:,} counts above 0, made in {time.perf_counter() - begin:.0f}"
-            f" s; two programs are alike by {alike.max():.2f} at most"
-        )
+        took = time.perf_counter() - begin
+        say(f"draw {draw}: {cells.X.nnz:,} counts above 0, simulated in {took:.0f} s")
+        say(f"largest cosine of two programs: {alike.max():.2f}")
         for name in options.methods:
             lines.append([str(draw), *row(cells, name, settings | {"random_state": draw})])
             say(" ".join(lines[-1]))

@@ -31,15 +31,19 @@ def start_of_mixture(
     counts would give two topics to one group, and none to another.
     """
     weights = _weights(X, seeds, members)
-    named = np.sqrt(weighted_sums(X, weights)).astype(X.dtype)
+    means = weighted_sums(X, weights)
+    named = np.sqrt(means / means.max(axis=1, keepdims=True)).astype(X.dtype)
     common: dict[str, Any] = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0}
     common |= {"n_threads": n_threads, "random_state": rng}
-    parts = CleanMatrix(roots(X))
+    largest = float(X.max())
+    parts = roots(X)
+    parts *= largest**-0.5  # fixed components need data of ordinary size
+    parts = CleanMatrix(parts)
     held = factorize(parts, A_fixed=named, init="random", max_iter=_HELD, **common)
     fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
     order = _named_first(fit, seeds, members)
     S, A = _lifted(fit.S.astype(np.float64) ** 2), _lifted(fit.A.astype(np.float64) ** 2)
-    return S[:, order].astype(X.dtype), A[order].astype(X.dtype)
+    return (largest * S[:, order]).astype(X.dtype), A[order].astype(X.dtype)
 
 
 def shares_of_named(fit: Factorization, members: Array) -> Array:
