@@ -36,6 +36,7 @@ CALLS = {
     "side": "--out {folder}/side",
     "trees": "--out {folder}/trees",
     "seeds": "",
+    "programs": "",
 }
 
 

@@ -90,6 +90,7 @@ def topic_supervised(rng: Any) -> Call:
 
 def seeded(rng: Any) -> Call:
     options = {"n_free_topics": int(rng.integers(0, 3)), "loss": str(rng.choice(LOSSES))}
+    options["membership"] = str(rng.choice(["single", "mixed"]))
     return _fit("SeededTopics", rng, options, classes=True, missing=False)
 
 

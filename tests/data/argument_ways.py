@@ -21,10 +21,10 @@ NAMES = """
     feature_weight features feature_names fill_value fits fit_params forbidden forget_factor
     free_in_labeled freq gamma_min given history_or_completion interval kind label label_names
     labeled_weight level limits log_x
-    loss max_iter max_rows measure memory method missing_norm mode model n n_components n_features
-    n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names nonnegative
-    normalize one_slice p path period q random_state rank ranks rate_mean rate_shape readout
-    sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
+    loss max_iter max_rows measure membership memory method missing_norm mode model n n_components
+    n_features n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names
+    nonnegative normalize one_slice p path period q random_state rank ranks rate_mean rate_shape
+    readout sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed

@@ -34,10 +34,9 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
     """
     parts = _shares(X)
     columns = np.asarray(parts.sum(axis=0)).ravel()
-    once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
-    evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
     everywhere = np.log((columns + _SMOOTHING) / (columns + _SMOOTHING).sum())
     labeled = np.any(members, axis=1, keepdims=True)
+    evidence = _evidence(parts, columns, seeds)
     likely = np.where(labeled, members, divide_by_sums(evidence))
     _check_found(likely, seeds)
     for _ in range(_STEPS):
@@ -49,6 +48,24 @@ def topics_of_samples(X: Any, seeds: Seeds, members: Array) -> Array:
         found = softmax(_TOTAL * np.asarray(parts @ logs.T) + prior, axis=1)
         likely = np.where(labeled, members, found)
     return np.asarray(likely)
+
+
+@one_blas_thread()
+def evidence_of_seeds(X: Any, seeds: Seeds, members: Array) -> Array:
+    """Return the evidence of seeds for each topic in each sample, (n, k).
+
+    ValueError for a topic that has neither seeds in the samples nor labels.
+    """
+    parts = _shares(X)
+    evidence = _evidence(parts, np.asarray(parts.sum(axis=0)).ravel(), seeds)
+    _check_found(np.where(np.any(members, axis=1, keepdims=True), members, evidence), seeds)
+    return evidence
+
+
+def _evidence(parts: Any, columns: Array, seeds: Seeds) -> Array:
+    """Return the sums of seeds, each in inverse proportion to its sum over the samples, (n, k)."""
+    once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
+    return np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
 
 
 def _shares(X: Any) -> Any:

@@ -19,12 +19,14 @@ from ._context import context_of, directions_of
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._members import Linear, fit_naive_bayes
+from ._mixed_topics import shares_of_named, start_of_mixture
 from ._named_topics import NamedTopics
 from ._one_topic import LABEL_WEIGHT, topics_of_samples
 from ._readout import LogisticReadout
 from ._seeds import Seeds
 from ._training_data import TrainingLabels, surest
 
+_MEMBERSHIPS = ("single", "mixed")
 _SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
 _SLOPE = 3.0  # of the logits of naive Bayes, which is less sure than right
 
@@ -51,6 +53,11 @@ class SeededTopics(NamedTopics):
     forbidden : dict, optional
         Features that a topic may not have, by its name: their weights stay 0.  They do not keep
         samples away from the topic.
+    membership : {"single", "mixed"}
+        "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
+        that mix topics, such as cells that run several gene programs: seeds are where a
+        factorization without restrictions starts and what names its topics, so that the data
+        correct wrong seeds.  What explains most of each sample is then what predictions learn from.
     feature_names : array_like of str, optional
         Names of the features, such as those of a vectorizer; by default the columns of a data
         frame.  Without names, seeds are numbers of columns.
@@ -104,6 +111,7 @@ class SeededTopics(NamedTopics):
     _: KW_ONLY
     n_free_topics: int = 0
     forbidden: Any = None
+    membership: str = "single"
     feature_names: Any = None
     loss: str = "kullback-leibler"
     solver: str = "auto"
@@ -135,11 +143,17 @@ class SeededTopics(NamedTopics):
         self._refuse_weights(X_weights)
         self._check_readout()
         n_free = check_integer(self.n_free_topics, "n_free_topics", 0)
+        mixed = check_option(self.membership, "membership", _MEMBERSHIPS) == "mixed"
         seeds, members = self._known(X, y)
-        likely = topics_of_samples(X, seeds, members)
         labeled = np.asarray(members.any(axis=1))
+        if mixed:
+            fit = self._fit_mixture(X, seeds, members, labeled, n_free)
+            likely = shares_of_named(fit, members)
+        else:
+            likely = topics_of_samples(X, seeds, members)
+            fit = self._fit_topics(X, seeds, likely, labeled, n_free)
         self._keep(
-            self._fit_topics(X, seeds, likely, labeled, n_free),
+            fit,
             topic_names_=names_array(seeds.names),
             n_labeled_=int(labeled.sum()),
             seed_weights_=seeds.strengths,
@@ -189,6 +203,21 @@ class SeededTopics(NamedTopics):
         start = even_start(X, A, support), A.astype(X.dtype)
         return self._factorize(
             X, n_components=len(A), init=start, S_support=support, **self._arguments()
+        )
+
+    def _fit_mixture(
+        self, X: Any, seeds: Seeds, members: Array, labeled: Array, n_free: int
+    ) -> Factorization:
+        """Factorize X from the start that seeds guide; only labels restrict the samples."""
+        k = len(seeds.names)
+        rng = check_random_state(self.random_state)
+        S, A = start_of_mixture(X, seeds, members, n_free, rng, self.n_threads)
+        A[:k] *= seeds.allowed
+        support = np.ones(S.shape, dtype=bool)
+        support[labeled, :k] = members[labeled] > 0
+        given = {"S_support": support} if labeled.any() else {}
+        return self._factorize(
+            X, n_components=len(A), init=(S * support, A), **given, **self._arguments()
         )
 
     def _keep_classes(self, X: Any, likely: Array, labeled: Array) -> None:
