@@ -4,8 +4,9 @@
 //   K_i = sum_t a_ti K_t + sum_j w_ij g_j g_j^T.
 //
 // Every step is the exact minimizer in its entry, so that no sweep raises the objective.  Entries
-// without curvature stay as they are, and so do those that are not allowed to move.  Before the last sweep come `face_steps` steps of conjugate
-// gradients on the positive entries of each row (descent_face.hpp).
+// without curvature stay as they are, and so do those that are not allowed to move.  Before the
+// last sweep come `face_steps` steps of conjugate gradients on the positive entries of each row
+// (descent_face.hpp).
 #pragma once
 
 #include "../core/views.hpp"
