@@ -141,6 +141,18 @@ def test_saved_models_come_back(data, tmp_path):
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
+def test_labels_of_samples_without_counts(data):
+    X = data[0].copy()
+    X[:4] = 0
+    y = np.full(len(X), None, dtype=object)
+    y[:4] = [*NAMES[:2]] * 2
+    for Z in (X, np.zeros_like(X)):
+        model = sf.SeededTopics({name: [] for name in NAMES[:2]}, tol=0, max_iter=5, **QUICK)
+        model.fit(Z, y)
+        assert np.isfinite(model.components_).all()
+        np.testing.assert_allclose(model.class_prior_.sum(), 1)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

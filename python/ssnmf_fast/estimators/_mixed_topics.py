@@ -26,24 +26,25 @@ def start_of_mixture(
     """Return S (n, r) and A (r, m) to start from, named topics first.
 
     `members` (n, k) are 1 for the topic of a labeled sample, and 0 elsewhere.  Seeds say where the
-    topics begin and which is which at the end.  In between the data decide, so that wrong seeds
-    are left behind.  Least squares of the roots find all topics where steps with the losses of
-    counts would give two topics to one group, and none to another.
+    topics begin, and which is which at the end.  In between the data decide, so that wrong seeds
+    are left behind.  That is done with least squares of roots: from the same means, fits with the
+    Kullback-Leibler loss often end with two topics that share a program, and one that has two.
     """
     weights = _weights(X, seeds, members)
-    means = weighted_sums(X, weights)
-    named = np.sqrt(means / means.max(axis=1, keepdims=True)).astype(X.dtype)
+    named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
     common: dict[str, Any] = {"n_components": len(named) + n_free, "loss": "frobenius", "tol": 0}
     common |= {"n_threads": n_threads, "random_state": rng}
-    largest = float(X.max())
+    largest = float(X.max()) or 1.0
     parts = roots(X)
     parts *= largest**-0.5  # fixed components need data of ordinary size
     parts = CleanMatrix(parts)
     held = factorize(parts, A_fixed=named, init="random", max_iter=_HELD, **common)
     fit = factorize(parts, init=(_lifted(held.S), _lifted(held.A)), max_iter=_FREE, **common)
     order = _named_first(fit, seeds, members)
-    S, A = _lifted(fit.S.astype(np.float64) ** 2), _lifted(fit.A.astype(np.float64) ** 2)
-    return (largest * S[:, order]).astype(X.dtype), A[order].astype(X.dtype)
+    S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+    sizes = A.max(axis=1, keepdims=True)
+    half = largest**0.5  # in S and in A, so that neither grows too large
+    return (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
 
 
 def shares_of_named(fit: Factorization, members: Array) -> Array:
@@ -87,4 +88,4 @@ def _named_first(fit: Factorization, seeds: Seeds, members: Array) -> Array:
 
 def _lifted(F: Array) -> Array:
     """Return a factor without zeros, which would stay."""
-    return np.asarray(np.maximum(F, FILLER * F.mean()))
+    return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
