@@ -77,7 +77,7 @@ class SeededTopics(NamedTopics):
 
     See Also
     --------
-    SSNMFClassifier : Better from about ten labels a class on.
+    SSNMFClassifier : Often better from about ten labels a class on.
     TopicSupervisedNMF : Topics named by labels.
 
     Notes
