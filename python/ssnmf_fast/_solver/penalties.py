@@ -209,15 +209,16 @@ def _squares(F: Array) -> float:
 
 
 def _without_loops(W: sp.csr_array) -> sp.csr_array:
-    W = sp.csr_array(W - sp.diags_array(W.diagonal()))
-    W.eliminate_zeros()
-    return W
+    rows = entry_rows(W.indptr)
+    edges = (rows != W.indices) & (W.data > 0)
+    return sp.csr_array((W.data[edges], (rows[edges], W.indices[edges])), shape=W.shape)
 
 
 def _chain(n_rows: int) -> sp.csr_array:
     """Return the weights of a graph in which every row is a neighbor of the next one."""
-    ones = np.ones(max(n_rows - 1, 0))
-    return sp.csr_array(sp.diags_array([ones, ones], offsets=[1, -1], shape=(n_rows, n_rows)))
+    first = np.arange(max(n_rows - 1, 0))
+    ends = np.concatenate([first, first + 1]), np.concatenate([first + 1, first])
+    return sp.csr_array((np.ones(2 * len(first)), ends), shape=(n_rows, n_rows))
 
 
 def _differences(W: sp.csr_array, F: Array) -> float:
