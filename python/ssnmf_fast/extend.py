@@ -22,7 +22,7 @@ from ._data.threads import resolve_threads
 from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
 from ._solver.block_problem import problem_of
-from ._solver.known import active_penalties
+from ._solver.known import penalties_of_factor
 from ._solver.loop import FitLoop, steps_of
 from ._solver.losses import Loss, register_loss
 from ._solver.relations import Relation
@@ -135,15 +135,15 @@ def fit(
         )
         for name, (n, level) in sizes.items()
     }
-    penalized = {name: active_penalties(one, 1) for name, one in (penalties or {}).items()}
-    if not set(penalized) <= set(factors):
+    given = penalties or {}
+    if not set(given) <= set(factors):
         raise ValueError(
-            f"penalties has {sorted(set(penalized) - set(factors))}; expected names of factors, "
+            f"penalties has {sorted(set(given) - set(factors))}; expected names of factors, "
             f"which are {sorted(factors)}."
         )
-    for name, listed in penalized.items():
-        for penalty in listed:
-            penalty.check(len(factors[name]), name)
+    penalized = {
+        name: penalties_of_factor(one, name, len(factors[name])) for name, one in given.items()
+    }
     problem = problem_of(factors, relations, penalties=penalized)
 
     def shown() -> dict[str, Array]:

@@ -15,7 +15,7 @@ from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
-from .._solver.known import active_penalties
+from .._solver.known import penalties_of_factor
 from .._solver.loop import FitLoop, steps_of
 from .._solver.losses import Loss
 from .._solver.penalties import Penalty
@@ -184,9 +184,8 @@ def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, .
     names, size = mode_names(len(shape)), prod(shape)
     found = {}
     for mode, each in by_mode.items():
-        listed = active_penalties(each, size // max(shape[mode], 1))
-        for penalty in listed:
-            penalty.check(shape[mode], f"mode {mode}")
+        meets = size // max(shape[mode], 1)
+        listed = penalties_of_factor(each, f"mode {mode}", shape[mode], meets)
         if listed:
             found[names[mode]] = listed
     if found and len(found) < len(shape):

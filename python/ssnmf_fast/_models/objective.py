@@ -11,6 +11,7 @@ from .._data.checks import check_factor, check_real
 from .._data.threads import resolve_threads
 from .._solver.build import features_term, pad_factors, relation_of_features, relations, terms
 from .._solver.known import check_penalties
+from .._solver.penalties import value_of
 from .._solver.relations import value
 from .._solver.units import order_of
 
@@ -94,10 +95,7 @@ feature_weight, penalties, n_threads
     lengths = {name: len(F) for name, F in stored.items()}
     unit = related[0].coefficient
     penalized = check_penalties(penalties, lengths, X.shape, None, rank, unit)
-    total = value(related, stored) + sum(
-        penalty.value(stored[name]) for name, own in penalized.items() for penalty in own
-    )
-    found = units.value(total)
+    found = units.value(value(related, stored) + value_of(penalized, stored))
     require_finite({"the objective": found})
     return found
 

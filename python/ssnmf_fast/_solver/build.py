@@ -157,6 +157,11 @@ def relation_of_features(
     return balance_weight([data, Relation(("A", "C"), features)], weight, factors)[1]
 
 
+def even_weight(loss: float, other: float) -> float:
+    """Return the weight of the other loss for which both are equal; 1 where one of them is 0."""
+    return float(loss / other) if min(loss, other) > 0 else 1.0
+
+
 def balance_weight(
     related: list[Relation], weight: float | None, factors: dict[str, Array]
 ) -> list[Relation]:
@@ -166,5 +171,5 @@ def balance_weight(
     """
     if weight is None:
         losses = [value([each], factors) - unreached([each], factors) for each in related]
-        weight = losses[0] / losses[1] if min(losses) > 0 else 1.0
+        weight = even_weight(*losses)
     return [related[0], replace(related[1], coefficient=weight)]

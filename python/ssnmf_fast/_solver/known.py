@@ -146,9 +146,7 @@ def check_penalties(
                 f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
                 "fit."
             )
-        listed = active_penalties(each, meets[name] * unit)
-        for penalty in listed:
-            penalty.check(rows[name], name)
+        listed = penalties_of_factor(each, name, rows[name], meets[name] * unit)
         if listed:
             found[name] = listed
     if known is not None:
@@ -159,7 +157,7 @@ def check_penalties(
 def penalties_of_rows(given: Any, n_features: int) -> tuple[Penalty, ...]:
     """Return the penalties of S that each sample has by itself."""
     listed = given.get("S", ()) if isinstance(given, Mapping) else given or ()
-    return tuple(penalty for penalty in active_penalties(listed, n_features) if penalty.by_rows)
+    return tuple(penalty for penalty in _active(listed, n_features) if penalty.by_rows)
 
 
 def plain_penalties(given: Any) -> dict[str, float]:
@@ -177,7 +175,17 @@ def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
     return [kinds[name](coefficient) for name, coefficient in coefficients.items()]
 
 
-def active_penalties(given: Any, meets: float) -> tuple[Penalty, ...]:
+def penalties_of_factor(
+    given: Any, name: str, n_rows: int, meets: float = 1.0
+) -> tuple[Penalty, ...]:
+    """Return the penalties of a factor of so many rows, each of which meets so many entries."""
+    listed = _active(given, meets)
+    for penalty in listed:
+        penalty.check(n_rows, name)
+    return listed
+
+
+def _active(given: Any, meets: float) -> tuple[Penalty, ...]:
     """Return one penalty, or several, without those of coefficient 0, times a number."""
     listed = (given,) if isinstance(given, Penalty) else given
     if not isinstance(listed, Sequence) or not all(isinstance(p, Penalty) for p in listed):

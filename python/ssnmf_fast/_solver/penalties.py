@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -241,6 +241,12 @@ def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Boun
     up = np.asarray(coefficient * (W @ F) + degrees[:, None] * F, dtype=F.dtype)
     rows = (2 * degrees).astype(F.dtype)
     return Bound(gram=np.eye(F.shape[1], dtype=F.dtype), rows=rows, up=up)
+
+
+def value_of(penalties: Mapping[str, Sequence[Penalty]], factors: Mapping[str, Array]) -> float:
+    """Return what the penalties of factors add to the objective."""
+    pairs = [(penalty, name) for name, listed in penalties.items() for penalty in listed]
+    return sum(penalty.value(factors[name]) for penalty, name in pairs)
 
 
 def bounds_of(penalties: Sequence[Penalty], F: Array) -> list[Bound]:

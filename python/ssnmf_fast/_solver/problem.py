@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply
-from .penalties import Bound, Penalty, bounds_of
+from .penalties import Bound, Penalty, bounds_of, value_of
 from .relations import (
     Images,
     Relation,
@@ -90,7 +90,7 @@ class Problem(Rules):
         return self._value_of_terms() + self._value_of_penalties()
 
     def _value_of_penalties(self) -> float:
-        return sum(p.value(self.factors[name]) for name, own in self.penalties.items() for p in own)
+        return value_of(self.penalties, self.factors)
 
     def _value_of_terms(self) -> float:
         if self._value is not None:

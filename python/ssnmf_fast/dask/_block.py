@@ -12,7 +12,7 @@ import numpy as np
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
 from .._solver.block_problem import problem_of
-from .._solver.penalties import Penalty
+from .._solver.penalties import Penalty, value_of
 from .._solver.problem import Ahead, Problem
 from .._solver.relations import Relation, Solver, Statistics, unreached, value
 from ._rows import BlockStatistics, OnePickle, Order, Rows, kept
@@ -140,8 +140,7 @@ class RowOrder(Order):
         # Those of the update alone: rows that were found again have none, whatever others have.
         sums = dict(rows.sums) if self.rule is not None else {}
         sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
-        of_S = block.penalties.get("S", ())
-        sums["penalties"] = sum(penalty.value(rows.S) for penalty in of_S)
+        sums["penalties"] = value_of(block.penalties, problem.factors)
         largest = rows.S.max(axis=0, initial=0.0)
         found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}

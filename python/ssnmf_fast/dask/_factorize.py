@@ -16,6 +16,7 @@ from .._persist.io import save
 from .._solver.beta_divergences import loss_named
 from .._solver.build import (
     check_weight,
+    even_weight,
     factorization,
     features_term,
     pad_factors,
@@ -34,7 +35,7 @@ from ._block import losses as losses_of
 from ._build import Plan
 from ._cluster import check_client
 from ._data import MEMORY, Data, count_threads, load
-from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, ratio_of, start_B, without_S
+from ._fit import ClusterFit, ClusterProblem, begin, pcg64_of, start_B, without_S
 
 
 def factorize(
@@ -193,7 +194,7 @@ def factorize(
                 weight = fit.balance(found)
             if local and of_features is None:
                 here = value([replace(local[0], coefficient=1.0)], factors)
-                local = [replace(local[0], coefficient=ratio_of(found[0], here))]
+                local = [replace(local[0], coefficient=even_weight(found[0], here))]
         problem = ClusterProblem(fit, factors, zeros, local, penalized)
         problem.scale_rows(scales)
         current = without_S(view_factors(factors, rank))

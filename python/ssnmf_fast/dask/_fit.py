@@ -14,7 +14,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.checks import check_random_state
 from .._solver import starts
-from .._solver.build import pad_factors
+from .._solver.build import even_weight, pad_factors
 from .._solver.loop import Current
 from .._solver.penalties import Penalty
 from .._solver.problem import Ahead, Problem
@@ -199,15 +199,10 @@ class ClusterFit(Blocks):
 
     def balance(self, losses: Array) -> float:
         """Weigh the supervision so that both losses are equal, on the workers and here."""
-        weight = ratio_of(losses[0], losses[1])
+        weight = even_weight(losses[0], losses[1])
         self.relations = [self.relations[0], replace(self.relations[1], coefficient=weight)]
         self.replace(_build.reweigh, weight)
         return weight
-
-
-def ratio_of(loss: float, other: float) -> float:
-    """Return the weight of the other loss for which both are equal."""
-    return float(loss / other) if min(loss, other) > 0 else 1.0
 
 
 def without_S(current: Current) -> Current:
