@@ -31,6 +31,8 @@ ROOMS = {
     "files of models": "_persist",
     "metrics": "metrics",
     "plotting": "plotting",
+    "choosing and trusting": "selection",
+    "cells and genes": "anndata",
     "report": "report",
     "clusters": "dask",
     "command": "cli",

@@ -1,0 +1,1 @@
+"""Factorizations of annotated matrices of cells and genes; needs the extra `anndata`."""

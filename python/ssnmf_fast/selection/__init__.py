@@ -1,0 +1,1 @@
+"""Choosing the number of components, and how far to trust them."""
