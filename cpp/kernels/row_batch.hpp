@@ -16,6 +16,7 @@ class RowBatch {
   using Packet = typename Eigen::internal::find_best_packet<T, (R < 8 ? R : 8)>::type;
   static constexpr int kLanes = Eigen::internal::unpacket_traits<Packet>::size;
   static constexpr int kParts = R / kLanes;
+  static constexpr int kSums = sums_side_by_side<T, R>();
 
  public:
   static constexpr int size = kLanes;
@@ -51,11 +52,19 @@ class RowBatch {
   SSNMF_INLINE void add_to(const T* c, T* sum) const {
     using namespace Eigen::internal;
     for (int k = 0; k < kParts; ++k) {
-      Packet total = ploadu<Packet>(sum + k * kLanes);
-      for (int e = 0; e < size; ++e) {
-        total = pmadd(pset1<Packet>(c[e]), rows_[e][k], total);
+      // Sums side by side: each product would wait for the one before.
+      Packet totals[kSums];
+      totals[0] = pmadd(pset1<Packet>(c[0]), rows_[0][k], ploadu<Packet>(sum + k * kLanes));
+      for (int e = 1; e < kSums; ++e) {
+        totals[e] = pmul(pset1<Packet>(c[e]), rows_[e][k]);
       }
-      pstoreu(sum + k * kLanes, total);
+      for (int e = kSums; e < size; ++e) {
+        totals[e % kSums] = pmadd(pset1<Packet>(c[e]), rows_[e][k], totals[e % kSums]);
+      }
+      for (int e = 1; e < kSums; ++e) {
+        totals[0] = padd(totals[0], totals[e]);
+      }
+      pstoreu(sum + k * kLanes, totals[0]);
     }
   }
 

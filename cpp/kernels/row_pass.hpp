@@ -38,6 +38,18 @@ struct RowWorkspace {
   }
 };
 
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
+                            Size entry, Eigen::Matrix<T, 1, R>& sum) {
+  gather.template prefetch<R>(entry);
+  const auto& g = gather.template row<R, R>(entry);
+  T model = T(0);
+  if constexpr (Op::needs_model) {
+    model = RowMap<T, R>(f).dot(g);
+  }
+  sum += op.coefficient(Z.value(entry), model) * g;
+}
+
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
 // the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
 // expressions, at up to twice the time.)
@@ -59,14 +71,24 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
       batch.add_to(coefficients, sum.data());
     }
   }
-  for (; entry < last; ++entry) {
-    gather.template prefetch<R>(entry);
-    const auto& g = gather.template row<R, R>(entry);
-    T model = T(0);
-    if constexpr (Op::needs_model) {
-      model = RowMap<T, R>(f).dot(g);
+  constexpr int kSums = sums_side_by_side<T, R>();
+  if constexpr (kSums > 1 && Gather::in_place) {
+    Eigen::Matrix<T, 1, R> sums[kSums - 1];
+    for (auto& other : sums) {
+      other.setZero();
     }
-    sum += op.coefficient(Z.value(entry), model) * g;
+    for (; entry + kSums <= last; entry += kSums) {
+      add_entry<Op, R>(op, Z, f, gather, entry, sum);
+      for (int e = 1; e < kSums; ++e) {
+        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e - 1]);
+      }
+    }
+    for (const auto& other : sums) {
+      sum += other;
+    }
+  }
+  for (; entry < last; ++entry) {
+    add_entry<Op, R>(op, Z, f, gather, entry, sum);
   }
 }
 
