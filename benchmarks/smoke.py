@@ -18,6 +18,7 @@ PARTS = ("peers", "papers", "checks", "solvers")
 CALLS = {
     "write_page": "--records {folder}/records --out {folder}/page.md",
     "kl_times": "",
+    "starts_together": "",
     "ssnmf_newsgroups": "",
     "ssnmf_synthetic": "",
     "ssnmf_newsgroups_ours": "",

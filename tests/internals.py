@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
-from ssnmf_fast._data import count_scale, entries, tensor_checks, threads, times
+from ssnmf_fast._data import count_scale, entries, side_by_side, tensor_checks, threads, times
 from ssnmf_fast._models import (
     folding,
+    many_starts,
     nmf_alpha,
     represent,
     variational,
@@ -75,11 +76,13 @@ __all__ = [
     "entries",
     "folding",
     "loop",
+    "many_starts",
     "nmf_alpha",
     "problem",
     "progress",
     "relations",
     "represent",
+    "side_by_side",
     "tensor_checks",
     "threads",
     "times",

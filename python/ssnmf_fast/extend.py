@@ -116,7 +116,7 @@ def fit(
     for r in relations:
         level = (r.term.mean() / rank) ** (1 / len(r.names))
         for position, name in enumerate(r.names):
-            n_rows = r.view(position).shape[0]
+            n_rows = r.term.view(position).shape[0]
             if sizes.setdefault(name, (n_rows, level))[0] != n_rows:
                 raise ValueError(
                     f"factor {name!r} has {sizes[name][0]} rows in one relation and {n_rows} in "

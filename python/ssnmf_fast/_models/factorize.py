@@ -1,35 +1,16 @@
-"""Functions :func:`factorize` and :func:`objective`."""
+"""Function :func:`factorize`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
-from .._common.arrays import Array
-from .._data.checks import (
-    check_factor,
-    check_integer,
-    check_random_state,
-    warn_of_rank,
-)
+from .._data.checks import check_integer, check_random_state
 from .._data.threads import resolve_threads
-from .._solver.block_problem import problem_of
-from .._solver.build import (
-    check_weight,
-    factorization,
-    features_term,
-    pad_factors,
-    relation_of_features,
-    relations,
-    terms,
-    view_factors,
-)
-from .._solver.known import Known, check_penalties
-from .._solver.loop import FitLoop, steps_of
+from .._solver.loop import FitLoop
 from .._solver.result import Factorization, FitState
-from .._solver.starts import start, start_B, zeros_that_stay
-from .._solver.terms import Term
+from .fits import Fits
+from .many_starts import best_start
 
 
 def factorize(
@@ -46,6 +27,7 @@ def factorize(
     init: Any = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
+    n_starts: int = 1,
     random_state: Any = None,
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
@@ -108,13 +90,16 @@ def factorize(
         (checked every 10 iterations); 0 never stops early.  The Kullback-Leibler loss of entries
         that no component can reach (see `S_support`) is a constant, and is left out of this value
         and of what "balanced" compares.
+    n_starts : int
+        Number of starts, at least 1, of which the result with the smallest objective is returned.
+        With several, their seeds are drawn from `random_state`, and fits run side by side.
     random_state : None, int, Generator or RandomState
         Seed of the start.
     n_threads : int, optional
         Number of threads; it does not change the result.  None takes what the machine grants.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``S``, ``A``, ``B``) after
-        every check; returning True stops the fit.
+        every check; returning True stops the fit.  Not with several starts.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, lines elsewhere.
     S_support : array_like of 0 and 1 or bool, shape (n, r), optional
@@ -163,60 +148,28 @@ def factorize(
     >>> fit.S.shape, fit.A.shape
     ((20, 3), (3, 8))
     """
-    rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
-    threads = resolve_threads(n_threads)
+    count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    X, data, labels, units = terms(X, Y, loss, supervision_loss, X_weights, Y_weights, threads)
-    weight = check_weight(supervision_weight)
-    of_features = check_weight(feature_weight, "feature_weight")
-    units = units if labels is None else units.weighing(weight)
-    given = {"S_support": S_support, "A_support": A_support}
-    known = Known.of(X.shape, rank, X.dtype, **given, S_fixed=S_fixed, A_fixed=A_fixed)
-    features = features_term(feature_labels, X, supervision_loss, threads)
-    if known.fixed or features is not None or penalties is not None:  # they have a scale
-        units.require_trivial("fixed components, labels of features and penalties")
-    else:
-        units, init = units.taking(init, X.dtype)
-    if labels is None and features is None and not known and isinstance(init, str):
-        warn_of_rank(rank, min(X.shape), "min(n, m)")
-
-    init, C = _without_C(init, features, rank, X.dtype)
-    S, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
-    if features is not None and C is None:
-        C = start_B(A.T, features, rng).astype(X.dtype)
-    factors = pad_factors(S, A, B, C)
-    related = relations(data, labels, weight, factors, units)
-    if features is not None:
-        related.append(relation_of_features(related[0], features, of_features, factors))
-    kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
-    kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, X.dtype).items()}
-    lengths = {name: len(F) for name, F in factors.items()}
-    unit = related[0].coefficient
-    penalized = check_penalties(penalties, lengths, X.shape, known, rank, unit)
-    problem = problem_of(factors, related, kept, penalties=penalized)
-    steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
-    run = loop.run(steps, current, units=units, unreached=problem.unreached())
-    if labels is not None and weight is None:
-        weight = units.weight(float(related[1].coefficient))
-    result = factorization(run, current, None if labels is None else weight)
-    if features is None:
-        return result
-    return replace(result, feature_weight=float(related[-1].coefficient / unit))
-
-
-def _without_C(init: Any, features: Term | None, rank: int, dtype: Any) -> tuple[Any, Array | None]:
-    """Return a start of S, A and B, and the C that was given with them."""
-    if not isinstance(init, (tuple, list)) or len(init) != 4:
-        return init, None
-    *others, C = init
-    others = others[:2] if others[2] is None else others
-    if features is None:
-        raise ValueError(
-            "init has a C, the fourth of its factors, and there are no feature_labels."
-        )
-    shape = rank, features.shape[1]
-    return tuple(others), check_factor(C, "init[3] (C)", shape, dtype, "components x labels")
+    arguments: dict[str, Any] = {
+        "n_components": n_components,
+        "loss": loss,
+        "supervision_loss": supervision_loss,
+        "supervision_weight": supervision_weight,
+        "X_weights": X_weights,
+        "Y_weights": Y_weights,
+        "init": init,
+        "S_support": S_support,
+        "A_support": A_support,
+        "S_fixed": S_fixed,
+        "A_fixed": A_fixed,
+        "feature_labels": feature_labels,
+        "feature_weight": feature_weight,
+        "penalties": penalties,
+    }
+    if count > 1:
+        return best_start(X, Y, count, rng, loop, n_threads, arguments)
+    return Fits(X, Y, **arguments, threads=resolve_threads(n_threads)).fit(rng, loop)
 
 
 __all__ = ["Factorization", "factorize"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,14 @@ from .._data.border import check_matrix, require_finite
 from .._data.checks import check_integer, check_random_state
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
+from .._data.side_by_side import Stop, resolve_jobs, run_side_by_side
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import KULLBACK_LEIBLER
 from .._solver.loop import FitLoop, Run
 from .._solver.result import FitState
 from .._solver.starts import start
 from .._solver.weights import build_term
+from .many_starts import check_starts, draw_seeds, keep_best
 from .variational_priors import GammaPrior, LabelPrior, Posterior, check_prior
 from .variational_problem import VariationalProblem, VariationalSteps
 
@@ -91,21 +94,47 @@ def fit_variational(
     init: Any,
     random_state: Any,
     n_threads: int | None,
+    n_starts: int = 1,
     **parameters: Any,
 ) -> VariationalFit:
     """Fit the model to checked data; with a group for each sample, the one with labels.
 
     The parameters are those of :class:`Parameters`, with the hyperparameters A_shape and A_mean,
-    and S_shape and S_mean, or with groups rate_shape and rate_mean.
+    and S_shape and S_mean, or with groups rate_shape and rate_mean.  Of several starts the fit with
+    the largest bound is returned.
     """
     checked = Parameters(**parameters)
+    n_starts = check_integer(n_starts, "n_starts", 1)
+    rng = check_random_state(random_state)
+    if n_starts == 1:
+        return _fit_once(X, groups, init, rng, resolve_threads(n_threads), checked)
+    check_starts(n_starts, init, checked.loop)
+    jobs, threads = resolve_jobs(None, n_threads, n_starts)
+
+    def fit(seed: int, n_threads: int, stop: Stop) -> VariationalFit:
+        one = Parameters(**parameters | {"callback": stop, "verbose": 0})
+        return _fit_once(X, groups, init, check_random_state(seed), n_threads, one)
+
+    tasks = (partial(fit, seed) for seed in draw_seeds(rng, n_starts))
+    found = run_side_by_side(tasks, jobs, threads)
+    return keep_best(found, n_starts, checked.loop.verbose)[0]
+
+
+def _fit_once(
+    X: Any,
+    groups: Array | None,
+    init: Any,
+    rng: np.random.Generator,
+    threads: int,
+    checked: Parameters,
+) -> VariationalFit:
+    """Fit from one start."""
     rank = checked.rank
-    threads = resolve_threads(n_threads)
     X = check_matrix(X, "X", allow_nan=False, n_threads=threads)
     scale = find_count_scale(X) if checked.count_scale is None else checked.count_scale
     counts = counts_of(X, scale)
     data = build_term(counts, None, KULLBACK_LEIBLER, "X", threads)
-    S, A, _ = start(init, counts, data, None, rank, check_random_state(random_state))
+    S, A, _ = start(init, counts, data, None, rank, rng)
     if not isinstance(init, str):
         A = scaled(A, scale)
     sizes = None if groups is None else np.bincount(groups)

@@ -20,7 +20,7 @@ class Counts:
 
     def __init__(self, relation: Relation) -> None:
         self._data = relation.term
-        self._seen = {"S": relation.view(0), "A": relation.view(1)}
+        self._seen = {"S": relation.term.view(0), "A": relation.term.view(1)}
         self._work: Array | None = None
 
     def P(self, name: str, F: Array, G: Array) -> Array:

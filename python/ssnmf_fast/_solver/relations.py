@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -99,13 +99,6 @@ class Relation:
     term: Term
     coefficient: float = 1.0
     map: LinearMap | None = None
-    _views: dict[int, Term] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def view(self, position: int) -> Term:
-        """Return the term as the factor at a position sees it: made once, it may be a copy."""
-        if position not in self._views:
-            self._views[position] = self.term.view(position)
-        return self._views[position]
 
     def pair(self, images: Images) -> tuple[Array, Any]:
         """Return F and G of the first view."""
@@ -116,7 +109,7 @@ class Relation:
         position = self.names.index(name)
         far = self.names[:position] + self.names[position + 1 :]
         maps = (self.map, None) if position == 0 else (None, self.map)
-        return Side(self.view(position), far, self.coefficient, *maps)
+        return Side(self.term.view(position), far, self.coefficient, *maps)
 
 
 class Side(NamedTuple):

@@ -70,6 +70,8 @@ class Factorization:
         The components over the labels of features: ``feature_labels ~ A.T @ C``.
     feature_weight : float or None
         Weight of the loss of these labels, as a number; None without them.
+    start_objectives : tuple of float, or None
+        Last objective of each start, where there were several, in their order.
     """
 
     S: Array
@@ -81,6 +83,7 @@ class Factorization:
     supervision_weight: float | None = None
     C: Array | None = None
     feature_weight: float | None = None
+    start_objectives: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
         factors = {"S": self.S, "A": self.A, "B": self.B, "C": self.C}

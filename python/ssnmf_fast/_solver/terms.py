@@ -7,7 +7,7 @@ that a term holds: the entries V .* Z and the form of the weights V.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from numbers import Real
 from typing import Any, cast
@@ -69,6 +69,7 @@ class Term:
     listed: bool = False
     data: tuple[Entries, Any] | None = None
     row_lengths: tuple[int, ...] = ()
+    _views: dict[int, Term] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def threads(self) -> int:
@@ -82,18 +83,20 @@ class Term:
     def view(self, position: int) -> Term:
         """Return the term as the factor at a position sees it: as that of the rows.
 
-        Its value is taken by the first one only.
+        It is made once: it may be a copy.  Its value is taken by the first one only.
         """
         if position == 0:
             return self
-        return replace(
-            self,
-            entries=self.entries.view(position),
-            form=self.form.view(position),
-            shape=_first(self.shape, position),
-            data=None,
-            row_lengths=_first(self.row_lengths, position),
-        )
+        if position not in self._views:
+            self._views[position] = replace(
+                self,
+                entries=self.entries.view(position),
+                form=self.form.view(position),
+                shape=_first(self.shape, position),
+                data=None,
+                row_lengths=_first(self.row_lengths, position),
+            )
+        return self._views[position]
 
     def part(self, rows: slice, entries: Entries | None = None) -> Term:
         """Return the term of some rows, for updates; their entries may have been read already."""

@@ -202,7 +202,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         return self._fit_data(X, y, client, None, MEMORY)
 
     def _fit_variational(self, X: Any, groups: Any, **arguments: Any) -> Any:
-        del groups  # of rows by labels, which this model has not
+        del groups, arguments["n_starts"]  # there are no labels, and there is one start
         return fit_variational(X, **arguments)
 
     transform = lazy(estimators.BayesianNMF.transform)

@@ -93,6 +93,11 @@ class OnCluster(FactorizationBase):
         memory: int,
         **weights: Any,
     ) -> Self:
+        if getattr(self, "n_starts", 1) != 1:
+            raise ValueError(
+                f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "
+                "several values of random_state, and keep the one of the smallest objective_."
+            )
         client = check_client(client)
         data = load(client, X, count_threads(self.n_threads), memory)
         data = replace(data, checkpoint=checkpoint)
@@ -123,6 +128,7 @@ class OnCluster(FactorizationBase):
         return super()._checked(X, reset=reset)
 
     def _factorize(self, X: Data, Y: Any = None, **arguments: Any) -> Factorization:
+        arguments.pop("n_starts", None)
         return factorize(X, Y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:

@@ -83,6 +83,7 @@ class BayesianBase(FactorizationBase):
     A_mean: float | str = "auto"
     count_scale: float | str = "auto"
     burn_in: int = 10
+    n_starts: int = 1
     tol: float = 1e-5
 
     # Returns shape and rates of the prior of S.

@@ -197,6 +197,7 @@ class TopicSupervisedNMF(NamedTopics):
     free_in_labeled: bool = False
     solver: str = "auto"
     init: Any = "random-acol"
+    n_starts: int = 1
     topic_names: Any = None
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:

@@ -24,6 +24,9 @@ solver : {"auto", "mm", "mu", "hals"}
 init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
     Start; a tuple holds S (n, r) and A (r, m).  "auto" is "least-squares" for the
     Kullback-Leibler loss, "random" for the Frobenius loss; see :func:`ssnmf_fast.factorize`.
+n_starts : int
+    Number of starts of :meth:`fit`, at least 1, of which the best fit is kept: that with the
+    smallest last value of `objective_`.
 max_iter : int
     Largest number of iterations, at least 0.
 tol : float

@@ -68,6 +68,7 @@ class NMF(BatchLearner):
     loss: str = "frobenius"
     solver: str = "auto"
     init: Any = "auto"
+    n_starts: int = 1
     forget_factor: float = 0.8
     A_support: Any = None
     A_fixed: Any = None

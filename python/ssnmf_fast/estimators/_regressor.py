@@ -89,6 +89,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     A_support: Any = None
     A_fixed: Any = None
     penalties: Any = None
+    n_starts: int = 1
 
     _saved: ClassVar = {
         "n_targets_": COUNT,

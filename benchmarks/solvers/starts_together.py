@@ -1,0 +1,138 @@
+"""What do several starts gain by sharing what they read?
+
+    python benchmarks/solvers/starts_together.py
+
+Two tables, of counts of 20 Newsgroups (the 2000 most frequent words) and times per start.  The
+first has passes over the data of 1, 4 and 16 starts whose factors lie side by side, as columns of
+one factor: for the Frobenius loss that is all that such a pass has to do, for the Kullback-Leibler
+loss less than it, and factors that are copied to lie so cost what is in the last column.  The
+second has fits, one after the other and by `n_starts`, of data in memory and on disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import data_file, load_average, markdown, new_parser, say, seconds, zipf_text
+
+WORDS = 2000
+STARTS = (1, 4, 16)
+LOSSES = {"frobenius": 0, "kullback-leibler": -1}  # exponents of the model in a pass
+
+
+def counts(quick: bool) -> Any:
+    """Return documents by words."""
+    if quick:
+        X = sp.csr_array(zipf_text(300, 200, 20))
+        X.data = np.ceil(X.data)
+        return X
+    with np.load(data_file("fasttopics_newsgroups.npz")) as file:
+        parts = (file["data"].astype(float), file["indices"], file["indptr"])
+        X = sp.csr_array(parts, shape=tuple(file["shape"]))
+    frequent = np.sort(np.argsort(-X.sum(axis=0), kind="stable")[:WORDS])
+    X = sp.csr_array(X[:, frequent])
+    X.sort_indices()
+    return X
+
+
+def two_passes(entries: Any, factors: Any, results: Any, exponent: int) -> None:
+    """Pass over the data for S and for A."""
+    (rows, columns), (S, A), (to_S, to_A) = entries, factors, results
+    rows.power(exponent, S, A, to_S)
+    columns.power(exponent, A, S, to_A)
+
+
+def least(repeats: int, function: Any, *arguments: Any) -> float:
+    """Return the milliseconds of the fastest of some calls."""
+    return 1000 * min(seconds(partial(function, *arguments)) for _ in range(repeats))
+
+
+def passes(X: Any, ranks: Sequence[int], repeats: int) -> list[list[str]]:
+    """Time the two passes of an iteration, for each start."""
+    from ssnmf_fast._backend.dispatch import padded
+    from ssnmf_fast._data.entries import SparseEntries, Target
+
+    rng, table = np.random.default_rng(0), []
+    for dtype in (np.float64, np.float32):
+        rows = SparseEntries(X.astype(dtype))
+        entries = rows, rows.transposed()
+        for rank, (name, exponent) in product(ranks, LOSSES.items()):
+            times = []
+            for starts in STARTS:
+                shapes = [(n, rank * starts) for n in X.shape]
+                factors = [padded(rng.random(shape), dtype) for shape in shapes]
+                to = [Target(np.zeros_like(factor)) for factor in factors]
+                times.append(least(repeats, two_passes, entries, factors, to, exponent) / starts)
+            own = np.zeros((X.shape[0], rank), dtype)
+            place = np.zeros((X.shape[0], 4 * rank), dtype)[:, :rank]
+            times.append(2 * least(repeats, np.copyto, place, own))
+            cells = [f"{time:.2f}" for time in times]
+            table.append([np.dtype(dtype).name, str(rank), name, *cells])
+    return table
+
+
+def one_by_one(X: Any, seeds: Sequence[int], options: dict[str, Any]) -> None:
+    """Fit every start by itself."""
+    import ssnmf_fast as sf
+
+    for seed in seeds:
+        sf.factorize(X, random_state=seed, **options)
+
+
+def at_once(X: Any, seeds: Sequence[int], n_jobs: int, options: dict[str, Any]) -> None:
+    """Fit the starts, some at a time."""
+    from ssnmf_fast._models.many_starts import fit_starts
+
+    for _ in fit_starts(X, seeds, n_jobs=n_jobs, **options):
+        pass
+
+
+def fits(X: Any, folder: Path, n_starts: int) -> list[list[str]]:
+    """Time fits for each start."""
+    import ssnmf_fast as sf
+
+    for name in ("indptr", "indices", "data"):
+        np.save(folder / f"{name}.npy", getattr(X, name))
+    np.save(folder / "shape.npy", X.shape)
+    kinds = {"memory": X, "disk": sf.open_csr(folder, memory=4 * X.nnz)}  # some six blocks
+    table = []
+    for (place, data), loss in product(kinds.items(), LOSSES):
+        given = data, range(n_starts)
+        options = {"n_components": 10, "loss": loss, "init": "random"}
+        times = [least(1, one_by_one, *given, options)]
+        times += [least(1, at_once, *given, together, options) for together in STARTS]
+        table.append([place, loss, *(f"{time / n_starts:.0f}" for time in times)])
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser: argparse.ArgumentParser = new_parser(__doc__)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[5, 8, 10, 16, 20])
+    parser.add_argument("--quick", action="store_true", help="small data, a few starts")
+    options = parser.parse_args(arguments)
+    X = counts(options.quick)
+    say(f"{X.shape[0]} x {X.shape[1]}, {X.nnz} entries; load {load_average()}")
+    ranks = options.ranks[:1] if options.quick else options.ranks
+    named = [f"{n} together" for n in STARTS]
+    head = ["dtype", "rank", "loss", *named, "copies"]
+    say("Milliseconds of two passes for each start, one thread")
+    print(markdown(head, passes(X, ranks, 1 if options.quick else 7)))
+    with tempfile.TemporaryDirectory() as folder:
+        say("Milliseconds of a fit for each start, all threads")
+        table = fits(X, Path(folder), 3 if options.quick else 16)
+        print(markdown(["data", "loss", "one by one", *named], table))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Several starts: the best is kept, and each is the fit of its seed, whoever fits beside it."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from internals import many_starts, side_by_side
+
+import ssnmf_fast as sf
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.gamma(0.5, size=(40, 4)) @ RNG.gamma(0.5, size=(4, 15)) + 0.1 * RNG.random((40, 15))
+COUNTS = sp.csr_array(RNG.poisson(DENSE).astype(float))
+Y = np.eye(3)[RNG.integers(3, size=40)]
+GIVEN = {
+    "dense": (DENSE, {}),
+    "sparse": (COUNTS, {}),
+    "counts": (COUNTS, {"loss": "kullback-leibler"}),
+    "weights": (DENSE, {"X_weights": sf.weights.outer(rows=np.arange(40.0))}),
+    "labels": (DENSE, {"Y": Y, "supervision_weight": "balanced"}),
+    "penalties": (DENSE, {"penalties": sf.penalties.L1(0.1)}),
+    "single": (DENSE.astype(np.float32), {"solver": "mm"}),
+}
+SHORT = {"n_components": 3, "max_iter": 30, "init": "random"}
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    for name in ("indptr", "indices", "data"):
+        np.save(tmp_path / f"{name}.npy", getattr(COUNTS, name))
+    np.save(tmp_path / "shape.npy", COUNTS.shape)
+    return sf.open_csr(tmp_path, memory=16 * 200)  # several blocks
+
+
+def same(one, other):
+    for name in "SAB":
+        F, G = getattr(one, name), getattr(other, name)
+        assert (F is None and G is None) or np.array_equal(F, G)
+    assert one.objective == other.objective
+
+
+@pytest.mark.parametrize("case", GIVEN)
+def test_the_best_of_fits_with_the_seeds(case):
+    X, options = GIVEN[case]
+    options = SHORT | options
+    seeds = many_starts.draw_seeds(np.random.default_rng(7), 5)
+    fits = [sf.factorize(X, random_state=seed, **options) for seed in seeds]
+    last = [fit.objective[-1][1] for fit in fits]
+    best = sf.factorize(X, n_starts=5, random_state=7, **options)
+    same(best, fits[int(np.argmin(last))])
+    assert best.start_objectives == tuple(last)
+    for n_jobs in (1, 2, 3):
+        Y = options.get("Y")
+        others = {name: value for name, value in options.items() if name != "Y"}
+        found = many_starts.fit_starts(X, seeds, Y, n_jobs=n_jobs, n_threads=2, **others)
+        for one, other in zip(found, fits, strict=True):
+            same(one, other)
+
+
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+@pytest.mark.parametrize("n_jobs", [None, 1, 3, 7])
+def test_a_file_is_read_together(on_disk, loss, n_jobs):
+    options = SHORT | {"loss": loss, "tol": 1e-3}  # fits of different lengths
+    found = many_starts.fit_starts(on_disk, range(4), n_jobs=n_jobs, **options)
+    for seed, one in enumerate(found):
+        same(one, sf.factorize(on_disk, random_state=seed, **options))
+
+
+def test_a_file_that_changes_ends_all_fits(on_disk, tmp_path):
+    np.save(tmp_path / "indices.npy", np.full_like(COUNTS.indices, 99))
+    with pytest.raises(ValueError, match="has changed since it was opened"):
+        list(many_starts.fit_starts(on_disk, [1, 2, 3], n_jobs=3, **SHORT))
+
+
+def test_more_starts_are_no_worse():
+    X = COUNTS
+    options = SHORT | {"loss": "kullback-leibler", "random_state": 3}
+    last = [sf.factorize(X, n_starts=n, **options).objective[-1][1] for n in (2, 4, 8)]
+    assert last == sorted(last, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "value"),
+    [
+        (sf.NMF(**SHORT), lambda m: m.objective_[-1][1]),
+        (sf.SSNMFRegressor(**SHORT), lambda m: m.objective_[-1][1]),
+        (sf.TopicSupervisedNMF(max_iter=30, readout=None), lambda m: m.objective_[-1][1]),
+        (sf.BayesianNMF(**SHORT), lambda m: -m.lower_bound_),
+        (sf.SupervisedBayesianNMF(**SHORT), lambda m: -m.lower_bound_),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+@pytest.mark.filterwarnings("ignore:The stopping rule", "ignore:Of the")
+def test_estimators(model, value):
+    y = Y.argmax(axis=1)
+    many = model.set_params(n_starts=4, random_state=0).fit(COUNTS, y)
+    values = []
+    for seed in many_starts.draw_seeds(np.random.default_rng(0), 4):
+        one = model.__class__(**model.get_params() | {"n_starts": 1, "random_state": seed})
+        values.append(value(one.fit(COUNTS, y)))
+    assert value(many) == min(values)
+    assert len(set(values)) > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"init": (DENSE[:, :3], DENSE[:3])},
+            "needs starts that differ, and init holds",
+        ),
+        ({"init": "nndsvda"}, "needs starts that differ, and init is 'nndsvda'"),
+        ({"callback": print}, "callback is for one fit"),
+        ({"n_starts": 0}, "n_starts must be at least 1"),
+        ({"max_iter": -1}, "max_iter must be at least 0"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+    ],
+)
+def test_bad_arguments(changes, message):
+    with pytest.raises(ValueError, match=message):
+        sf.factorize(DENSE, **{"n_components": 3, "n_starts": 2} | changes)
+
+
+def test_results_come_in_the_order_of_their_tasks():
+    begun = threading.Event()
+
+    def first(threads, stop):
+        assert begun.wait(10)  # the second runs beside it
+        return "first"
+
+    def second(threads, stop):
+        begun.set()
+        return "second"
+
+    assert list(side_by_side.run_side_by_side([first, second], 2, 1)) == ["first", "second"]
+
+
+def test_an_error_ends_the_others():
+    begun, ended = threading.Event(), threading.Event()
+
+    def wrong(threads, stop):
+        assert begun.wait(10)
+        raise ZeroDivisionError
+
+    def long(threads, stop):
+        begun.set()
+        while not stop(None):
+            pass
+        ended.set()
+
+    with pytest.raises(ZeroDivisionError):
+        list(side_by_side.run_side_by_side([wrong, long], 2, 1))
+    assert ended.is_set()
+
+
+def test_threads_are_shared_out():
+    assert side_by_side.resolve_jobs(None, 8, 100) == (8, 1)
+    assert side_by_side.resolve_jobs(-1, 8, 3) == (3, 2)
+    assert side_by_side.resolve_jobs(2, 8, 100) == (2, 4)
+    assert side_by_side.resolve_jobs(4, 1, 100) == (4, 1)
+    with pytest.raises(ValueError, match="n_jobs must be at least 1"):
+        side_by_side.resolve_jobs(0, 2, 4)
