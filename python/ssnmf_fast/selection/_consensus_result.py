@@ -44,7 +44,7 @@ class Consensus:
     cophenetic : float
         Cophenetic correlation of the consensus matrix of `samples`, at most 1.
     error : float
-        Loss of the data, given components and usages.
+        Sum of squared errors of ``usage @ components``, with the weights of the fits, for any loss.
     samples : ndarray of int, shape (s,)
         The samples of the consensus matrix: all, or 1000 of them.
     assignments : ndarray of int, shape (n_starts, s)
