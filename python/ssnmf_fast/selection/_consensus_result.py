@@ -9,8 +9,12 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._data.border import check_matrix
+from .._data.csr_file import CsrFile
+from .._data.threads import resolve_threads
 from .._models.represent import represent
 from .._topics import Topics, divide_by_sums, make_topics
+from ._scores import regression_scores
 from ._spectra import DROPPED, shares_together
 
 
@@ -151,6 +155,55 @@ class Consensus:
         """
         given = {"loss": self.loss, "X_weights": X_weights, "n_threads": n_threads}
         return represent(X, self.components, **given)
+
+    def scores_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return `scores` of other features of the same samples, such as all genes.
+
+        Parameters
+        ----------
+        Y : array_like, scipy.sparse or CsrFile, shape (n, m_other)
+            Nonnegative; NaN in a dense Y counts as the mean of its feature.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray of float64, shape (r, m_other)
+            cNMF's "gene_spectra_score", where Y are transcripts per million.
+        """
+        return regression_scores(self._of_samples(Y, resolve_threads(n_threads)), self.usage)
+
+    def components_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return the components in units of other features of the same samples, such as all genes.
+
+        They are the best nonnegative ones for `shares`, by the loss of the fits.
+
+        Parameters
+        ----------
+        Y : array_like or scipy.sparse, shape (n, m_other)
+            Nonnegative; NaN in a dense Y means missing.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray, shape (r, m_other)
+            cNMF's "gene_spectra_tpm", where Y are transcripts per million.
+        """
+        if isinstance(Y, CsrFile):
+            raise TypeError("Y must be in memory; got a CsrFile. Give some of its features.")
+        clean = self._of_samples(Y, resolve_threads(n_threads))
+        shares = self.shares.T.astype(clean.dtype)
+        found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)
+        return np.ascontiguousarray(found.T)
+
+    def _of_samples(self, Y: Any, threads: int) -> Any:
+        clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
+        if clean.shape[0] != len(self.usage):
+            raise ValueError(
+                f"Y has {clean.shape[0]} rows; expected the {len(self.usage)} samples of the fits."
+            )
+        return clean
 
     def consensus_matrix(self) -> Array:
         """Return in which share of the starts two samples have the same main component, (s, s).
