@@ -11,9 +11,9 @@ cNMF is the one of INTERPRETER (`python -m pip install cnmf`, in an environment 
 processes as its documentation says.  Its time is that of factorize, combine and consensus, without
 prepare; ours that of all of `sf.consensus`, of the same matrix, with the threads of `--threads`.
 `--cnmf-starts 10` fits fewer starts there, and its time of factorize is multiplied.  Programs are
-matched one to one for the largest sum of cosines.  A planted program is found if the component that
-is matched to it, multiplied by the standard deviations of the genes, has a cosine of .9 or more with
-it.
+matched one to one for the largest sum of cosines.  A planted program is found if the component
+that is matched to it, multiplied by the standard deviations of the genes, has a cosine of .9 or
+more with it.
 
 With `--out` the script goes on where it was stopped.
 """
@@ -133,7 +133,7 @@ def _step(interpreter: str, folder: Path, *step: Any) -> float:
     """Run a step of cNMF and return its seconds."""
     name, *given = step
     command = [interpreter, str(WORKER), name, str(folder), *map(str, given)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"cNMF failed in {name}: {done.stderr[-500:]}")
     return float(done.stdout.split()[-1])
@@ -213,13 +213,10 @@ def show(tasks: list[Task], found: Any, sides: list[str], quick: bool) -> None:
     header += ["times faster", "mean cosine", "least"] if len(sides) == 2 else []
     header += [f"planted, {who}" for who in sides]
     print(markdown(header, [row + [""] * (len(header) - len(row)) for row in rows]))
-    for part in {task.part for task in tasks} if len(sides) == 2 else ():
-        sums = [
-            sum(found[who, task]["seconds"] for task in tasks if task.part == part) for who in sides
-        ]
-        print(
-            f"\n{part}, all: {sums[0]:.1f} s and {sums[1]:.1f} s, {sums[1] / sums[0]:.1f} times faster"
-        )
+    for part in sorted({task.part for task in tasks}) if len(sides) == 2 else ():
+        of_part = [task for task in tasks if task.part == part]
+        mine, theirs = (sum(found[who, task]["seconds"] for task in of_part) for who in sides)
+        print(f"\n{part}: {mine:.1f} s and {theirs:.1f} s, {theirs / mine:.1f} times faster")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"\npeak of memory {peak:.2f} GB")
 
