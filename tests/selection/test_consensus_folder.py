@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_consensus import found, planted, same
+from consensus_data import found, planted, same
 
 import ssnmf_fast as sf
 
