@@ -17,20 +17,19 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
 # Names of arguments that take no array.
 NAMES = """
-    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback
-    class_names class_weight columns_ common_scale consensus consensuses count_scale
-    coverage darkest density_threshold documents_per_slice folder
-    feature_weight features feature_names fill_value fits fit_params forbidden forget_factor
-    free_in_labeled freq gamma_min given history_or_completion interval kind label label_names
-    labeled_weight level limits log_x
-    loss max_iter max_rows measure membership memory method missing_norm mode model n n_components
+    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback class_names
+    class_weight columns_ common_scale consensus consensuses count_scale coverage darkest
+    density_threshold documents_per_slice folder feature_weight features feature_names
+    fill_value fits fit_params forbidden forget_factor free_in_labeled freq gamma_min given
+    history_or_completion interval kind label label_names labeled_weight level limits log_x loss
+    max_iter max_rows measure membership memory method missing_norm mode model n n_components
     n_features n_free_topics n_jobs n_neighbors name n_oversamples n_power n_ranges n_starts
-    n_terms n_threads names nonnegative normalize one_slice p path period q random_state rank ranks
-    rate_mean rate_shape readout sample sample_names scoring seeds self_training shape share solver sort sparsity
-    sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms threshold
-    title tol topic_names topics tpm_names unlabeled verbose weight window x xlabel ylabel
-    input_features keep_observed
-    levels parents separator topic tree
+    n_terms n_threads names nonnegative normalize one_slice p path period q random_state rank
+    ranks rate_mean rate_shape readout sample sample_names scoring seeds self_training shape
+    share solver sort sparsity sparsity_decay standardize stream_mode style supervision_loss
+    supervision_weight terms threshold title tol topic_names topics tpm_names unlabeled verbose
+    weight window x xlabel ylabel input_features keep_observed levels parents separator topic
+    tree
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
