@@ -74,7 +74,9 @@ def newsgroups(quick: bool) -> Any:
         max_features=2000, stop_words="english", token_pattern="[a-zA-Z]{2,}", min_df=5
     )
     X = sp.csr_array(counter.fit_transform([strip(text) for text, _ in read_posts()]))
-    return X[X.sum(axis=1) > 0]
+    X = X[X.sum(axis=1) > 0]
+    X.sort_indices()  # or SciPy does it in copies, with which X shares its indices
+    return X
 
 
 @cache
