@@ -125,7 +125,8 @@ class Consensus:
                 f"component {least})"
             )
         return (
-            f"Consensus({r} components of {self.n_starts} starts, {n} samples x {m} features: "
+            f"Consensus({_counted(r, 'component')} of {_counted(self.n_starts, 'start')}, "
+            f"{_counted(n, 'sample')} x {_counted(m, 'feature')}: "
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
@@ -291,3 +292,7 @@ class Consensus:
         The samples are `samples` (Brunet et al. 2004).
         """
         return shares_together(self.assignments)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
