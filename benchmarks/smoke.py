@@ -38,6 +38,7 @@ CALLS = {
     "trees": "--out {folder}/trees",
     "seeds": "",
     "programs": "",
+    "consensus": "--out {folder}/consensus",
 }
 
 
