@@ -1,0 +1,67 @@
+"""Gene sets that programs are known by: seeds of a :class:`ssnmf_fast.SeededTopics`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._data.csr_file import CsrFile
+from ..estimators import SeededTopics
+from ._data import Chosen
+from ._genes import gene_numbers
+
+Sets = dict[str, dict[int, float]]  # the strengths of genes, which are numbers of columns
+
+
+def known_sets(adata: Any, gene_sets: Any, rank: int) -> Sets:
+    """Return the genes of each set that adata has, with their strengths; warn of the others."""
+    if not isinstance(gene_sets, Mapping):
+        raise TypeError(
+            "gene_sets must be a dict of programs, such as {'T cells': ['CD3D', 'CD3E']}; got "
+            f"{gene_sets!r:.100} ({type(gene_sets).__name__})."
+        )
+    if not 2 <= len(gene_sets) <= rank:
+        raise ValueError(
+            f"gene_sets has {len(gene_sets)} programs, and n_components is {rank}; expected two "
+            "or more, and not more than n_components."
+        )
+    sets = {}
+    for name, genes in gene_sets.items():
+        where = f"gene_sets[{name!r}]"
+        if isinstance(genes, str) or not all(isinstance(gene, str) for gene in genes):
+            raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
+        known = gene_numbers(adata, genes, where)
+        if not len(known):
+            raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
+        strengths = genes if isinstance(genes, Mapping) else {}
+        names = adata.var_names[known]
+        sets[str(name)] = {int(k): strengths.get(g, 1.0) for k, g in zip(known, names, strict=True)}
+    return sets
+
+
+def genes_of(sets: Sets) -> Array:
+    """Return the numbers of all genes of the sets."""
+    return np.array([gene for each in sets.values() for gene in each])
+
+
+def fit_sets(chosen: Chosen, sets: Sets, rank: int, given: dict[str, Any]) -> SeededTopics:
+    """Fit programs that begin with the gene sets."""
+    if isinstance(chosen.X, CsrFile):
+        size = chosen.X.nnz * (chosen.X.dtype.itemsize + np.dtype(np.int32).itemsize)
+        raise ValueError(
+            f"gene_sets need the data in memory, where the chosen genes take {size / 2**30:.1f} "
+            "GiB. Give more memory, fewer genes, or no gene_sets."
+        )
+    seeds = {
+        name: {
+            int(np.searchsorted(chosen.genes, gene)): strength for gene, strength in each.items()
+        }
+        for name, each in sets.items()
+    }
+    model = SeededTopics(
+        seeds, n_free_topics=rank - len(sets), membership="mixed", readout=None, **given
+    )
+    return model.fit(chosen.X)
