@@ -31,12 +31,14 @@ from .completion._result import Completion, CompletionState
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting
     from .estimators import *  # their names are listed there
+    from .selection import *
 
 __all__ = [
     "NMF",
     "BayesianNMF",
     "Completion",
     "CompletionState",
+    "Consensus",
     "ConstrainedNMF",
     "CsrFile",
     "DynamicTopics",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "choose_rank",
     "complete",
+    "consensus",
     "factorize",
     "factorize_tensor",
     "linalg",
@@ -91,8 +94,11 @@ if not TYPE_CHECKING:  # type checkers have the names from above, and shall noti
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
-        if name in __all__:  # what is not imported above is an estimator
-            return getattr(importlib.import_module(".estimators", __name__), name)
+        if name in __all__:  # what is not imported above is of one of these
+            parts = (
+                importlib.import_module(part, __name__) for part in (".estimators", ".selection")
+            )
+            return next(getattr(part, name) for part in parts if name in part.__all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
