@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,5 +69,5 @@ class RowCollector:
         self._parts.clear()
 
 
-def _write(values: Array, file: BinaryIO) -> None:
+def _write(values: Array, file: IO[bytes]) -> None:
     np.ascontiguousarray(values).tofile(file)

@@ -96,14 +96,21 @@ def write_programs(
     rank = len(A) - len(batches)
     sums = A[:rank].sum(axis=1, dtype=np.float64)
     sums = np.where(sums > 0, sums, 1)
+    for earlier in (f"{key}_batches", f"{key}_scores"):
+        if earlier in adata.varm:
+            del adata.varm[earlier]
     adata.obsm[f"X_{key}"] = (S[:, :rank] * sums).astype(S.dtype)
     programs = _by_gene(A[:rank] / sums[:, None], chosen.genes, adata.n_vars, A.dtype)
     of_names = list(names or (f"{key}{number + 1}" for number in range(rank)))
     adata.varm[key] = (
         pd.DataFrame(programs, index=adata.var_names, columns=of_names) if names else programs
     )
-    params = {"layer": chosen.source.layer, **parameters, **said(scale=chosen.scaled and SCALE)}
-    found = {"params": params, "names": np.array(of_names, dtype=object)}
+    params = {
+        "layer": chosen.source.layer,
+        **parameters,
+        **said(scale=SCALE if chosen.scaled else None),
+    }
+    found: dict[str, Any] = {"params": params, "names": np.array(of_names, dtype=object)}
     if batches:
         adata.varm[f"{key}_batches"] = _by_gene(A[rank:], chosen.genes, adata.n_vars, A.dtype)
         found["batches"] = np.array(batches, dtype=object)
@@ -112,13 +119,13 @@ def write_programs(
 
 def said(**parameters: Any) -> dict[str, Any]:
     """Return those parameters that were given and can be written to a file, as plain values."""
-    plain = {name: value for name, value in parameters.items() if isinstance(value, (str, float))}
-    whole = {
-        k: int(v)
-        for k, v in parameters.items()
-        if isinstance(v, numbers.Integral) and v is not False
-    }
-    return plain | whole
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if isinstance(value, numbers.Integral):
+            found[name] = int(value)
+        elif isinstance(value, (str, numbers.Real)):
+            found[name] = value
+    return found
 
 
 def _by_gene(A: Array, genes: Array, n_genes: int, dtype: Any) -> Array:

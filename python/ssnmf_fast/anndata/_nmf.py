@@ -34,7 +34,7 @@ def nmf(
     n_threads: int | None = None,
     verbose: int = 0,
     memory: int = MEMORY,
-    folder: Any = None,
+    temporary_folder: Any = None,
     copy: bool = False,
 ) -> Any:
     """Find gene programs in an AnnData, and write them to it.
@@ -68,7 +68,7 @@ def nmf(
     memory : int
         Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A
         larger one is written to a temporary file, which every iteration reads.
-    folder : path, optional
+    temporary_folder : path, optional
         Where the temporary file is; by default where the system has them.
     copy : bool
         Whether the results are written to a copy, which is returned.
@@ -113,10 +113,10 @@ def nmf(
     of_batches = names_of_batches(batches)
     sets = None if gene_sets is None else known_sets(adata, gene_sets, rank)
     adata = writable(adata, copy)
-    given = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
+    given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     parameters = {"n_components": rank, **given, **said(batch_key=batch_key)}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
-    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, folder)
+    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
     names = None
     with open_data(adata, choice, None if sets is None else genes_of(sets)) as data:
         model: NMF | SeededTopics

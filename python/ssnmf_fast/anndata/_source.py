@@ -101,8 +101,8 @@ class Source:
     @property
     def _entries(self) -> int:
         """Number of entries of a piece."""
-        sizes = self.matrix.dtype.itemsize + (np.dtype(np.int64).itemsize if self.is_sparse else 0)
-        return _PIECE // sizes
+        index = np.dtype(np.int64).itemsize if self.is_sparse else 0
+        return _PIECE // int(self.matrix.dtype.itemsize + index)
 
     def ends(self, lines: Array) -> Array:
         """Return where rows, or columns, end if their stored entries follow each other."""

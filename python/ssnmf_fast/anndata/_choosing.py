@@ -1,0 +1,96 @@
+"""How many programs, and how far to trust them: the functions of the package, for an AnnData."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._data.checks import check_integer
+from ..selection import Consensus
+from ..selection import consensus as consensus_of
+from ._data import Choice, open_data, said, write_programs
+from ._read import MEMORY
+from ._source import require_annotated
+
+
+def consensus(
+    adata: Any,
+    n_components: int,
+    *,
+    layer: str | None = None,
+    use_highly_variable: bool = True,
+    mask_var: Any = None,
+    scale: bool = True,
+    key_added: str = "nmf",
+    memory: int = MEMORY,
+    temporary_folder: Any = None,
+    random_state: Any = 0,
+    **options: Any,
+) -> Consensus:
+    """Find the gene programs that many starts agree on, and write them to an AnnData.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData, n cells x m genes
+        With nonnegative data, such as counts, in memory or backed by a file.
+    n_components : int
+        Number r of programs.
+    layer, use_highly_variable, mask_var, scale, key_added, memory, temporary_folder
+        As in :func:`nmf`.
+    random_state : None, int, Generator or RandomState
+        Seed of the starts.
+    **options
+        The other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
+
+    Returns
+    -------
+    Consensus
+        Of the genes that were used; for its pictures.  `adata` gets
+
+        - ``obsm["X_nmf"]`` (n x r): how much of each cell every program explains,
+        - ``varm["nmf"]`` (m x r): the programs, columns of sum 1, 0 for genes that were not used,
+        - ``varm["nmf_scores"]`` (m x r): which genes mark a program, the `scores` of the consensus,
+        - ``uns["nmf"]``: names, parameters, stability, error, version.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, before anything is written.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import ssnmf_fast.anndata as sfa
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(5 * rng.dirichlet([0.3] * 4, 100) @ rng.gamma(0.5, size=(4, 30)))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
+    >>> found = sfa.consensus(adata, 4, n_starts=10, use_highly_variable=False)
+    >>> adata.obsm["X_nmf"].shape, adata.uns["nmf"]["stability"].shape
+    ((100, 4), (4,))
+    """
+    require_annotated(adata, "adata")
+    rank = check_integer(n_components, "n_components", 1)
+    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    with open_data(adata, choice) as data:
+        found = consensus_of(data.X, rank, random_state=random_state, **options)
+    write_programs(
+        adata,
+        key_added,
+        (found.usage, found.components),
+        data,
+        {
+            "n_components": rank,
+            "loss": found.loss,
+            "n_starts": found.n_starts,
+            "density_threshold": found.density_threshold,
+            **said(random_state=random_state),
+        },
+        stability=found.stability,
+        error=found.error,
+    )
+    scores = np.zeros((adata.n_vars, len(found.scores)), dtype=np.float32)
+    scores[data.genes] = found.scores.T
+    adata.varm[f"{key_added}_scores"] = scores
+    return found
