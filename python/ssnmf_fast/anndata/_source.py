@@ -90,12 +90,12 @@ class Source:
         n = self.shape[0]
         if self.by_columns:
             for place in equal_blocks(self.ends(genes), self._entries):
-                part = self._checked(self.matrix[:, genes[place]])
+                part = self._checked(self.matrix[:, genes[place]], 0)
                 yield Piece(slice(0, n), place, part)
             return
         whole = len(genes) == self.shape[1]
         for rows in equal_blocks(self.ends(np.arange(n)), self._entries):
-            part = self._checked(self.matrix[rows])
+            part = self._checked(self.matrix[rows], rows.start)
             yield Piece(rows, slice(0, len(genes)), part if whole else part[:, genes])
 
     @property
@@ -112,10 +112,12 @@ class Source:
         lengths = np.diff(np.asarray(indptr).astype(np.int64))[lines]
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
-    def _checked(self, part: Any) -> sp.csr_array:
+    def _checked(self, part: Any, first: int) -> sp.csr_array:
+        """Return a part, whose first row has this number, as a csr array."""
         part = part.compute() if hasattr(part, "compute") else part  # of a dask array
-        block = read_csr(part, self.name) if sp.issparse(part) else sp.csr_array(np.asarray(part))
-        check_entries(block, self.name)
+        name = f"{self.name}[{first}:]" if first else self.name
+        block = read_csr(part, name) if sp.issparse(part) else sp.csr_array(np.asarray(part))
+        check_entries(block, name)
         if not block.has_canonical_format:
             block = block.copy()
             block.sum_duplicates()

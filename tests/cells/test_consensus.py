@@ -1,0 +1,43 @@
+"""The consensus of an AnnData: that of its matrix, written where scanpy has such things."""
+
+from __future__ import annotations
+
+import anndata
+import numpy as np
+import pytest
+
+import ssnmf_fast as sf
+import ssnmf_fast.anndata as sfa
+
+
+def test_is_that_of_the_matrix(cells, tmp_path):
+    found = sfa.consensus(cells, 4, n_starts=5, loss="kullback-leibler", random_state=3)
+    used = cells.var["highly_variable"].to_numpy()
+    given = {"n_starts": 5, "loss": "kullback-leibler", "random_state": 3}
+    expected = sf.consensus(cells.X[:, used], 4, **given)
+    np.testing.assert_array_equal(found.components, expected.components)
+    np.testing.assert_allclose(cells.varm["nmf"][used].T, expected.components, rtol=1e-5)
+    np.testing.assert_allclose(cells.obsm["X_nmf"], expected.usage, rtol=1e-5)
+    np.testing.assert_allclose(cells.varm["nmf_scores"][used].T, expected.scores, rtol=1e-5)
+    assert not cells.varm["nmf_scores"][~used].any()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    about = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["nmf"]
+    np.testing.assert_array_equal(about["stability"], expected.stability)
+    assert about["error"] == expected.error
+    assert about["params"]["n_starts"] == 5
+
+
+def test_of_a_file(cells, tmp_path):
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    found = sfa.consensus(backed, 4, n_starts=4, n_neighbors=0.5, memory=50_000, tol=1e-3)
+    assert found.usage.shape == (cells.n_obs, 4)
+    assert backed.obsm["X_nmf"].shape == (cells.n_obs, 4)
+
+
+def test_refused(cells):
+    with pytest.raises(TypeError, match="n_stars"):
+        sfa.consensus(cells, 4, n_stars=5)
+    with pytest.raises(TypeError, match="adata must be an AnnData"):
+        sfa.consensus(cells.X, 4)
+    assert not cells.obsm.keys()
