@@ -31,6 +31,7 @@ from .completion._result import Completion, CompletionState
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting
     from .estimators import *  # their names are listed there
+    from .selection import *
 
 __all__ = [
     "NMF",
@@ -84,6 +85,7 @@ __all__ = [
 ]
 
 _SUBMODULES = ("linalg", "metrics", "plotting")
+_SELECTION = ("RankChoice", "choose_rank")
 
 
 if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
@@ -91,6 +93,8 @@ if not TYPE_CHECKING:  # type checkers have the names from above, and shall noti
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
+        if name in _SELECTION:
+            return getattr(importlib.import_module(".selection", __name__), name)
         if name in __all__:  # what is not imported above is an estimator
             return getattr(importlib.import_module(".estimators", __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
