@@ -1,4 +1,4 @@
-"""The consensus of an AnnData: that of its matrix, written where scanpy has such things."""
+"""The rank and the consensus of an AnnData: those of its matrix, and where they are written."""
 
 from __future__ import annotations
 
@@ -41,3 +41,27 @@ def test_refused(cells):
     with pytest.raises(TypeError, match="adata must be an AnnData"):
         sfa.consensus(cells.X, 4)
     assert not cells.obsm.keys()
+
+
+def test_the_rank_is_that_of_the_matrix(cells, tmp_path):
+    options = {"loss": "kullback-leibler", "n_splits": 2, "n_starts": 1}
+    choice = sfa.choose_rank(cells, [2, 4, 6], **options)
+    X = cells.X[:, cells.var["highly_variable"].to_numpy()]
+    expected = sf.choose_rank(X, [2, 4, 6], random_state=0, **options)
+    assert choice.rank == expected.rank == 4
+    np.testing.assert_array_equal(choice.scores, expected.scores)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    about = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r").uns["nmf_rank"]
+    assert about["rank"] == 4
+    assert about["ranks"].tolist() == [2, 4, 6]
+    np.testing.assert_array_equal(about["means"], expected.means)
+
+
+def test_the_rank_of_data_on_disk(cells, tmp_path):
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with pytest.raises(ValueError, match=r"needs them in memory.*Give more memory"):
+        sfa.choose_rank(backed, [2, 3], memory=30_000)
+    given = {"criterion": "bound", "n_starts": 1, "max_iter": 5}
+    choice = sfa.choose_rank(backed, [2, 3], memory=30_000, **given)
+    assert choice.ranks == (2, 3)

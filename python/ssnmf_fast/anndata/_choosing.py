@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .._data.checks import check_integer
-from ..selection import Consensus
+from .._data.csr_file import CsrFile
+from ..selection import Consensus, RankChoice
+from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
-from ._data import Choice, open_data, said, write_programs
+from ._data import Choice, gigabytes, open_data, said, write_programs
 from ._read import MEMORY
 from ._source import require_annotated
 
@@ -93,4 +96,80 @@ def consensus(
     scores = np.zeros((adata.n_vars, len(found.scores)), dtype=np.float32)
     scores[data.genes] = found.scores.T
     adata.varm[f"{key_added}_scores"] = scores
+    return found
+
+
+def choose_rank(
+    adata: Any,
+    ranks: Iterable[int],
+    *,
+    layer: str | None = None,
+    use_highly_variable: bool = True,
+    mask_var: Any = None,
+    scale: bool = True,
+    key_added: str = "nmf_rank",
+    memory: int = MEMORY,
+    temporary_folder: Any = None,
+    random_state: Any = 0,
+    **options: Any,
+) -> RankChoice:
+    """Choose the number of gene programs, by what models of several ranks predict.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData, n cells x m genes
+        With nonnegative data, such as counts, in memory or backed by a file.
+    ranks : iterable of int
+        Ranks to try.
+    layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+        As in :func:`nmf`.
+    key_added : str
+        Name of the results in `uns`.
+    random_state : None, int, Generator or RandomState
+        Seed of what is held out and of the starts.
+    **options
+        The other arguments of :func:`ssnmf_fast.choose_rank`: `criterion`, `loss`, `n_splits` and
+        so on.
+
+    Returns
+    -------
+    RankChoice
+        ``uns["nmf_rank"]`` of `adata` has its rank, the ranks that were tried, the mean of their
+        scores and standard errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and if the matrix of the chosen genes takes more than `memory`, except for
+        the criterion "bound".
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import ssnmf_fast.anndata as sfa
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(30 * rng.dirichlet([0.3] * 3, 100) @ rng.gamma(0.5, size=(3, 30)))
+    >>> adata = anndata.AnnData(counts.astype(np.float32))
+    >>> given = {"loss": "kullback-leibler", "use_highly_variable": False}
+    >>> sfa.choose_rank(adata, range(1, 6), **given).rank
+    3
+    """
+    require_annotated(adata, "adata")
+    choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
+    with open_data(adata, choice) as data:
+        if isinstance(data.X, CsrFile) and options.get("criterion") != "bound":
+            raise ValueError(
+                "choose_rank hides parts of the data, which needs them in memory, and the chosen "
+                f"genes take {gigabytes(data.X)}. Give more memory, or some of the cells, for "
+                "example adata[::10].to_memory()."
+            )
+        found = choose_rank_of(data.X, ranks, random_state=random_state, **options)
+    adata.uns[key_added] = {
+        "rank": found.rank,
+        "ranks": np.array(found.ranks),
+        "means": found.means,
+        "standard_errors": found.standard_errors,
+        "criterion": found.criterion,
+    }
     return found

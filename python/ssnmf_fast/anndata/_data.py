@@ -56,6 +56,12 @@ def open_data(adata: Any, choice: Choice, also: Array | None = None) -> Iterator
         yield Chosen(X, genes, source, scales is not None)
 
 
+def gigabytes(X: CsrFile) -> str:
+    """Return what a matrix on disk would take in memory, as text."""
+    size = X.nnz * (X.dtype.itemsize + np.dtype(np.int32).itemsize)
+    return f"{size / 2**30:.1f} GiB"
+
+
 def cell_totals(X: Any) -> Array:
     """Return the sum of each row, (n,), float64."""
     if not isinstance(X, CsrFile):

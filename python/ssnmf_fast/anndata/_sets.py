@@ -10,7 +10,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from ..estimators import SeededTopics
-from ._data import Chosen
+from ._data import Chosen, gigabytes
 from ._genes import gene_numbers
 
 Sets = dict[str, dict[int, float]]  # the strengths of genes, which are numbers of columns
@@ -50,10 +50,9 @@ def genes_of(sets: Sets) -> Array:
 def fit_sets(chosen: Chosen, sets: Sets, rank: int, given: dict[str, Any]) -> SeededTopics:
     """Fit programs that begin with the gene sets."""
     if isinstance(chosen.X, CsrFile):
-        size = chosen.X.nnz * (chosen.X.dtype.itemsize + np.dtype(np.int32).itemsize)
         raise ValueError(
-            f"gene_sets need the data in memory, where the chosen genes take {size / 2**30:.1f} "
-            "GiB. Give more memory, fewer genes, or no gene_sets."
+            f"gene_sets need the data in memory, where the chosen genes take {gigabytes(chosen.X)}."
+            " Give more memory, fewer genes, or no gene_sets."
         )
     seeds = {
         name: {
