@@ -141,7 +141,7 @@ def choose_rank(
     ------
     ValueError, TypeError
         For bad input, and if the matrix of the chosen genes takes more than `memory`, except for
-        the criterion "bound".
+        the criterion "stability".
 
     Examples
     --------
@@ -158,9 +158,9 @@ def choose_rank(
     require_annotated(adata, "adata")
     choice = Choice(layer, use_highly_variable, mask_var, scale, memory, temporary_folder)
     with open_data(adata, choice) as data:
-        if isinstance(data.X, CsrFile) and options.get("criterion") != "bound":
+        if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             raise ValueError(
-                "choose_rank hides parts of the data, which needs them in memory, and the chosen "
+                "choose_rank needs the data in memory, except by the stability, and the chosen "
                 f"genes take {gigabytes(data.X)}. Give more memory, or some of the cells, for "
                 "example adata[::10].to_memory()."
             )

@@ -15,7 +15,7 @@ from .._data.arrays import read_csr
 from .._data.border import check_entries
 from .._data.csr_file import equal_blocks
 
-_PIECE = 1 << 26  # bytes of a piece in memory, at most
+_PIECE = 1 << 24  # bytes of a piece in memory, at most
 
 
 class Piece(NamedTuple):
