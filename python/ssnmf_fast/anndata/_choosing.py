@@ -14,6 +14,7 @@ from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
 from ._data import Choice, gigabytes, open_data, said, write_programs
 from ._read import MEMORY
+from ._scores import scores_of_genes
 from ._source import require_annotated
 
 
@@ -53,7 +54,9 @@ def consensus(
 
         - ``obsm["X_nmf"]`` (n x r): how much of each cell every program explains,
         - ``varm["nmf"]`` (m x r): the programs, columns of sum 1, 0 for genes that were not used,
-        - ``varm["nmf_scores"]`` (m x r): which genes mark a program, the `scores` of the consensus,
+        - ``varm["nmf_scores"]`` (m x r): which of all genes mark a program: coefficients of the
+          least squares of genes, in units of their standard deviations in cells that are scaled to
+          the same sum, on the usages,
         - ``uns["nmf"]``: names, parameters, stability, error, version.
 
     Raises
@@ -93,9 +96,8 @@ def consensus(
         stability=found.stability,
         error=found.error,
     )
-    scores = np.zeros((adata.n_vars, len(found.scores)), dtype=np.float32)
-    scores[data.genes] = found.scores.T
-    adata.varm[f"{key_added}_scores"] = scores
+    scores = scores_of_genes(data.source, found.usage)
+    adata.varm[f"{key_added}_scores"] = scores.astype(np.float32)
     return found
 
 

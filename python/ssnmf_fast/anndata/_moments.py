@@ -31,20 +31,24 @@ def cell_sums(source: Source, genes: Array) -> Array:
     return totals
 
 
+def factors_of_size(source: Source) -> Array:
+    """Return what the counts of each cell are to be multiplied by for a sum of a million, (n,)."""
+    totals = cell_sums(source, np.arange(source.shape[1]))
+    return np.divide(_TOTAL, totals, out=np.zeros(len(totals)), where=totals > 0)
+
+
 def moments_of(source: Source) -> Moments:
     """Read the counts twice: for the sums of cells, and for those of genes."""
-    n, m = source.shape
-    every = np.arange(m)
-    totals = cell_sums(source, every)
-    factors = np.divide(_TOTAL, totals, out=np.zeros(n), where=totals > 0)
+    m = source.shape[1]
+    factors = factors_of_size(source)
     moments = Moments(*np.zeros((4, m)))
     whole = True
-    for piece in source.pieces(every):
+    for piece in source.pieces(np.arange(m)):
         counts = piece.values.astype(np.float64)
         whole = whole and bool((counts.data == np.floor(counts.data)).all())
-        _add(moments.counts, moments.squares, piece.genes, counts)
+        add_moments(moments.counts, moments.squares, piece.genes, counts)
         of_size = scale_rows(counts, factors[piece.rows])
-        _add(moments.of_size, moments.squares_of_size, piece.genes, of_size)
+        add_moments(moments.of_size, moments.squares_of_size, piece.genes, of_size)
     if not whole:
         warn_user(
             f"{source.name} has numbers that are not whole, and prepare is for counts. Name the "
@@ -58,7 +62,7 @@ def deviations_of(source: Source, genes: Array) -> Array:
     """Return the standard deviation of each of some genes, 1 for one that does not vary."""
     sums, squares = np.zeros((2, len(genes)))
     for piece in source.pieces(genes):
-        _add(sums, squares, piece.genes, piece.values.astype(np.float64))
+        add_moments(sums, squares, piece.genes, piece.values.astype(np.float64))
     return deviations(sums, squares, source.shape[0])
 
 
@@ -68,6 +72,7 @@ def deviations(sums: Array, squares: Array, n: int) -> Array:
     return np.sqrt(np.where(variance > 0, variance, 1))
 
 
-def _add(sums: Array, squares: Array, genes: slice, block: Any) -> None:
+def add_moments(sums: Array, squares: Array, genes: slice, block: Any) -> None:
+    """Add the entries of some genes, and their squares, to the sums of all."""
     sums[genes] += block.sum(axis=0)
     squares[genes] += block.multiply(block).sum(axis=0)
