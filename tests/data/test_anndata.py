@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from optional_packages import need_anndata
 
 import ssnmf_fast as sf
 
@@ -53,7 +54,7 @@ def test_refused(given, way):
 
 
 def test_of_anndata_itself(tmp_path):
-    anndata = pytest.importorskip("anndata")
+    anndata = need_anndata()
     data = anndata.AnnData(np.ones((4, 3), dtype=np.float32))
     with pytest.raises(TypeError, match=r"X is an object of anndata \(AnnData\).*X\.X"):
         sf.NMF(n_components=1).fit(data)
