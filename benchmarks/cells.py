@@ -67,19 +67,18 @@ def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
     n_genes = programs.shape[1]
     usage = rng.dirichlet(np.full(len(programs), 0.2), cells)
     cumulative = np.cumsum(programs, axis=1)
-    cumulative /= cumulative[:, -1:]
+    cumulative = (cumulative / cumulative[:, -1:]).astype(np.float32)
     totals = rng.poisson(SHARE * n_genes * 1.3 * rng.lognormal(0, 0.3, cells))
-    rows = np.repeat(np.arange(cells), totals)
-    # A program for every count, and a gene of this program.
-    which = (np.cumsum(usage, axis=1)[rows] < rng.random(len(rows))[:, None]).sum(axis=1)
-    which = np.minimum(which, len(programs) - 1)
-    places = rng.random(len(rows))
-    columns = np.empty(len(rows), dtype=np.int64)
-    for program in range(len(programs)):
-        chosen = which == program
-        columns[chosen] = np.searchsorted(cumulative[program], places[chosen])
-    columns = np.minimum(columns, n_genes - 1)
-    return sp.csr_array((np.ones(len(rows), np.float32), (rows, columns)), (cells, n_genes)).tocsr()
+    parts = rng.multinomial(totals, usage)  # of the counts of each cell, those of each program
+    rows = np.concatenate([np.repeat(np.arange(cells, dtype=np.int32), part) for part in parts.T])
+    columns = np.concatenate(
+        [
+            np.searchsorted(edges, rng.random(part.sum(), dtype=np.float32))
+            for edges, part in zip(cumulative, parts.T, strict=True)
+        ]
+    )
+    columns = np.minimum(columns, n_genes - 1).astype(np.int32)
+    return sp.coo_array((np.ones(len(rows), np.float32), (rows, columns)), (cells, n_genes)).tocsr()
 
 
 def write(path: Path, cells: int, n_genes: int) -> int:

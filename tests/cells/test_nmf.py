@@ -143,6 +143,7 @@ def test_no_convergence_is_said(cells):
         ({"gene_sets": {"a": ["gene1"], "b": "gene2"}}, TypeError, r"gene_sets\['b'\]"),
         ({"gene_sets": {"a": ["gene1"], "b": [3]}}, TypeError, r"gene_sets\['b'\]"),
         ({"gene_sets": {"a": ["gene1"], "b": []}}, ValueError, r"gene_sets\['b'\] has no gene"),
+        ({"gene_sets": {"a": ["gene1"], "b": {"gene2": 0}}}, ValueError, r"\['gene2'\] is 0"),
         ({"gene_sets": {}, "batch_key": "batch"}, ValueError, "cannot be given together"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"loss": "none"}, ValueError, "loss"),

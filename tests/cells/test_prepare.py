@@ -61,6 +61,10 @@ def test_genes_of_the_user(cells):
     with pytest.warns(UserWarning, match="genes names 1 genes .*'none'"):
         sfa.prepare(cells, genes=["gene3", "none", "gene1"], empty_cells="keep")
     assert cells.var_names[cells.var["highly_variable"]].tolist() == ["gene1", "gene3"]
+    with pytest.raises(TypeError, match="genes must have the names of genes"):
+        sfa.prepare(cells, genes="gene1")
+    with pytest.raises(ValueError, match="genes has no gene"):
+        sfa.prepare(cells, genes=["none"])
 
 
 def test_cells_without_counts(cells):

@@ -1,9 +1,13 @@
-"""Objects of anndata are refused at once, with the matrix to give in their place."""
+"""Objects of anndata are refused at once, with what to give in their place."""
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
+from absent_packages import hide
 from optional_packages import need_anndata
 
 import ssnmf_fast as sf
@@ -59,3 +63,11 @@ def test_of_anndata_itself(tmp_path):
     with pytest.raises(TypeError, match=r"X is an object of anndata \(AnnData\).*X\.X"):
         sf.NMF(n_components=1).fit(data)
     assert sf.NMF(n_components=1).fit(data.X).components_.shape == (1, 3)
+
+
+def test_without_anndata(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("ssnmf_fast.anndata")]:
+        monkeypatch.delitem(sys.modules, name)
+    hide("anndata", monkeypatch)
+    with pytest.raises(sf.MissingPackageError, match=r"pip install 'ssnmf-fast\[anndata\]'"):
+        importlib.import_module("ssnmf_fast.anndata")

@@ -71,16 +71,20 @@ def scales_of(adata: Any, source: Source, scale: bool) -> Array | None:
 
 def gene_numbers(adata: Any, genes: Iterable[str], where: str) -> Array:
     """Return the numbers of genes by their names, and warn of names that adata does not have."""
+    names = [] if isinstance(genes, str) else list(genes)
+    if isinstance(genes, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
     require_unique(adata, "adata")
-    names = list(genes)
     found = np.asarray(adata.var_names.get_indexer(names))
     unknown = [name for name, place in zip(names, found, strict=True) if place < 0]
-    if unknown:
+    if 0 < len(unknown) < len(names):
         warn_user(
             f"{where} names {len(unknown)} genes that adata.var_names does not have, which are "
             f"left out: {listed(unknown)}.",
             UserWarning,
         )
+    if len(unknown) == len(names):
+        raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
     return found[found >= 0]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._data.checks import check_real
 from .._data.csr_file import CsrFile
 from ..estimators import SeededTopics
 from ._data import Chosen, gigabytes
@@ -31,12 +32,11 @@ def known_sets(adata: Any, gene_sets: Any, rank: int) -> Sets:
     sets = {}
     for name, genes in gene_sets.items():
         where = f"gene_sets[{name!r}]"
-        if isinstance(genes, str) or not all(isinstance(gene, str) for gene in genes):
-            raise TypeError(f"{where} must have the names of genes; got {genes!r:.100}.")
         known = gene_numbers(adata, genes, where)
-        if not len(known):
-            raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
         strengths = genes if isinstance(genes, Mapping) else {}
+        for gene, strength in strengths.items():
+            if check_real(strength, f"{where}[{gene!r}]") == 0:
+                raise ValueError(f"{where}[{gene!r}] is 0; a strength is above 0. Leave it out.")
         names = adata.var_names[known]
         sets[str(name)] = {int(k): strengths.get(g, 1.0) for k, g in zip(known, names, strict=True)}
     return sets
