@@ -13,6 +13,7 @@ import pandas as pd
 
 from .._common.arrays import Array
 from .._data.csr_file import CsrFile
+from .._data.row_collector import bytes_of
 from .._version import __version__
 from ._genes import SCALE, chosen_genes, scales_of
 from ._read import read_matrix
@@ -58,8 +59,7 @@ def open_data(adata: Any, choice: Choice, also: Array | None = None) -> Iterator
 
 def gigabytes(X: CsrFile) -> str:
     """Return what a matrix on disk would take in memory, as text."""
-    size = X.nnz * (X.dtype.itemsize + np.dtype(np.int32).itemsize)
-    return f"{size / 2**30:.1f} GiB"
+    return f"{bytes_of(X.nnz, X.dtype) / 2**30:.1f} GiB"
 
 
 def cell_totals(X: Any) -> Array:

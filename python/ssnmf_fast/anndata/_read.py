@@ -15,7 +15,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_integer
 from .._data.csr import with_values
-from .._data.row_collector import RowCollector
+from .._data.row_collector import RowCollector, bytes_of
 from ._source import Source
 
 MEMORY = 1 << 30
@@ -39,7 +39,11 @@ def read_matrix(
         yield _dense(source, genes, scales)
         return
     with TemporaryDirectory(prefix="ssnmf_fast_", dir=folder) as place:
-        rows = RowCollector(Path(place), len(genes), source.dtype, memory)
+        capacity = memory // bytes_of(1, source.dtype)
+        most = source.most_entries(genes)
+        if most > capacity and source.knows_entries(genes):
+            capacity = 0  # all go to a file in any case
+        rows = RowCollector(Path(place), len(genes), source.dtype, min(most, capacity))
         for block in _row_blocks(source, genes, Path(place), memory):
             rows.append(_divided(block, scales, source.dtype))
         yield rows.finish(max(1, memory // _OF_BLOCKS))

@@ -98,6 +98,17 @@ class Source:
             part = self._checked(self.matrix[rows], rows.start)
             yield Piece(rows, slice(0, len(genes)), part if whole else part[:, genes])
 
+    def most_entries(self, genes: Array) -> int:
+        """Return how many entries some genes may have."""
+        if not self.is_sparse:
+            return self.shape[0] * len(genes)
+        lines = genes if self.by_columns else np.arange(self.shape[0])
+        return int(self.ends(lines)[-1])
+
+    def knows_entries(self, genes: Array) -> bool:
+        """Return whether these genes have all of these entries, if they are sound."""
+        return self.is_sparse and (self.by_columns or len(genes) == self.shape[1])
+
     @property
     def _entries(self) -> int:
         """Number of entries of a piece."""
