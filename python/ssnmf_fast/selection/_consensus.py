@@ -11,11 +11,14 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
+from .._data.checks import check_observers
 from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
 from .._models.many_starts import fit_starts
 from .._models.objective import objective
 from .._models.represent import represent
+from .._solver.progress import verbose_progress
+from .._solver.result import FitState
 from .._topics import divide_by_sums
 from ._consensus_result import Consensus
 from ._scores import regression_scores
@@ -29,6 +32,7 @@ from ._spectra import (
     medians,
     unit_rows,
 )
+from ._start_files import KeptStarts
 from ._starts import Fits, Recipe, Start, start_of
 
 
@@ -42,7 +46,7 @@ def consensus(
     n_neighbors: float = 0.3,
     X_weights: Any = None,
     max_iter: int = 1000,
-    tol: float = 1e-4,
+    tol: float = 1e-5,
     init: str = "random",
     folder: str | PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -129,14 +133,18 @@ def consensus(
         found = fit_starts(X, seeds, **threads, **recipe.fitting)
         return (start_of(fit, samples) for fit in found)
 
-    return agreement(X, recipe, fits, n_threads)
+    return agreement(X, recipe, fits, folder, n_threads, verbose)
 
 
-def agreement(X: Any, recipe: Recipe, fits: Fits, n_threads: int | None) -> Consensus:
+def agreement(
+    X: Any, recipe: Recipe, fits: Fits, folder: Any, n_threads: int | None, verbose: int
+) -> Consensus:
     """Return the consensus of starts, which a function fits."""
+    check_observers(None, verbose)
     clean = CleanMatrix(check_data(X, resolve_threads(n_threads)))
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
-    starts = list(fits(clean, seeds, recipe, samples))
+    found = fits if folder is None else KeptStarts(folder, fits)
+    starts = _shown(found(clean, seeds, recipe, samples), recipe.n_starts, verbose)
     spectra = unit_rows(np.concatenate([start.components for start in starts]))
     with limited_openmp(1):
         density, clusters, silhouette = _clustered(spectra, recipe, of_clusters)
@@ -163,13 +171,24 @@ def agreement(X: Any, recipe: Recipe, fits: Fits, n_threads: int | None) -> Cons
         scores=regression_scores(clean.matrix, usage),
         silhouette=silhouette,
         cophenetic=cophenetic_correlation(assignments),
-        error=objective(clean, usage, components, **given),
+        error=objective(clean, usage, components, **weighting),
         samples=samples,
         assignments=assignments,
         n_starts=recipe.n_starts,
         loss=recipe.fitting["loss"],
         density_threshold=recipe.density_threshold,
     )
+
+
+def _shown(starts: Iterator[Start], count: int, verbose: int) -> list[Start]:
+    """Return all starts, with progress where it is asked for."""
+    found = []
+    with verbose_progress(verbose, count, "consensus", unit="start") as bar:
+        for start in starts:
+            found.append(start)
+            if bar is not None:
+                bar(FitState(len(found), start.objective))
+    return found
 
 
 def _clustered(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Clusters, float]:

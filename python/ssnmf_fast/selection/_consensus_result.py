@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._data.border import check_matrix
+from .._data.csr_file import CsrFile
+from .._data.threads import resolve_threads
 from .._models.represent import represent
-from .._topics import Topics, divide_by_sums, make_topics
+from .._topics import Topics, divide_by_sums, make_topics, names_of
+from ..plotting import clustergram
+from ..plotting._checks import check_names
+from ._cnmf_files import write_tables
+from ._scores import regression_scores
 from ._spectra import DROPPED, shares_together
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +56,7 @@ class Consensus:
     cophenetic : float
         Cophenetic correlation of the consensus matrix of `samples`, at most 1.
     error : float
-        Loss of the data, given components and usages.
+        Sum of squared errors of ``usage @ components``, with the weights of the fits, for any loss.
     samples : ndarray of int, shape (s,)
         The samples of the consensus matrix: all, or 1000 of them.
     assignments : ndarray of int, shape (n_starts, s)
@@ -151,6 +163,127 @@ class Consensus:
         """
         given = {"loss": self.loss, "X_weights": X_weights, "n_threads": n_threads}
         return represent(X, self.components, **given)
+
+    def scores_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return `scores` of other features of the same samples, such as all genes.
+
+        Parameters
+        ----------
+        Y : array_like, scipy.sparse or CsrFile, shape (n, m_other)
+            Nonnegative; NaN in a dense Y counts as the mean of its feature.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray of float64, shape (r, m_other)
+            cNMF's "gene_spectra_score", where Y are transcripts per million.
+        """
+        return regression_scores(self._of_samples(Y, resolve_threads(n_threads)), self.usage)
+
+    def components_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return the components in units of other features of the same samples, such as all genes.
+
+        They are the best nonnegative ones for `shares`, by the loss of the fits.
+
+        Parameters
+        ----------
+        Y : array_like or scipy.sparse, shape (n, m_other)
+            Nonnegative; NaN in a dense Y means missing.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray, shape (r, m_other)
+            cNMF's "gene_spectra_tpm", where Y are transcripts per million.
+        """
+        if isinstance(Y, CsrFile):
+            raise TypeError("Y must be in memory; got a CsrFile. Give some of its features.")
+        clean = self._of_samples(Y, resolve_threads(n_threads))
+        shares = self.shares.T.astype(clean.dtype)
+        found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)
+        return np.ascontiguousarray(found.T)
+
+    def to_cnmf(
+        self,
+        folder: str | PathLike[str],
+        name: str = "consensus",
+        *,
+        feature_names: Any = None,
+        sample_names: Any = None,
+        tpm: Any = None,
+        tpm_names: Any = None,
+    ) -> list[Path]:
+        """Write tables, separated by tabs, with the names that cNMF gives its files.
+
+        They are ``<name>.usages.k_<r>.dt_0_5.consensus.txt``, ``<name>.spectra...consensus.txt``
+        and ``<name>.gene_spectra_score...txt``; with `tpm` also ``<name>.gene_spectra_tpm...txt``.
+        Components have numbers from 1 in them.
+
+        Parameters
+        ----------
+        folder : path
+            It is made where it is missing.
+        name : str
+            The begin of the names of the files.
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features.
+        sample_names : array_like of str, shape (n,), optional
+            Names of the samples.
+        tpm : array_like or scipy.sparse, shape (n, m_tpm), optional
+            Transcripts per million, or what else scores and spectra shall be about: of all genes,
+            where the fits are of some.
+        tpm_names : array_like of str, shape (m_tpm,), optional
+            Names of its features.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        (r, m), n = self.components.shape, len(self.usage)
+        features = names_of(feature_names, m)
+        samples: Any = range(n)
+        if sample_names is not None:
+            samples = check_names(sample_names, "sample_names", n, "sample")
+        numbers = range(1, r + 1)
+        tables: dict[str, Any] = {
+            "usages": (samples, numbers, self.usage),
+            "spectra": (numbers, features, self.components),
+        }
+        if tpm is None:
+            tables["gene_spectra_score"] = numbers, features, self.scores
+        else:
+            scores, spectra = self.scores_of(tpm), self.components_of(tpm)
+            genes = names_of(None, scores.shape[1])
+            if tpm_names is not None:
+                genes = check_names(tpm_names, "tpm_names", scores.shape[1], "feature of tpm")
+            tables["gene_spectra_score"] = numbers, genes, scores
+            tables["gene_spectra_tpm"] = numbers, genes, spectra
+        return write_tables(Path(folder), name, self.density_threshold, tables)
+
+    def _of_samples(self, Y: Any, threads: int) -> Any:
+        clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
+        if clean.shape[0] != len(self.usage):
+            raise ValueError(
+                f"Y has {clean.shape[0]} rows; expected the {len(self.usage)} samples of the fits."
+            )
+        return clean
+
+    def plot(self, *, title: str | None = None) -> Figure:
+        """Draw the distances of the components of all starts: :func:`plotting.clustergram`.
+
+        Parameters
+        ----------
+        title : str, optional
+            Text above the picture.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
         """Return in which share of the starts two samples have the same main component, (s, s).
