@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 
 import ssnmf_fast as sf
@@ -64,3 +65,32 @@ def test_the_rank_of_data_on_disk(cells, tmp_path):
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     with pytest.raises(ValueError, match=r"needs the data in memory.*Give more memory"):
         sfa.choose_rank(backed, [2, 3], memory=30_000)
+
+
+def test_files_of_cnmf(cells, tmp_path):
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    given = {"n_starts": 4, "cnmf_folder": tmp_path / "run", "cnmf_name": "run"}
+    found = sfa.consensus(backed, 4, **given)
+    tables = {
+        path.name: pd.read_csv(path, sep="\t", index_col=0) for path in (tmp_path / "run").iterdir()
+    }
+    end = "k_4.dt_0_5"
+    usages, spectra = (tables[f"run.{kind}.{end}.consensus.txt"] for kind in ("usages", "spectra"))
+    scores, tpm = (tables[f"run.gene_spectra_{kind}.{end}.txt"] for kind in ("score", "tpm"))
+    assert len(tables) == 4
+    assert usages.index.equals(cells.obs_names)
+    np.testing.assert_allclose(usages, found.usage, rtol=1e-5)
+    assert spectra.columns.equals(cells.var_names[cells.var["highly_variable"]])
+    assert scores.columns.equals(cells.var_names)
+    np.testing.assert_allclose(scores.T, backed.varm["nmf_scores"], rtol=1e-4, atol=1e-6)
+    # Shares of programs in cells, times the programs in transcripts per million, are cells.
+    mean = (found.shares @ tpm.to_numpy()).mean(axis=0)
+    of_cells = cells.X.toarray() / cells.X.sum(axis=1) * 1e6
+    np.testing.assert_allclose(mean, np.ravel(of_cells.mean(axis=0)), rtol=0.2, atol=500)
+    sfa.map_to(cells, spectra, scale="none", key_added="mapped")
+    np.testing.assert_allclose(cells.obsm["X_mapped"], found.usage, rtol=1e-3, atol=0.1)
+    few = {**given, "cnmf_folder": tmp_path / "few", "memory": 30_000, "n_neighbors": 0.5}
+    sfa.consensus(backed, 4, **few)
+    score = pd.read_csv(tmp_path / "few" / f"run.gene_spectra_score.{end}.txt", sep="\t")
+    assert score.shape == (4, 1 + cells.var["highly_variable"].sum())

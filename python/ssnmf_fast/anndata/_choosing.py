@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from .._common.arrays import Array
 from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
 from ..selection import consensus as consensus_of
 from ._data import Choice, gigabytes, open_data, said, write_programs
-from ._read import MEMORY
-from ._scores import scores_of_genes
+from ._read import MEMORY, cells_of_size
 from ._source import require_annotated
 
 
@@ -30,6 +30,8 @@ def consensus(
     memory: int = MEMORY,
     temporary_folder: Any = None,
     random_state: Any = 0,
+    cnmf_folder: Any = None,
+    cnmf_name: str = "cnmf",
     **options: Any,
 ) -> Consensus:
     """Find the gene programs that many starts agree on, and write them to an AnnData.
@@ -44,6 +46,12 @@ def consensus(
         As in :func:`nmf`.
     random_state : None, int, Generator or RandomState
         Seed of the starts.
+    cnmf_folder : path, optional
+        Where tables are written, as cNMF has them; see :meth:`Consensus.to_cnmf`.  Those of all
+        genes need them in memory: of more than `memory` bytes, tables have the genes that were
+        used.
+    cnmf_name : str
+        The begin of the names of these files.
     **options
         The other arguments of :func:`ssnmf_fast.consensus`: `n_starts`, `loss`, `folder` and so on.
 
@@ -96,9 +104,27 @@ def consensus(
         stability=found.stability,
         error=found.error,
     )
-    scores = scores_of_genes(data.source, found.usage)
-    adata.varm[f"{key_added}_scores"] = scores.astype(np.float32)
+    with cells_of_size(data.source, memory, temporary_folder) as sized:
+        scores = found.scores_of(sized)
+        if cnmf_folder is not None:
+            _write_files(found, adata, data.genes, sized, cnmf_folder, cnmf_name)
+    adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
     return found
+
+
+def _write_files(
+    found: Consensus, adata: Any, genes: Array, sized: Any, folder: Any, name: str
+) -> None:
+    """Write the tables of cNMF, with the names of cells and genes."""
+    names = adata.var_names.astype(str)
+    given: dict[str, Any] = {"tpm": sized, "tpm_names": names}
+    found.to_cnmf(
+        folder,
+        name,
+        feature_names=names[genes],
+        sample_names=adata.obs_names.astype(str),
+        **({} if isinstance(sized, CsrFile) else given),
+    )
 
 
 def choose_rank(

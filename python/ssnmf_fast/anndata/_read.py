@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_integer
-from .._data.csr import with_values
+from .._data.csr import scale_rows, with_values
 from .._data.row_collector import RowCollector, bytes_of
+from ._moments import factors_of_size
 from ._source import Source
 
 MEMORY = 1 << 30
@@ -31,22 +32,43 @@ def read_matrix(
     It is dense or a csr array, or a CsrFile if it would take more than `memory` bytes.
     """
     memory = check_integer(memory, "memory", 1)
+    n = source.shape[0]
     if source.in_memory:
         yield _chosen(source, genes, scales)
-        return
-    n = source.shape[0]
-    if not source.is_sparse and n * len(genes) * source.dtype.itemsize <= memory:
+    elif not source.is_sparse and n * len(genes) * source.dtype.itemsize <= memory:
         yield _dense(source, genes, scales)
-        return
+    else:
+        with _collected(source, genes, memory, folder) as (rows, blocks):
+            for block in blocks:
+                rows.append(_divided(block, scales, source.dtype))
+            yield rows.finish(max(1, memory // _OF_BLOCKS))
+
+
+@contextmanager
+def cells_of_size(source: Source, memory: int, folder: Any) -> Iterator[Any]:
+    """Give the matrix of all genes with rows of the same sum; else as :func:`read_matrix`."""
+    factors = factors_of_size(source)
+    with _collected(source, np.arange(source.shape[1]), memory, folder) as (rows, blocks):
+        first = 0
+        for block in blocks:
+            last = first + block.shape[0]
+            rows.append(scale_rows(block, factors[first:last]))
+            first = last
+        yield rows.finish(max(1, memory // _OF_BLOCKS))
+
+
+@contextmanager
+def _collected(
+    source: Source, genes: Array, memory: int, folder: Any
+) -> Iterator[tuple[RowCollector, Iterator[sp.csr_array]]]:
+    """Give where blocks of rows are collected, and the blocks of some genes."""
     with TemporaryDirectory(prefix="ssnmf_fast_", dir=folder) as place:
         capacity = memory // bytes_of(1, source.dtype)
         most = source.most_entries(genes)
         if most > capacity and source.knows_entries(genes):
             capacity = 0  # all go to a file in any case
         rows = RowCollector(Path(place), len(genes), source.dtype, min(most, capacity))
-        for block in _row_blocks(source, genes, Path(place), memory):
-            rows.append(_divided(block, scales, source.dtype))
-        yield rows.finish(max(1, memory // _OF_BLOCKS))
+        yield rows, _row_blocks(source, genes, Path(place), memory)
 
 
 def _chosen(source: Source, genes: Array, scales: Array | None) -> Any:
