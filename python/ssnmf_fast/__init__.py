@@ -38,6 +38,7 @@ __all__ = [
     "BayesianNMF",
     "Completion",
     "CompletionState",
+    "Consensus",
     "ConstrainedNMF",
     "CsrFile",
     "DynamicTopics",
@@ -65,6 +66,7 @@ __all__ = [
     "__version__",
     "choose_rank",
     "complete",
+    "consensus",
     "factorize",
     "factorize_tensor",
     "linalg",
@@ -85,7 +87,6 @@ __all__ = [
 ]
 
 _SUBMODULES = ("linalg", "metrics", "plotting")
-_SELECTION = ("RankChoice", "choose_rank")
 
 
 if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
@@ -93,10 +94,11 @@ if not TYPE_CHECKING:  # type checkers have the names from above, and shall noti
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
-        if name in _SELECTION:
-            return getattr(importlib.import_module(".selection", __name__), name)
-        if name in __all__:  # what is not imported above is an estimator
-            return getattr(importlib.import_module(".estimators", __name__), name)
+        if name in __all__:  # what is not imported above is of one of these
+            parts = (
+                importlib.import_module(part, __name__) for part in (".estimators", ".selection")
+            )
+            return next(getattr(part, name) for part in parts if name in part.__all__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -22,8 +22,8 @@ class Saved:
         Matrices are nonnegative unless `values` is "finite".  "" stands for a count or a flag, None
         for anything else.
     values : str
-        What holds besides: "number", "finite", "positive" (and finite), "times" (datetime64), or
-        "text".
+        What holds besides: "number", "finite", "positive" (and finite), "whole" (integers of any
+        sign), "times" (datetime64), or "text".
     optional : bool
         Whether a fitted model may lack it: after ``partial_fit``, or without a readout.
     container : type or None
@@ -38,7 +38,7 @@ class Saved:
     @property
     def of_numbers(self) -> bool:
         """Whether all of it must be finite numbers."""
-        matrix = self.axes is not None and len(self.axes) == 2
+        matrix = self.axes is not None and len(self.axes) == 2 and self.values != "whole"
         return matrix or self.values in ("finite", "positive")
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
@@ -76,6 +76,8 @@ class Saved:
     def _check_entries(self, name: str, value: Any) -> None:
         if self.values == "text" and value.dtype.kind != "U":
             raise ValueError(f"{name} holds other than text")
+        if self.values == "whole" and value.dtype.kind != "i":
+            raise ValueError(f"{name} holds other than integers")
         if self.values == "times" and (value.dtype.kind != "M" or np.isnat(value).any()):
             raise ValueError(f"{name} holds other than times")
         if not self.of_numbers:
@@ -99,7 +101,7 @@ def arrays_of(value: Any) -> Any:
 
 COUNT, PLAIN = Saved(""), Saved()
 NUMBER, POSITIVE = Saved(values="number"), Saved(values="positive")
-_DICTIONARIES = ("A", "right", "components_", "factors", "factors_")
+_DICTIONARIES = ("A", "right", "components_", "factors", "factors_", "components")
 
 
 def check_parts(values: dict[str, Any], table: Table) -> None:

@@ -70,7 +70,7 @@ def save(model: Any, path: Names) -> None:
 
     Parameters
     ----------
-    model : Factorization, TensorFactorization, Completion or fitted estimator
+    model : Factorization, TensorFactorization, Completion, Consensus or fitted estimator
         What to save; the observed entries of a completion are not saved.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
@@ -104,7 +104,7 @@ def save(model: Any, path: Names) -> None:
     if _class_of(name) is not kind:
         raise TypeError(f"A {name} cannot be saved; expected one of {_names()}, fitted.")
     values = {key: arrays_of(getattr(model, key)) for key in _table(kind) if hasattr(model, key)}
-    if kind not in _RESULTS and not any(name in values for name in _FITTED):
+    if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
     header = {
@@ -131,7 +131,7 @@ def load(path: Names) -> Any:
 
     Returns
     -------
-    Factorization, TensorFactorization, Completion or estimator
+    Factorization, TensorFactorization, Completion, Consensus or estimator
         Of the class that was saved, ready for use.
 
     Raises
@@ -179,22 +179,27 @@ def load(path: Names) -> Any:
         raise _damaged(path, f"its contents do not fit together: {error}") from error
 
 
-def _estimators() -> dict[str, Any]:
-    """Return the estimators that can be saved, by name: those that declare what is saved."""
-    from .. import estimators  # which import scikit-learn
+def _declaring() -> dict[str, Any]:
+    """Return the classes that declare what is saved of them, by name: estimators, and others."""
+    from .. import estimators, selection  # which import scikit-learn
 
-    every = {name: getattr(estimators, name) for name in estimators.__all__}
+    parts = (estimators, selection)
+    every = {name: getattr(part, name) for part in parts for name in part.__all__}
     return {name: one for name, one in every.items() if hasattr(one, "_saved")}
+
+
+def _is_estimator(kind: Any) -> bool:
+    return hasattr(kind, "get_params")
 
 
 def _class_of(name: Any) -> Any:
     """Return the class of a name, of those that can be saved, or None."""
     result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
-    return result or (_estimators().get(name) if isinstance(name, str) else None)
+    return result or (_declaring().get(name) if isinstance(name, str) else None)
 
 
 def _names() -> str:
-    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_estimators()]))
+    return ", ".join(sorted([*(kind.__name__ for kind in _RESULTS), *_declaring()]))
 
 
 def _table(kind: Any) -> Any:
@@ -209,7 +214,7 @@ def _damaged(path: Path, why: str) -> ValueError:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    if type(model) in _RESULTS:
+    if not _is_estimator(model):
         return {}
     given = model.get_params(deep=False).items()
     plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given}
@@ -244,7 +249,7 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
         return Completion(history=history, **values)
     for name in {"objective", "objective_"} & set(table):
         values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
-    if kind in _RESULTS:
+    if not _is_estimator(kind):
         return kind(**values)
     if not all(isinstance(value, SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")

@@ -18,8 +18,8 @@ class ProgressBar:
     """Show iterations and objective on standard error: a bar on a terminal with tqdm.
 
     Elsewhere nothing, or one line a check: of checks that follow each other within half a second
-    only one, and always the first and the last.  `label` is the text in front, `value` the name of
-    the number behind it.
+    only one, and always the first and the last.  `label` is the text in front, `unit` what is
+    counted, `value` the name of the number behind it.
     """
 
     def __init__(
@@ -28,9 +28,11 @@ class ProgressBar:
         label: str = "fit",
         value: str = "objective",
         lines: bool = False,
+        unit: str = "iteration",
     ) -> None:
         self._bar = _tqdm(max_iter, label) if sys.stderr.isatty() else None
         self._lines = lines and self._bar is None
+        self._unit = unit
         self._max_iter, self._label, self._value = max_iter, label, value
         self._begin, self._written = time.monotonic(), -float("inf")
         self._waiting: str | None = None
@@ -45,7 +47,7 @@ class ProgressBar:
         if self._lines:
             now, total = time.monotonic(), "" if self._max_iter is None else f"/{self._max_iter}"
             self._waiting = (
-                f"{self._label}: iteration {state.iteration}{total}, "
+                f"{self._label}: {self._unit} {state.iteration}{total}, "
                 f"{self._value} {state.objective:.6g}, {now - self._begin:.1f} s"
             )
             if now - self._written >= _SECONDS_BETWEEN_LINES:
@@ -79,7 +81,11 @@ def _tqdm(total: int | None, label: str) -> Any:
 
 
 def verbose_progress(
-    verbose: int, max_iter: int | None, label: str = "fit", value: str = "objective"
+    verbose: int,
+    max_iter: int | None,
+    label: str = "fit",
+    value: str = "objective",
+    unit: str = "iteration",
 ) -> AbstractContextManager[ProgressBar | None]:
     """Return the callback of ``verbose=1``: a bar on a terminal with tqdm, lines elsewhere."""
-    return ProgressBar(max_iter, label, value, lines=True) if verbose else nullcontext()
+    return ProgressBar(max_iter, label, value, True, unit) if verbose else nullcontext()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ._consensus import consensus
+from ._consensus_result import Consensus
 from ._rank import choose_rank
 from ._rank_choice import RankChoice
 
-__all__ = ["RankChoice", "choose_rank"]
+__all__ = ["Consensus", "RankChoice", "choose_rank", "consensus"]

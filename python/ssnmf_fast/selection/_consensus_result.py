@@ -1,0 +1,160 @@
+"""Class :class:`Consensus`: what many starts agree on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._models.represent import represent
+from .._topics import Topics, divide_by_sums, make_topics
+from ._spectra import DROPPED, shares_together
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """What many starts of a factorization agree on; the result of :func:`consensus`.
+
+    Components have numbers from 0, those that are used most first.
+
+    Attributes
+    ----------
+    components : ndarray, shape (r, m)
+        Medians of the clusters of spectra; each sums to 1.
+    usage : ndarray, shape (n, r)
+        How much of each component is in each sample, fitted to the components.
+    stability : ndarray of float64, shape (r,)
+        Mean silhouette of the spectra of each cluster, from -1 to 1: near 1, all starts find this
+        component, and no other is like it.  NaN where there is one component, or one start.
+    spectra : ndarray, shape (p, m)
+        Components of all starts, of Euclidean length 1, in the order of the starts.
+    clusters : ndarray of int, shape (p,)
+        The component that each spectrum belongs to; -1 for those that were dropped.
+    density : ndarray of float64, shape (p,)
+        Mean distance of each spectrum to its nearest ones; those above `density_threshold` are
+        dropped.
+    scores : ndarray of float64, shape (r, m)
+        Which features mark a component: coefficients of the least squares of the features, each in
+        units of its standard deviation around its mean, on the usages.
+    silhouette : float
+        Mean silhouette of all spectra, before any is dropped: to compare ranks.
+    cophenetic : float
+        Cophenetic correlation of the consensus matrix of `samples`, at most 1.
+    error : float
+        Sum of squared errors of ``usage @ components``, with the weights of the fits, for any loss.
+    samples : ndarray of int, shape (s,)
+        The samples of the consensus matrix: all, or 1000 of them.
+    assignments : ndarray of int, shape (n_starts, s)
+        The component that adds most to each of these samples in each start, -1 for none.
+    n_starts : int
+        Number of starts.
+    loss : str or float
+        Loss of the fits and of the usages.
+    density_threshold : float
+        Density above which spectra were dropped.
+    """
+
+    _saved: ClassVar[Table] = {
+        "components": Saved("rm"),
+        "usage": Saved("nr"),
+        "stability": Saved("r"),
+        "spectra": Saved("pm"),
+        "clusters": Saved("p", "whole"),
+        "density": Saved("p"),
+        "scores": Saved("rm", "finite"),
+        "silhouette": NUMBER,
+        "cophenetic": NUMBER,
+        "error": NUMBER,
+        "samples": Saved("s", "whole"),
+        "assignments": Saved("ts", "whole"),
+        "n_starts": COUNT,
+        "loss": PLAIN,
+        "density_threshold": NUMBER,
+    }
+
+    components: Array
+    usage: Array
+    stability: Array
+    spectra: Array = field(repr=False)
+    clusters: Array = field(repr=False)
+    density: Array = field(repr=False)
+    scores: Array = field(repr=False)
+    silhouette: float
+    cophenetic: float
+    error: float
+    samples: Array = field(repr=False)
+    assignments: Array = field(repr=False)
+    n_starts: int
+    loss: str | float
+    density_threshold: float
+
+    @property
+    def kept(self) -> float:
+        """Share of the spectra that were not dropped."""
+        return float(np.mean(self.clusters != DROPPED))
+
+    @property
+    def shares(self) -> Array:
+        """Usages of every sample divided by their sum, (n, r)."""
+        return divide_by_sums(self.usage)
+
+    def __repr__(self) -> str:
+        (r, m), n = self.components.shape, len(self.usage)
+        spectra = f"{self.kept:.0%} of {len(self.spectra)} spectra kept"
+        if np.isnan(self.stability).all():
+            stable = "no stability of one component or start"
+        else:
+            least = int(np.nanargmin(self.stability))
+            stable = (
+                f"stability {np.nanmean(self.stability):.2f} (least {self.stability[least]:.2f}, "
+                f"component {least})"
+            )
+        return (
+            f"Consensus({r} components of {self.n_starts} starts, {n} samples x {m} features: "
+            f"{stable}, {spectra}, error {self.error:.6g})"
+        )
+
+    def topics(self, feature_names: Any = None, n_terms: int = 10) -> Topics:
+        """Return the features of largest `scores` of each component, which mark it.
+
+        Parameters
+        ----------
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features.
+        n_terms : int
+            Number of features of each component.
+
+        Returns
+        -------
+        Topics
+        """
+        return make_topics(self.scores, feature_names, n_terms)
+
+    def transform(self, X: Any, *, X_weights: Any = None, n_threads: int | None = None) -> Array:
+        """Return the usages of new samples, as :func:`represent` fits them to the components.
+
+        Parameters
+        ----------
+        X : array_like or scipy.sparse, shape (n_new, m)
+            Samples with the same features.
+        X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
+            Weights of their entries.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray, shape (n_new, r)
+        """
+        given = {"loss": self.loss, "X_weights": X_weights, "n_threads": n_threads}
+        return represent(X, self.components, **given)
+
+    def consensus_matrix(self) -> Array:
+        """Return in which share of the starts two samples have the same main component, (s, s).
+
+        The samples are `samples` (Brunet et al. 2004).
+        """
+        return shares_together(self.assignments)
