@@ -8,8 +8,8 @@
 - "Gaussian": 300 x 200, dense; entries of S and A have gamma distributions of shape 0.5, 1 or 2,
   the noise 0.1, 0.2 or 0.3 of the standard deviation of S A, and what is below 0 becomes 0;
 - "Poisson": 300 x 200; shapes 0.3, 0.5 or 1, counts of mean 2, 5 or 10;
-- "sparse Gaussian": 2000 x 1000, a fifth of the entries of S and of A are not 0, of shape 2 or 4,
-  and the noise is on the nonzeros of S A alone, of whose deviation it is 0.1, 0.2 or 0.3;
+- "sparse Gaussian": 2000 x 1000, 0.3 of the entries of S and 0.07 of those of A are not 0, of
+  shape 2 or 4; the noise is on the nonzeros of S A alone, of whose deviation it is 0.1, 0.2 or 0.3;
 - "sparse Poisson": 2000 x 1000, shape 0.3 or 0.5, counts of mean 0.1, 0.2 or 0.5.
 
 Shapes, noise and means take turns.  Noise is small beside most of what it is added to: where much
@@ -59,7 +59,7 @@ LEVELS = {
     "sparse Gaussian": (0.1, 0.2, 0.3),
     "sparse Poisson": (0.1, 0.2, 0.5),
 }
-PRESENT = 0.2  # of the entries of sparse factors
+PRESENT = 0.3, 0.07  # of the entries of sparse S and A
 NEWSGROUPS = (5, 10, 15, 20, 30, 40, 60, 80)
 
 
@@ -82,7 +82,7 @@ def planted(kind: str, rank: int, number: int, quick: bool = False) -> Planted:
     level = LEVELS[kind][number // len(shapes) % 3]
     S, A = rng.gamma(shape, 1 / shape, (n, rank)), rng.gamma(shape, 1 / shape, (rank, m))
     if sparse and not counts:
-        S, A = (F * (rng.random(F.shape) < PRESENT) for F in (S, A))
+        S, A = (F * (rng.random(F.shape) < p) for F, p in zip((S, A), PRESENT, strict=True))
     Z = S @ A
     if counts:
         X = rng.poisson(Z * (level / Z.mean())).astype(np.float64)

@@ -118,7 +118,7 @@ class RankChoice:
         found = []
         if best == high:
             found.append(f"The best is the largest rank tried, {high}: try larger ones.")
-        elif self.rank == low > 1:
+        elif self.rank == low > (2 if self.criterion == "stability" else 1):
             found.append(f"The chosen rank is the smallest one tried: try some below {low}.")
         alike = np.flatnonzero(self._alike)
         if CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):

@@ -31,7 +31,9 @@ def choose_by_stability(
     clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
     of_clusters, *seeds = rng.integers(2**31 - 1, size=search.n_starts + 1).tolist()
     silhouettes = []
-    with verbose_progress(search.verbose, len(search.ranks), "choose_rank", "stability") as bar:
+    with verbose_progress(
+        search.verbose, len(search.ranks), "choose_rank", "stability", unit="rank"
+    ) as bar:
         for rank in search.ranks:
             found = fit_starts(
                 clean,
