@@ -17,14 +17,16 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 # Names of arguments that take no array.
 NAMES = """
     A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback
-    class_names class_weight columns_ common_scale count_scale coverage darkest documents_per_slice
-    feature_weight features feature_names fill_value fits fit_params forbidden forget_factor
+    choice class_names class_weight columns_ common_scale count_scale coverage criterion darkest
+    documents_per_slice estimator feature_weight features feature_names fill_value fits fit_params
+    forbidden forget_factor held_out
     free_in_labeled freq gamma_min given history_or_completion interval kind label label_names
     labeled_weight level limits log_x
-    loss max_iter max_rows measure membership memory method missing_norm mode model n n_components
-    n_features n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names
+    loss mask_zeros max_iter max_rows measure membership memory method missing_norm mode model n
+    n_components n_features n_free_topics n_jobs n_oversamples n_power n_ranges n_splits n_starts
+    n_terms n_threads names
     nonnegative normalize one_slice p path period q random_state rank ranks rate_mean rate_shape
-    readout sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
+    readout rule sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
@@ -143,7 +145,7 @@ WAYS = {
     "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
     "TopicTree.shares": {"X": [Way(D)]},
-    "choose_rank": {"X": [Way(D)], "y": []},  # y is for models that take it
+    "choose_rank": {"X": [Way(D)], "y": [], "X_weights": weighings(HALF)},  # y needs an estimator
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
     "weights.outer": {"rows": [], "columns": []},
@@ -201,6 +203,13 @@ REQUIRED = {
     "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},
     "TopicTree.shares": {"X": D},
+    "choose_rank": {
+        "X": D,
+        "ranks": [2],
+        "n_splits": 1,
+        "n_starts": 1,
+        **{name: MORE[name] for name in ("max_iter", "random_state", "n_threads")},
+    },
     "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},

@@ -14,12 +14,14 @@ from ._style import (
     axes_or_new,
     complete_docstring,
     label_axes,
+    logarithmic,
     write_beside,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_FAR = 10  # a factor between scores, from which on the scale is logarithmic
 _WANTED = ("rank", "ranks", "scores", "means", "standard_errors", "label")
 
 
@@ -40,7 +42,8 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Any = None) -> Figu
     Notes
     -----
     The line joins the means, with one standard error above and below where there is one; gray
-    points are single splits (starts, components).  The dashed line is at the chosen rank.
+    points are single splits, or starts.  The dashed line is at the chosen rank.  The scale is
+    logarithmic if scores are above 0 and span a factor of more than 10.
 
     Examples
     --------
@@ -61,6 +64,9 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Any = None) -> Figu
     axes.errorbar(
         ranks, choice.means, errors, color=ACCENT, marker="o", markersize=4, lw=1.6, capsize=2
     )
+    low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
+    if low > 0 and high > _FAR * low:
+        logarithmic(axes)
     axes.axvline(choice.rank, color=GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
     write_beside(axes, f"rank {choice.rank}", choice.rank, left=bool(left))

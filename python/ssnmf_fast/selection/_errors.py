@@ -55,7 +55,7 @@ class Unseen:
 
     def _smoothed(self, S: Array, A: Array) -> tuple[Array, Array]:
         """Return a model that has a little of the one of the sums, which is positive."""
-        rows, columns = (sums + _SMOOTHING * sums.mean() for sums in self._sums)
+        rows, columns = (sums + _SMOOTHING * (sums.mean() or 1.0) for sums in self._sums)
         rows = rows * (_SMOOTHING / columns.sum())
         return (
             np.column_stack([(1 - _SMOOTHING) * S, rows.astype(S.dtype)]),

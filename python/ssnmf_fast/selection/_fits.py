@@ -38,23 +38,30 @@ class PlainFits:
     max_iter: int = _MAX_ITER
     tol: float | None = None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of :func:`factorize`."""
+        tol = _TOL[self._quadratic] if self.tol is None else self.tol
+        return {"loss": self.loss, "max_iter": self.max_iter, "tol": tol}
+
+    @property
+    def _quadratic(self) -> bool:
+        return loss_named(self.loss, "loss").quadratic
+
     def fit(
         self, X: Any, X_weights: Any, y: Any, rank: int, seed: int, threads: int, stop: Stop
     ) -> Fit:
         del y
-        # Multiplicative steps are slow where squares are weighted, and stop too early.
-        quadratic = loss_named(self.loss, "loss").quadratic
         found = factorize(
             CleanMatrix(X),
             n_components=rank,
-            loss=self.loss,
             X_weights=X_weights,
-            solver="hals" if quadratic else "auto",
-            max_iter=self.max_iter,
-            tol=_TOL[quadratic] if self.tol is None else self.tol,
+            # Multiplicative steps are slow where squares are weighted, and stop too early.
+            solver="hals" if self._quadratic else "auto",
             random_state=seed,
             n_threads=threads,
             callback=stop,
+            **self.settings,
         )
         return Fit(found.S, found.A, found.objective[-1][1])
 

@@ -15,6 +15,9 @@ from ._entries import entry_splits
 from ._fits import EstimatorFits, PlainFits, fits_of
 from ._rank_choice import CRITERIA, RankChoice
 from ._search import Search, Split
+from ._stability import choose_by_stability
+
+_STARTS, _STABILITY_STARTS = 3, 20
 
 
 def choose_rank(
@@ -26,7 +29,7 @@ def choose_rank(
     estimator: Any = None,
     loss: str | float | None = None,
     n_splits: int = 5,
-    n_starts: int = 3,
+    n_starts: int | None = None,
     held_out: float = 0.1,
     mask_zeros: bool = True,
     rule: str = "one-se",
@@ -61,9 +64,9 @@ def choose_rank(
         "frobenius" by default.  An estimator has its own.
     n_splits : int
         How many times entries, or a block, are held out, at least 1.
-    n_starts : int
-        Number of starts of every rank in every split, at least 1.  The one counts that fits best
-        what it sees.
+    n_starts : int, optional
+        Number of starts of every rank in every split, at least 1; 3 by default, for "stability" 20.
+        The one counts that fits best what it sees.
     held_out : float
         Share of the entries that are held out, above 0 and below 1.
     mask_zeros : bool
@@ -110,6 +113,11 @@ def choose_rank(
     *bound*: the largest lower bound of the evidence of a Bayesian model [3]_.  Nothing is held out,
     `n_splits` and `rule` have no say, and the best model is kept.
 
+    *stability*: components of `n_starts` starts of all data are put into clusters, as
+    :func:`consensus` does, and their mean silhouette tells how well the starts agree.  Few
+    components are stable in any case: instead of the smallest rank "one-se" takes the largest one
+    whose silhouette is at most 0.1 below the best.
+
     Errors are means of the loss over the entries held out: for "frobenius" mean squared errors, for
     counts and "kullback-leibler" half of the mean Poisson deviance; the table has the perplexity
     then.  Where the loss would be infinite for a prediction of 0, a hundredth of a prediction comes
@@ -139,6 +147,8 @@ def choose_rank(
     criterion = check_option(criterion, "criterion", tuple(CRITERIA))
     rule = check_option(rule, "rule", ("one-se", "best"))
     tried = _ranks(ranks)
+    if n_starts is None:
+        n_starts = _STABILITY_STARTS if criterion == "stability" else _STARTS
     n_starts = check_integer(n_starts, "n_starts", 1)
     n_splits = check_integer(n_splits, "n_splits", 1)
     share = check_real(held_out, "held_out")
@@ -157,17 +167,20 @@ def choose_rank(
             "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
             "one, or leave y out."
         )
+    if criterion != "held-out" and not isinstance(fits, PlainFits):
+        raise ValueError(
+            f"criterion {criterion!r} is of plain factorizations and takes no estimator; give "
+            "loss, max_iter and tol instead, or use criterion='held-out'."
+        )
+    if criterion == "stability":
+        assert isinstance(fits, PlainFits)
+        return choose_by_stability(X, X_weights, fits, search, rule, rng)
     X = _in_memory(X, criterion, n_threads)
     splits: Iterator[Split]
-    if criterion == "held-out":
-        splits = entry_splits(X, X_weights, y, fits, share, bool(mask_zeros), rng)
-    elif isinstance(fits, PlainFits):
+    if isinstance(fits, PlainFits) and criterion == "block":
         splits = block_splits(X, X_weights, fits, share, bool(mask_zeros), rng)
     else:
-        raise ValueError(
-            "criterion 'block' represents rows and columns over plain factorizations and takes no "
-            "estimator; give loss, max_iter and tol instead, or use criterion='held-out'."
-        )
+        splits = entry_splits(X, X_weights, y, fits, share, bool(mask_zeros), rng)
     measures = search.run(islice(splits, n_splits), rng)
     scores = measures.pop("error")
     return RankChoice.of(tried, scores, criterion, rule, measures=measures)
@@ -191,7 +204,7 @@ def _in_memory(X: Any, criterion: str, n_threads: int | None) -> Any:
     if isinstance(X, CsrFile):
         raise ValueError(
             f"X is on disk, and criterion {criterion!r} needs it in memory: give some of its rows, "
-            "for example X.rows(slice(0, 10000)), or use criterion='bound'."
+            "for example X.rows(slice(0, 10000)), or use criterion='bound' or 'stability'."
         )
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")

@@ -19,8 +19,9 @@ CRITERIA = {
     "held-out": ("held-out error", False, True),
     "block": ("held-out error", False, True),
     "bound": ("bound of the log evidence", True, False),
-    "stability": ("stability", True, True),
+    "stability": ("stability", True, False),
 }
+_AS_STABLE = 0.1  # of a silhouette
 _PLATEAU = 0.5  # share of the ranks within a standard error of the best, from which on it is flat
 
 
@@ -36,8 +37,8 @@ class RankChoice:
         The ranks that were tried, in their order of size.
     scores : ndarray, shape (ranks, splits)
         The mean loss of held-out entries for every split, smaller is better; NaN where a rank was
-        given up.  With the criterion "bound" a column for each start, with "stability" one for each
-        component: larger is better.
+        given up.  With the criterion "bound" a column for each start, with "stability" one column:
+        larger is better.
     criterion, rule : str
         As given.
     measures : dict of str to ndarray, shapes (ranks, splits)
@@ -59,9 +60,14 @@ class RankChoice:
     def of(
         cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
     ) -> RankChoice:
-        """Return the choice that a rule makes: "one-se" takes the first rank near the best."""
+        """Return the choice that a rule makes.
+
+        "one-se" takes the first rank near the best or, as few components are stable in any case,
+        the last one that is about as stable.
+        """
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
-        place = made._best if rule == "best" else int(np.flatnonzero(made._near)[0])
+        near = np.flatnonzero(made._near)
+        place = made._best if rule == "best" else near[-1 if criterion == "stability" else 0]
         return replace(made, rank=ranks[place])
 
     def __repr__(self) -> str:
@@ -100,8 +106,6 @@ class RankChoice:
     @property
     def given_up(self) -> Array:
         """Whether a rank was given up before all splits, as it could not be chosen, (ranks,)."""
-        if self.criterion not in ("held-out", "block"):
-            return np.zeros(len(self.ranks), dtype=bool)
         return np.asarray(np.isnan(self.scores).any(axis=1))
 
     @property
@@ -114,10 +118,10 @@ class RankChoice:
         found = []
         if best == high:
             found.append(f"The best is the largest rank tried, {high}: try larger ones.")
-        elif self.rank == low > 1:
+        elif self.rank == low > (2 if self.criterion == "stability" else 1):
             found.append(f"The chosen rank is the smallest one tried: try some below {low}.")
         alike = np.flatnonzero(self._alike)
-        if len(alike) > max(1, _PLATEAU * len(self.ranks)):
+        if CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):
             ends = self.ranks[alike[0]], self.ranks[alike[-1]]
             found.append(
                 "The curve is flat: {} of {} ranks, from {} to {}, cannot be told from the best "
@@ -137,15 +141,14 @@ class RankChoice:
 
     @property
     def _near(self) -> Array:
-        """Which ranks are within one standard error of the best, or are the best."""
-        most = self._losses[self._best] + np.nan_to_num(self.standard_errors[self._best])
-        return np.asarray(self._losses <= most)
+        """Which ranks are within one standard error of the best, or about as stable."""
+        error = np.nan_to_num(self.standard_errors[self._best])
+        margin = _AS_STABLE if self.criterion == "stability" else error
+        return np.asarray(self._losses <= self._losses[self._best] + margin)
 
     @property
     def _alike(self) -> Array:
         """Which ranks differ from the best by less than one standard error of the difference."""
-        if self.criterion not in ("held-out", "block"):
-            return self._near
         differences = self.scores - self.scores[self._best]
         errors = np.nan_to_num(standard_errors(differences))
         return np.asarray(self._losses - self._losses[self._best] <= errors)
@@ -167,7 +170,7 @@ class RankChoice:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return :attr:`table` as a list with a dictionary for each rank."""
-        part = {"bound": "start", "stability": "component"}.get(self.criterion, "split")
+        part = {"bound": "start", "stability": "silhouette"}.get(self.criterion, "split")
         means, errors, given_up = self.means, self.standard_errors, self.given_up
         rows = []
         for place, rank in enumerate(self.ranks):

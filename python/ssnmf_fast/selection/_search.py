@@ -54,7 +54,7 @@ class Search:
         found: dict[str, Array] = {}
         tried = np.ones(len(self.ranks), dtype=bool)
         n_fits = self.n_starts * len(self.ranks) * self.n_splits
-        with verbose_progress(self.verbose, n_fits, "choose_rank", "error") as progress:
+        with verbose_progress(self.verbose, n_fits, "choose_rank", "error", unit="fit") as progress:
             for number, split in enumerate(splits):
                 seeds = rng.integers(2**31 - 1, size=self.n_starts).tolist()
                 places = np.flatnonzero(tried).tolist()
