@@ -30,6 +30,7 @@ def test_is_that_of_the_matrix(cells, tmp_path):
     assert about["params"]["n_starts"] == 5
 
 
+@pytest.mark.slow
 def test_of_a_file(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
@@ -46,6 +47,7 @@ def test_refused(cells):
     assert not cells.obsm.keys()
 
 
+@pytest.mark.slow
 def test_the_rank_is_that_of_the_matrix(cells, tmp_path):
     options = {"loss": "kullback-leibler", "n_splits": 2, "n_starts": 1}
     choice = sfa.choose_rank(cells, [2, 4, 6], **options)
@@ -60,13 +62,18 @@ def test_the_rank_is_that_of_the_matrix(cells, tmp_path):
     np.testing.assert_array_equal(about["means"], expected.means)
 
 
+@pytest.mark.slow
 def test_the_rank_of_data_on_disk(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     with pytest.raises(ValueError, match=r"needs the data in memory.*Give more memory"):
         sfa.choose_rank(backed, [2, 3], memory=30_000)
+    given = {"criterion": "stability", "n_starts": 4, "tol": 1e-3, "max_iter": 50}
+    choice = sfa.choose_rank(backed, [2, 3], memory=50_000, **given)
+    assert choice.criterion == backed.uns["nmf_rank"]["criterion"] == "stability"
 
 
+@pytest.mark.slow
 def test_files_of_cnmf(cells, tmp_path):
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
