@@ -85,6 +85,13 @@ def test_files_are_checked(cells, tmp_path):
     assert "X_nmf" not in adata.obsm
 
 
+def test_matrices_in_memory_are_checked(cells):
+    cells.X.indices[3] = 10_000
+    for call in (sfa.prepare, lambda adata: sfa.nmf(adata, 3)):
+        with pytest.raises(ValueError, match=r"adata\.X is not a valid sparse matrix: .*10000"):
+            call(cells)
+
+
 def test_nothing_is_left_after_an_error(cells, tmp_path):
     cells.X.data[-1] = -1
     adata, _ = stored("rows", cells, tmp_path)

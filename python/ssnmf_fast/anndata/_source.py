@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from anndata import AnnData
 
 from .._common.arrays import Array
-from .._data.arrays import read_csr
+from .._data.arrays import read_csr, read_sparse
 from .._data.border import check_entries
 from .._data.csr_file import equal_blocks
 
@@ -48,12 +48,13 @@ class Source:
                 raise ValueError(
                     f"adata.X is None; name one of the layers, {list(adata.layers)}, by layer."
                 )
-            return cls(adata.X, "adata.X", "X")
+            return cls(_sound(adata.X, "adata.X"), "adata.X", "X")
         if layer not in adata.layers:
             raise ValueError(
                 f"layer={layer!r} is not among the layers of adata, {list(adata.layers)}."
             )
-        return cls(adata.layers[layer], f"adata.layers[{layer!r}]", f"layers[{layer!r}]")
+        name = f"layers[{layer!r}]"
+        return cls(_sound(adata.layers[layer], f"adata.{name}"), f"adata.{name}", name)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -133,6 +134,11 @@ class Source:
             block = block.copy()
             block.sum_duplicates()
         return block
+
+
+def _sound(matrix: Any, name: str) -> Any:
+    """Return a sparse matrix in memory with parts that SciPy may follow, and others as they are."""
+    return read_sparse(matrix, name) if sp.issparse(matrix) else matrix
 
 
 def require_annotated(adata: Any, name: str) -> None:
