@@ -58,6 +58,8 @@ class RowCollector:
             ]
             return CsrFile(indptr, files[0], files[1], self._n_columns, block_memory)
         indices, data = (array[: indptr[-1]] for array in self._arrays)
+        if len(data) <= np.iinfo(_INDEX).max:  # SciPy would make the indices long, too
+            indptr = indptr.astype(_INDEX)
         return sp.csr_array((data, indices, indptr), (len(indptr) - 1, self._n_columns), copy=False)
 
     def _write(self, parts: tuple[Array, ...]) -> None:
