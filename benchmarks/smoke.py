@@ -39,6 +39,7 @@ CALLS = {
     "seeds": "",
     "programs": "",
     "consensus": "--out {folder}/consensus",
+    "cells": "",
 }
 
 

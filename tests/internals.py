@@ -42,15 +42,19 @@ from ssnmf_fast.estimators import (
     _training_data,
 )
 from ssnmf_fast.metrics import _matrices, _occurrences
+from ssnmf_fast.selection import _errors, _hidden, _hidden_labels, _search
 
 __all__ = [
     "_class_scores",
     "_committee",
     "_complete",
     "_context",
+    "_errors",
     "_findings",
     "_fit",
     "_fitted",
+    "_hidden",
+    "_hidden_labels",
     "_irls",
     "_label_shift",
     "_labels",
@@ -67,6 +71,7 @@ __all__ = [
     "_quality",
     "_ratings",
     "_sample_labels",
+    "_search",
     "_source",
     "_suggesting",
     "_text",

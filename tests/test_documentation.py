@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from internals import _parser
+from optional_packages import need_anndata
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
@@ -83,6 +84,8 @@ def test_python_blocks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Blocks run in their order; one of text shows what the block above it prints."""
+    if any("import anndata\n" in block.text for block in STORIES[name]):
+        need_anndata()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -151,6 +154,8 @@ def modules_with_examples() -> list[str]:
 def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if ".dask." in name:
         pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
+    if ".anndata." in name:
+        need_anndata()
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testmod(importlib.import_module(name), optionflags=flags)

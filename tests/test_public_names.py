@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from optional_packages import need_anndata
 
 import ssnmf_fast as sf
 
@@ -14,7 +15,8 @@ API = Path(__file__).parent.parent / "docs" / "api" / "index.md"
 SECTION = re.compile(
     r"\.\. currentmodule:: (\S+)\n\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   \w+\n)+)"
 )
-MODULES = ["weights", "penalties", "completion", "metrics", "plotting", "linalg", "extend", "dask"]
+MODULES = ["weights", "penalties", "completion", "metrics", "plotting", "linalg", "extend"]
+MODULES += ["anndata", "dask"]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,8 @@ def test_every_public_name_has_a_page(documented):
 def test_every_public_name_of_a_module_has_a_page(documented, module):
     if module == "dask":
         pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
+    if module == "anndata":
+        need_anndata()
     name = f"ssnmf_fast.{module}"
     assert sorted(documented[name]) == sorted(importlib.import_module(name).__all__)
 

@@ -120,3 +120,22 @@ def test_key_nmf_finds_the_topics():
     expected = sf.NMF(4, random_state=0).fit(X)
     assert np.array_equal(model.components_, expected.components_)
     np.testing.assert_allclose(topics, expected.transform(X))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_genes_and_scales_are_those_of_cnmf(dense, tmp_path):
+    consensus = recipe("consensus", "cnmf")
+    import ssnmf_fast.anndata as sfa
+
+    counts, _ = consensus.draw_counts(cells=200, genes=300, programs=4)
+    if dense:
+        counts.X = counts.X.toarray()
+    counts.write(tmp_path / "counts.h5ad")
+    theirs = consensus.cNMF(output_dir=str(tmp_path), name="prepared")
+    theirs.prepare(str(tmp_path / "counts.h5ad"), [4], n_iter=1, num_highvar_genes=100)
+    expected = consensus.anndata.read_h5ad(theirs.paths["normalized_counts"])
+    sfa.prepare(counts, 100)
+    chosen = counts.var["highly_variable"].to_numpy()
+    assert counts.var_names[chosen].tolist() == expected.var_names.tolist()
+    scaled = counts.to_df().to_numpy()[:, chosen] / counts.var["nmf_scale"].to_numpy()[chosen]
+    np.testing.assert_allclose(scaled, expected.to_df().to_numpy(), rtol=1e-10)

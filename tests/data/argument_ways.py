@@ -17,19 +17,19 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
 # Names of arguments that take no array.
 NAMES = """
-    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback class_names
-    class_weight columns_ common_scale consensus consensuses count_scale coverage darkest
-    density_threshold documents_per_slice folder feature_weight features feature_names
-    fill_value fits fit_params forbidden forget_factor free_in_labeled freq gamma_min given
-    history_or_completion interval kind label label_names labeled_weight level limits log_x loss
-    max_iter max_rows measure membership memory method missing_norm mode model n n_components
-    n_features n_free_topics n_jobs n_neighbors name n_oversamples n_power n_ranges n_starts
-    n_terms n_threads names nonnegative normalize one_slice p path period q random_state rank
-    ranks rate_mean rate_shape readout sample sample_names scoring seeds self_training shape
-    share solver sort sparsity sparsity_decay standardize stream_mode style supervision_loss
-    supervision_weight terms threshold title tol topic_names topics tpm_names unlabeled verbose
-    weight window x xlabel ylabel input_features keep_observed levels parents separator topic
-    tree
+    A_mean A_shape assignment ax baselines biases burn_in C callback choice class_names
+    class_weight columns_ common_scale consensus consensuses count_scale coverage criterion
+    darkest density_threshold documents_per_slice estimator feature_names feature_weight
+    features fill_value fit_params fits folder forbidden forget_factor free_in_labeled freq
+    gamma_min given held_out history_or_completion input_features interval keep_observed kind
+    label label_names labeled_weight level levels limits log_x loss mask_zeros max_iter max_rows
+    measure membership memory method missing_norm mode model n n_components n_features
+    n_free_topics n_jobs n_neighbors n_oversamples n_power n_ranges n_splits n_starts n_terms
+    n_threads name names nonnegative normalize one_slice p parents path period q random_state
+    rank ranks rate_mean rate_shape readout rule S_mean S_shape sample sample_names scoring
+    seeds self_training separator shape share solver sort sparsity sparsity_decay standardize
+    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
+    topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
@@ -150,7 +150,7 @@ WAYS = {
     "Consensus.scores_of": {"Y": [Way(D)]},
     "Consensus.components_of": {"Y": [Way(D)]},
     "Consensus.to_cnmf": {"tpm": [Way(D)]},
-    "choose_rank": {"X": [Way(D)], "y": []},  # y is for models that take it
+    "choose_rank": {"X": [Way(D)], "y": [], "X_weights": weighings(HALF)},  # y needs an estimator
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
     "weights.outer": {"rows": [], "columns": []},
@@ -213,6 +213,13 @@ REQUIRED = {
     "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},
     "TopicTree.shares": {"X": D},
+    "choose_rank": {
+        "X": D,
+        "ranks": [2],
+        "n_splits": 1,
+        "n_starts": 1,
+        **{name: MORE[name] for name in ("max_iter", "random_state", "n_threads")},
+    },
     "complete": {"M": D, "rank": 1, "max_iter": 2, "random_state": 0, "n_threads": 1},
     "linalg.randomized_svd": {"X": D, "rank": 2, "random_state": 0},
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},

@@ -169,7 +169,11 @@ def functions():
     yield D, "X", lambda Z: sf.linalg.randomized_svd(Z, 2)
     yield D, "sparse", lambda Z: sf.linalg.LowRankPlusSparse(Z, S, A)
     yield S, "left", lambda Z: sf.linalg.LowRankPlusSparse(sp.csr_array(D), Z, A)
-    yield D, "X", lambda Z: sf.choose_rank(sf.BayesianNMF(max_iter=2), Z, [2], n_starts=1)
+    quick = {"n_starts": 1, "n_splits": 1, "max_iter": 2}
+    yield D, "X", lambda Z: sf.choose_rank(Z, [2], **quick)
+    yield HALF, "X_weights", lambda Z: sf.choose_rank(D, [2], X_weights=Z, **quick)
+    for base, name, form in masked:
+        yield base, name, lambda Z, w=form: sf.choose_rank(D, [2], X_weights=w(Z), **quick)
 
 
 def estimators():

@@ -165,8 +165,6 @@ def caller(label, function, argument, beside):
             given = {"model": FITS.fitted("SSNMFClassifier"), "X": D, "y": y}
         if label == "split":
             given |= {"model": FITS.fitted("NMF")}
-        if label == "choose_rank":
-            given = {"model": FITS.new("BayesianNMF"), "ranks": [2], "n_starts": 1}
         return lambda Z: function(**(given | {argument: Z}))
     return lambda Z: getattr(one, method)(**(given | {argument: Z}))
 

@@ -1,9 +1,14 @@
-"""Objects of anndata are refused at once, with the matrix to give in their place."""
+"""Objects of anndata are refused at once, with what to give in their place."""
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
+from absent_packages import hide
+from optional_packages import need_anndata
 
 import ssnmf_fast as sf
 
@@ -25,7 +30,10 @@ Backed = type("CSRDataset", (Annotated,), {"__module__": "anndata._core.sparse_d
 
 @pytest.mark.parametrize(
     ("given", "way"),
-    [(AnnData(), r"layers\['counts'\] or .*\.X"), (Backed(), r"to_memory\(\).*open_csr")],
+    [
+        (AnnData(), r"ssnmf_fast\.anndata\.nmf .*layers\['counts'\] or .*\.X"),
+        (Backed(), r"ssnmf_fast\.anndata\.nmf .*to_memory\(\)"),
+    ],
 )
 def test_refused(given, way):
     model = sf.NMF(n_components=1).fit(np.ones((4, 3)))
@@ -50,8 +58,16 @@ def test_refused(given, way):
 
 
 def test_of_anndata_itself(tmp_path):
-    anndata = pytest.importorskip("anndata")
+    anndata = need_anndata()
     data = anndata.AnnData(np.ones((4, 3), dtype=np.float32))
     with pytest.raises(TypeError, match=r"X is an object of anndata \(AnnData\).*X\.X"):
         sf.NMF(n_components=1).fit(data)
     assert sf.NMF(n_components=1).fit(data.X).components_.shape == (1, 3)
+
+
+def test_without_anndata(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("ssnmf_fast.anndata")]:
+        monkeypatch.delitem(sys.modules, name)
+    hide("anndata", monkeypatch)
+    with pytest.raises(sf.MissingPackageError, match=r"pip install 'ssnmf-fast\[anndata\]'"):
+        importlib.import_module("ssnmf_fast.anndata")

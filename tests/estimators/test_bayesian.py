@@ -1,8 +1,7 @@
-"""BayesianNMF, SupervisedBayesianNMF and choose_rank."""
+"""BayesianNMF and SupervisedBayesianNMF."""
 
 from __future__ import annotations
 
-import dataclasses
 import pickle
 
 import numpy as np
@@ -285,45 +284,3 @@ def test_unlabeled_samples_are_a_class_of_their_own(labeled):
     assert whole.representation_rates_.shape == (3, 6)
     assert (model.rate_shape_, whole.rate_shape_) == (30, 40)  # samples of a class
     assert 1 / whole.new_sample_rate_ == pytest.approx(whole.representation_.mean(), rel=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_choose_rank(counts):
-    X, _, _ = counts
-    model = sf.BayesianNMF(S_shape="auto", random_state=1)
-    choice = sf.choose_rank(model, X, [2, 4, 8], n_starts=2)
-    assert choice.best_rank == choice.best_model.n_components == 4
-    assert choice.ranks == (2, 4, 8)
-    assert choice.bounds.shape == (3, 2)
-    assert choice.bounds.max() == choice.bounds[1].max() == choice.best_model.lower_bound_
-    assert not hasattr(model, "components_")
-    again = sf.choose_rank(model, X, [4], n_starts=2)
-    assert np.array_equal(again.bounds[0], choice.bounds[1])
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        choice.best_rank = 1
-
-
-def test_choose_rank_with_labels(labeled):
-    X, y = labeled
-    model = sf.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
-    choice = sf.choose_rank(model, X, range(1, 4), y, n_starts=1)
-    assert isinstance(choice.best_model, sf.SupervisedBayesianNMF)
-    with pytest.raises(ValueError, match="requires y"):
-        sf.choose_rank(model, X, [2])
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"model": sf.NMF()}, TypeError, "model must be a BayesianNMF"),
-        ({"model": sf.BayesianNMF(init=(0, 0))}, ValueError, "init holds arrays"),
-        ({"ranks": []}, ValueError, "ranks is empty"),
-        ({"ranks": [3, 0]}, ValueError, "every rank in ranks must be at least 1"),
-        ({"ranks": [2.5]}, TypeError, "every rank in ranks must be an integer"),
-        ({"n_starts": 0}, ValueError, "n_starts must be at least 1"),
-    ],
-)
-def test_bad_arguments_of_choose_rank(changes, error, message):
-    given = {"model": sf.BayesianNMF(), "X": np.ones((5, 4)), "ranks": [2], "n_starts": 1}
-    with pytest.raises(error, match=message):
-        sf.choose_rank(**given | changes)

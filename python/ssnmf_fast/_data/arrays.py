@@ -52,12 +52,14 @@ def refuse_annotated(X: Any, name: str) -> None:
     if not type(X).__module__.startswith("anndata") or isinstance(X, np.ndarray):
         return
     if kind == "AnnData":
-        way = f"Give one of its matrices, for example {name}.layers['counts'] or {name}.X."
+        way = (
+            "Use ssnmf_fast.anndata.nmf and its neighbors, or give one of its matrices, for "
+            f"example {name}.layers['counts'] or {name}.X."
+        )
     else:
         way = (
-            f"Give {name}.to_memory(), or, for more than memory holds, save it with "
-            "scipy.sparse.save_npz(path, matrix, compressed=False) and open the file with "
-            "ssnmf_fast.open_csr."
+            "Use ssnmf_fast.anndata.nmf on the AnnData, which reads files block by block, or "
+            f"give {name}.to_memory()."
         )
     raise TypeError(f"{name} is an object of anndata ({kind}), not a matrix. {way}")
 

@@ -51,7 +51,7 @@ class CsrFile:
         self._data = data
         per_entry = _INDEX.itemsize + self.dtype.itemsize
         # Two blocks at a time: one is worked on while the next is read.
-        self._slices = _equal_blocks(indptr, max(1, memory // (2 * per_entry)))
+        self._slices = equal_blocks(indptr, max(1, memory // (2 * per_entry)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
         self.column_counts, self.total, self.squares = self._sums()
 
@@ -127,7 +127,7 @@ def check_data(X: Any, n_threads: int) -> Any:
     return X if isinstance(X, CsrFile) else check_matrix(X, "X", n_threads=n_threads)
 
 
-def _equal_blocks(indptr: Array, entries: int) -> list[slice]:
+def equal_blocks(indptr: Array, entries: int) -> list[slice]:
     """Cut rows into blocks of at most so many entries, but at least one row."""
     slices = []
     first, n_rows = 0, len(indptr) - 1

@@ -1,4 +1,4 @@
-"""One-dimensional arrays in .npy files, or inside of archives, read piece by piece."""
+"""One-dimensional arrays in .npy or plain files, or inside of archives, read piece by piece."""
 
 from __future__ import annotations
 
@@ -83,3 +83,10 @@ def stored_array(path: Path, offset: int) -> StoredArray:
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
         return StoredArray(path, file.tell(), dtype, shape[0], _state(file))
+
+
+def plain_array(path: Path, dtype: np.dtype[Any]) -> StoredArray:
+    """Return the array in a file that holds its values and nothing else."""
+    with path.open("rb") as file:
+        state = _state(file)
+    return StoredArray(path, 0, dtype, state[0] // dtype.itemsize, state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,15 +22,24 @@ from .._data.weight_forms import Separable
 from . import terms
 from .losses import Loss
 from .terms import Term
-from .weights import Weights, check_rows, ratio, rest
+from .weights import Outer, Weights, check_rows, ratio, rest
 
 
 @dataclass(frozen=True, eq=False)
-class Observed(Weights):
-    """Weights that are zero outside of a sparse pattern."""
+class ByPattern(Weights):
+    """Weights that a sparse pattern gives."""
 
     pattern: Any
     _row_field: ClassVar = "pattern"
+
+    def pattern_of(self, Z: Any, name: str) -> sp.csr_array:
+        """Return the pattern, checked to be one of a clean matrix."""
+        return _checked_pattern(self.pattern, Z, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed(ByPattern):
+    """Weights that are zero outside of a sparse pattern."""
 
     def hide(self, X: Any) -> sp.csr_array:
         return sp.csr_array((read_pattern(self.pattern, "X_weights") != 0).multiply(X))
@@ -41,7 +50,7 @@ class Observed(Weights):
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
-        pattern = _checked_pattern(self.pattern, Z, name)
+        pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
         if np.isnan(known.data).any():
             k = int(np.flatnonzero(np.isnan(known.data))[0])
@@ -66,7 +75,7 @@ class Observed(Weights):
         return Observed(scale_rows(pattern, rows))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        pattern = _checked_pattern(self.pattern, X, name)
+        pattern = self.pattern_of(X, name)
         X = sample(X, pattern)
         total = sp.csr_array(G @ pattern)
         sums = sp.csr_array(G @ with_values(pattern, pattern.data * X.data))
@@ -79,11 +88,10 @@ class Observed(Weights):
 
 
 @dataclass(frozen=True, eq=False)
-class Missing(Weights):
-    """Weights that are one outside of a sparse pattern, zero on it."""
+class Missing(ByPattern):
+    """Weights that are zero on a sparse pattern, and `others`, which are ones, outside of it."""
 
-    pattern: Any
-    _row_field: ClassVar = "pattern"
+    others: Outer = field(default_factory=lambda: Outer(None, None))
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
@@ -91,18 +99,22 @@ class Missing(Weights):
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""
-        pattern = _checked_pattern(self.pattern, Z, name).copy()
+        pattern = self.pattern_of(Z, name).copy()
         pattern.data = (pattern.data != 0).astype(Z.dtype)
         pattern.eliminate_zeros()
+        vectors = self.others.checked(Z, name)
         if not sp.issparse(Z):
             Z = Z.copy()
             Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
-            return terms.separable(Z, [None, None], loss, threads)
+            return terms.separable(Z, vectors, loss, threads)
         present = drop_entries(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
-        whole = Separable((None, None), threads)
+        whole, w = Separable(tuple(vectors), threads), None
+        if any(vector is not None for vector in vectors):
+            pattern.data = whole.at(terms.places_of(pattern), Z.dtype)
+            w = whole.at(terms.places_of(present), Z.dtype)
         form = MissingEntries(SparseEntries(pattern, threads), whole)
-        return terms.weighted(present, None, loss, threads, form)
+        return terms.weighted(present, w, loss, threads, form)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         pattern = _tensor_pattern(self.pattern, X)

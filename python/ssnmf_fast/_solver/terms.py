@@ -169,7 +169,7 @@ def separable(
     form = whole = Separable(tuple(vectors), threads)
     plain = all(vector is None for vector in vectors)
     if not isinstance(Z, np.ndarray):
-        w = None if plain else whole.at(_places(Z), Z.dtype)
+        w = None if plain else whole.at(places_of(Z), Z.dtype)
         return weighted(Z, w, loss, threads, whole)
     holes = bool(np.isnan(Z).any())
     if tensor:
@@ -221,7 +221,7 @@ def entrywise(Z: Any, W: Array, loss: Loss, threads: int, tensor: bool = False) 
     """Return the term of data with a dense array of weights of their shape."""
     if isinstance(Z, np.ndarray):
         return weighted(Z, W, loss, threads, tensor=tensor)
-    return weighted(Z, W[_places(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
+    return weighted(Z, W[places_of(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
 
 
 def observed(Z: Any, pattern: Any, loss: Loss, threads: int) -> Term:
@@ -269,10 +269,10 @@ def _without_nan(Z: Array, whole: Separable) -> WeightForm:
             return Listed(mask)
         return Listed(WeightedEntries(mask, *whole.vectors))
     pattern = sp.csr_array(missing.astype(Z.dtype))
-    pattern.data = whole.at(_places(pattern), pattern.dtype)
+    pattern.data = whole.at(places_of(pattern), pattern.dtype)
     return MissingEntries(SparseEntries(pattern, whole.threads), whole)
 
 
-def _places(Z: Any) -> tuple[Array, ...]:
+def places_of(Z: Any) -> tuple[Array, ...]:
     """Return the indices of every stored entry of a sparse matrix or tensor, by mode."""
     return tuple(Z.at.places) if isinstance(Z, SparseTensor) else (entry_rows(Z.indptr), Z.indices)

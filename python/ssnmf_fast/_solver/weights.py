@@ -98,12 +98,13 @@ class Outer(Weights):
         return lambda rows: a[rows, None] | b
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        return terms.separable(Z, self._checked(Z, name), loss, threads)
+        return terms.separable(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         return _by_mode(X, [self.rows, self.columns], loss, threads)
 
-    def _checked(self, Z: Any, name: str) -> list[Array | None]:
+    def checked(self, Z: Any, name: str) -> list[Array | None]:
+        """Return the weights of the rows and of the columns of a clean matrix."""
         sides = zip((self.rows, self.columns), ("rows", "columns"), Z.shape, strict=True)
         return [
             None if vector is None else check_vector(vector, f"{name}.{side}", length, Z.dtype)
@@ -120,7 +121,7 @@ class Outer(Weights):
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
         """The weights of the groups are the sums of those of their samples."""
-        rows, columns = self._checked(X, name)
+        rows, columns = self.checked(X, name)
         a = np.ones(X.shape[0], dtype=X.dtype) if rows is None else rows
         b = np.ones(X.shape[1], dtype=X.dtype) if columns is None else columns
         if not sp.issparse(X) and np.isnan(X).any():
@@ -149,7 +150,7 @@ class Entrywise(Weights):
         return lambda rows: array[rows] == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        return terms.entrywise(Z, self._checked(Z, name), loss, threads)
+        return terms.entrywise(Z, self.checked(Z, name), loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         W = check_tensor(self.array, "X_weights", X.dtype)
@@ -160,7 +161,7 @@ class Entrywise(Weights):
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
         return terms.entrywise(X, W, loss, threads, tensor=True)
 
-    def _checked(self, Z: Any, name: str) -> Array:
+    def checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster
             as_weights(self.array, name)
         W: Array = check_matrix(self.array, name, dtype=Z.dtype, allow_nan=False)
@@ -175,7 +176,7 @@ class Entrywise(Weights):
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
         """Also with NaN for missing: arrays as large as X."""
         X = X.toarray() if sp.issparse(X) else X
-        W = self._checked(X, name)
+        W = self.checked(X, name)
         absent = np.isnan(X)
         X, W = np.where(absent, 0, X), np.where(absent, 0, W)
         total = G @ W

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -42,6 +43,14 @@ def inputs_of(options: Any) -> list[str | None]:
     given = [options.data, options.labels, options.features, options.time, words]
     given.append(getattr(options, "seeds", None))
     return [*given, *(options.more_labels or ())]
+
+
+def with_settings_of_fit(options: Any) -> Any:
+    """Return the options of another subcommand, with those of `fit` at their defaults."""
+    from ._parser import build_parser
+
+    settings = build_parser().parse_args(["fit", "data"])
+    return argparse.Namespace(**(vars(settings) | vars(options)))
 
 
 def read_data(options: Any) -> Data:

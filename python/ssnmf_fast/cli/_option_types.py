@@ -63,6 +63,13 @@ def _texts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 < share < 1:
+        raise ValueError
+    return share
+
+
 class ImageShape(tuple[int, int]):
     """Height and width of images, in pixels; as text 28x28."""
 
@@ -95,6 +102,25 @@ def _ngram_range(text: str) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
+class Ranks(tuple[int, ...]):
+    """Ranks to try, as text 2,3,5."""
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
+def _ranks(text: str) -> Ranks:
+    """Read ranks: single ones, and LOW:HIGH or LOW:HIGH:STEP with both ends."""
+    found: set[int] = set()
+    for part in text.split(","):
+        low, *others = map(_COUNT, part.split(":"))
+        high, step = others[0] if others else low, others[1] if len(others) > 1 else 1
+        if len(others) > 2 or high < low:
+            raise ValueError
+        found.update(range(low, high + 1, step))
+    return Ranks(sorted(found))
+
+
 def _token_pattern(text: str) -> str:
     """Read a regular expression that finds words."""
     try:
@@ -119,12 +145,14 @@ TYPES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "COUNT": ("a whole number of at least 1", _COUNT),
     "SLICES": ("a number of slices of at least 2", _within(int, 2, math.inf)),
     "FRACTION": ("a number from 0 to 1", _within(float, 0, 1)),
+    "SHARE": ("a number above 0 and below 1", _share),
     "POSITIVE": ("a number above 0", _within(float, sys.float_info.min, sys.float_info.max)),
     "NUMBER": ("a number of at least 0", _within(float, 0, sys.float_info.max)),
     "WEIGHT": ("a number of at least 0 (inf too)", _within(float, 0, math.inf)),
     "LOSS": ("the name of a loss, or a number from 0 to 2", _loss),
     "HxW": ("height and width as in 28x28", _image_shape),
     "LOW,HIGH": ("two numbers of words as 1,2, the larger one last, or one as 2", _ngram_range),
+    "RANKS": ("numbers of topics as 5,10,20 or 2:30:2, from 2 to 30 by twos", _ranks),
     "REGEX": ("a regular expression", _token_pattern),
     "TEXT": ("at least one character", _separator),
     "TEXT,...": ("texts with commas between", _texts),

@@ -12,6 +12,7 @@ from ..completion._methods import METHODS
 from ._models import MODELS
 from ._options import Parser, add, runner
 from ._predictions import KINDS
+from ._ranks_parser import add_choose_rank
 from ._ratings import DUPLICATES, ROLES
 from ._source import TABLES
 from ._text import TOKENS
@@ -254,6 +255,11 @@ def build_parser() -> argparse.ArgumentParser:
     add(suggest.add_argument_group("text"), _TEXT)
     _add_common(suggest)
     suggest.set_defaults(run=runner("_suggest"))
+
+    ranks = add_choose_rank(commands, _DATA, {"--text COLUMN": _FIT_FIRST["--text COLUMN"]})
+    add(ranks.add_argument_group("fits"), _SEED | _THREADS)
+    add(ranks.add_argument_group("text"), _TEXT)
+    _add_common(ranks)
 
     complete = commands.add_parser(
         "complete",

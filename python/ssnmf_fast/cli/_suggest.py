@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Array
-from ._fit import inputs_of, read_data, train
+from ._fit import inputs_of, read_data, train, with_settings_of_fit
 from ._fitted import Data, Fitted
 from ._folder import default_out, refuse_replacing
 from ._learning import learning_of
@@ -29,7 +28,10 @@ _DIGITS = 3  # of a probability that a person reads
 
 def run(options: Any) -> dict[str, Any]:
     """Run the subcommand; return how many samples are suggested, and what is known so far."""
-    options = _with_settings_of_fit(options)
+    if not options.labels:
+        raise UsageError("suggest needs --labels, the column with the labels that there are")
+    options = with_settings_of_fit(options)
+    options.out = options.out or default_out(options.data, _ENDING)
     out = output_of(options)
     if out.path is not None:
         refuse_replacing(out.path, inputs_of(options))
@@ -64,18 +66,6 @@ def run(options: Any) -> dict[str, Any]:
         "intervals": {one.key: list(one.interval) for one in scores if one.interval},
         **({} if learning is None else learning.content()),
     }
-
-
-def _with_settings_of_fit(options: Any) -> Any:
-    """Return the options, with those of `fit` that `suggest` does not have at their defaults."""
-    from ._parser import build_parser
-
-    if not options.labels:
-        raise UsageError("suggest needs --labels, the column with the labels that there are")
-    settings = build_parser().parse_args(["fit", "data"])
-    options = argparse.Namespace(**(vars(settings) | vars(options)))
-    options.out = options.out or default_out(options.data, _ENDING)
-    return options
 
 
 def _refuse_own_names(data: Data, options: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._bayesian import BayesianNMF
-from ._bayesian_supervised import RankChoice, SupervisedBayesianNMF, choose_rank
+from ._bayesian_supervised import SupervisedBayesianNMF
 from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
@@ -31,7 +31,6 @@ __all__ = [
     "MarginNMF",
     "NonnegativeCP",
     "Peak",
-    "RankChoice",
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
@@ -40,7 +39,6 @@ __all__ = [
     "TopicNode",
     "TopicSupervisedNMF",
     "TopicTree",
-    "choose_rank",
     "merge",
     "split",
     "tree",

@@ -11,11 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import listed
 from .._common.warn import warn_user
 from .._data.checks import check_integer, check_real, check_vector
 from .._topics import names_of
-
-_SHOWN = 10  # unknown words in a warning
 
 
 class Vocabulary:
@@ -51,11 +50,9 @@ class Vocabulary:
         """Warn of the names that were asked for and are not among the features."""
         if not self.unknown:
             return
-        more = len(self.unknown) - _SHOWN
-        listed = ", ".join(map(repr, self.unknown[:_SHOWN])) + (f" and {more} more" * (more > 0))
         warn_user(
-            f"{where} names features that X does not have, which are left out: {listed}. Check "
-            "the spelling, and what the vectorizer makes of words.",
+            f"{where} names features that X does not have, which are left out: "
+            f"{listed(self.unknown)}. Check the spelling, and what the vectorizer makes of words.",
             UserWarning,
         )
 

@@ -11,6 +11,7 @@ from ._consensus import clustergram, consensus_matrix, stability_by_rank
 from ._curves import convergence, objective_curve, singular_values
 from ._images import image_grid
 from ._over_time import topics_over_time
+from ._ranks import rank_curve
 from ._samples import representation_map
 from ._term_bars import term_bars
 from ._topics import class_map, label_map
@@ -24,6 +25,7 @@ __all__ = [
     "image_grid",
     "label_map",
     "objective_curve",
+    "rank_curve",
     "representation_map",
     "singular_values",
     "stability_by_rank",

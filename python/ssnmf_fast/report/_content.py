@@ -71,7 +71,7 @@ class Report:
     lead: str
     facts: Sequence[tuple[str, str]]
     settings: Sequence[tuple[str, str]]
-    objective: Sequence[tuple[int, float]]
+    objective: Sequence[tuple[int, float]] = ()
     topics: Topics = _NO_TOPICS
     shares_note: str = ""
     class_counts: Sequence[int] = ()

@@ -43,7 +43,8 @@ def render(report: Report) -> str:
         percent=_percent, score=format_score, uri=_uri, pixels=_pixels, real_terms=real_terms
     )
     curve = figure(7.0, 2.8)
-    objective_curve(report.objective, ax=curve.add_subplot())
+    if report.objective:
+        objective_curve(report.objective, ax=curve.add_subplot())
     confusion = report.confusion
     page: str = environment.get_template("report.html.j2").render(
         report=report,
@@ -53,7 +54,7 @@ def render(report: Report) -> str:
         confusion=confusion,
         confusion_table=confusion_table(confusion),
         confused=most_confused(confusion),
-        curve=png(curve),
+        curve=png(curve) if report.objective else None,
         machine=config(),
         version=__version__,
     )

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from ._consensus import consensus
 from ._consensus_result import Consensus
+from ._rank import choose_rank
+from ._rank_choice import RankChoice
 
-__all__ = ["Consensus", "consensus"]
+__all__ = ["Consensus", "RankChoice", "choose_rank", "consensus"]

@@ -1,0 +1,200 @@
+"""How long do fits of many cells take, and how much memory, from files and in memory?
+
+    python benchmarks/cells.py --folder cells
+
+Two cases, each in a process of its own, whose peak of memory is that of the whole process with
+Python and its packages:
+
+- "backed": an .h5ad of 200,000 x 20,000 with 5 % nonzero (1.6 GB in memory, as float32), fitted
+  from the file by `ssnmf_fast.anndata.nmf`, all genes and the 2000 that `prepare` chooses.
+- "million": 1,000,000 x 2,000, 5 % nonzero, Kullback-Leibler, rank 20, one start; 100,000 cells of
+  it in memory, and all from the file, in memory and by temporary files.
+
+Counts are those of programs that are mixed, in a sparse background; files are written block by
+block, and deleted at the end.  It needs ``python -m pip install 'ssnmf-fast[anndata]'``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import load_average, markdown, new_parser, resident, say
+
+BLOCK = 5000  # cells that are drawn at a time
+PROGRAMS = 20
+SHARE = 0.05  # of the entries are not zero
+
+
+class Case(NamedTuple):
+    """A file, and how it is fitted: `genes` are chosen by `prepare`, None takes all."""
+
+    name: str
+    cells: int
+    of_file: int
+    n_genes: int
+    genes: int | None
+    loss: str
+    memory: int  # MB of the matrix
+    in_memory: bool = False
+
+
+KL = "kullback-leibler"
+CASES = [
+    Case("backed, all genes", 200_000, 200_000, 20_000, None, "frobenius", 512),
+    Case("backed, all genes", 200_000, 200_000, 20_000, None, KL, 512),
+    Case("backed, 2000 chosen", 200_000, 200_000, 20_000, 2000, "frobenius", 512),
+    Case("in memory", 100_000, 1_000_000, 2000, None, KL, 8192, True),
+    Case("file, read into memory", 1_000_000, 1_000_000, 2000, None, KL, 2048),
+    Case("file, from disk", 1_000_000, 1_000_000, 2000, None, KL, 512),
+]
+
+
+def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
+    """Return counts of some cells (csr, float32), of which `SHARE` are not zero."""
+    import scipy.sparse as sp
+
+    n_genes = programs.shape[1]
+    usage = rng.dirichlet(np.full(len(programs), 0.2), cells)
+    cumulative = np.cumsum(programs, axis=1)
+    cumulative = (cumulative / cumulative[:, -1:]).astype(np.float32)
+    totals = rng.poisson(SHARE * n_genes * 1.3 * rng.lognormal(0, 0.3, cells))
+    parts = rng.multinomial(totals, usage)  # of the counts of each cell, those of each program
+    rows = np.concatenate([np.repeat(np.arange(cells, dtype=np.int32), part) for part in parts.T])
+    columns = np.concatenate(
+        [
+            np.searchsorted(edges, rng.random(part.sum(), dtype=np.float32))
+            for edges, part in zip(cumulative, parts.T, strict=True)
+        ]
+    )
+    columns = np.minimum(columns, n_genes - 1).astype(np.int32)
+    return sp.coo_array((np.ones(len(rows), np.float32), (rows, columns)), (cells, n_genes)).tocsr()
+
+
+def write(path: Path, cells: int, n_genes: int) -> int:
+    """Write an .h5ad block by block, and return how many entries it has."""
+    import anndata
+    import h5py
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    programs = rng.lognormal(0, 1, n_genes) * (1 + 4 * rng.gamma(0.1, 10, (PROGRAMS, n_genes)))
+    empty = anndata.AnnData(sp.csr_matrix((cells, n_genes), dtype=np.float32))
+    empty.write_h5ad(path)
+    indptr = [np.zeros(1, np.int64)]
+    with h5py.File(path, "r+") as file:
+        group = file["X"]
+        for name, dtype in {"data": np.float32, "indices": np.int32}.items():
+            del group[name]
+            group.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(1 << 18,))
+        for begin in range(0, cells, BLOCK):
+            block = draw(rng, min(BLOCK, cells - begin), programs)
+            first = int(indptr[-1][-1])
+            indptr.append(first + block.indptr[1:].astype(np.int64))
+            for name in ("data", "indices"):
+                group[name].resize((first + block.nnz,))
+                group[name][first:] = getattr(block, name)
+        del group["indptr"]
+        group["indptr"] = np.concatenate(indptr)
+    return int(indptr[-1][-1])
+
+
+def fit(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, float]:
+    """Fit a case in this process, and return seconds and peak of memory (MB)."""
+    import anndata
+
+    import ssnmf_fast.anndata as sfa
+
+    begin = time.perf_counter()
+    adata = anndata.read_h5ad(path, backed="r")
+    if case.in_memory:
+        adata = adata[: case.cells].to_memory()
+    if case.genes is not None:
+        sfa.prepare(adata, case.genes, empty_cells="keep")
+    prepared = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few iterations do not converge
+        sfa.nmf(
+            adata,
+            PROGRAMS,
+            use_highly_variable=case.genes is not None,
+            loss=case.loss,
+            max_iter=iterations,
+            memory=case.memory << 20,
+            temporary_folder=folder,
+        )
+    done = time.perf_counter()
+    about = {"opened": prepared - begin, "fitted": done - prepared, "peak": resident("VmHWM")}
+    return {**about, "iterations": int(adata.uns["nmf"]["n_iter"])}
+
+
+def measure(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, float]:
+    """Fit a case in a new process."""
+    order = [sys.executable, __file__, "--one", str(path), "--case", json.dumps(case)]
+    order += ["--iterations", str(iterations), "--folder", str(folder)]
+    done = subprocess.run(order, check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--folder", type=Path, help="for the files, 20 GB; else a temporary one")
+    parser.add_argument("--iterations", type=int, default=200, help="at most, of each fit")
+    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of cells")
+    parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--one", type=Path, help="file of a case that a process is for")
+    parser.add_argument("--case", help="that case")
+    options = parser.parse_args(argv)
+    if importlib.util.find_spec("anndata") is None:
+        print("skipped: python -m pip install 'ssnmf-fast[anndata]'")
+        return
+    if options.one:
+        case = Case(*json.loads(options.case))
+        print(json.dumps(fit(options.one, case, options.iterations, options.folder)))
+        return
+    scale = 500 if options.quick else options.scale
+    iterations = 5 if options.quick else options.iterations
+    rows, written = [], {}
+    with tempfile.TemporaryDirectory(dir=options.folder) as place:
+        folder = Path(place)
+        for number in options.cases:
+            case = CASES[number]
+            case = case._replace(cells=case.cells // scale, of_file=case.of_file // scale)
+            path = folder / f"{case.of_file}x{case.n_genes}.h5ad"
+            if path not in written:
+                for old in written:
+                    old.unlink(missing_ok=True)
+                written[path] = write(path, case.of_file, case.n_genes)
+                say(f"{path.name}: {written[path]} entries, {path.stat().st_size / 1e9:.2f} GB")
+            found = measure(path, case, iterations, folder)
+            rows.append(
+                [
+                    case.name,
+                    f"{case.cells:,} x {case.n_genes:,}",
+                    case.loss,
+                    f"{case.memory} MB",
+                    f"{found['opened']:.1f}",
+                    f"{found['fitted']:.1f}",
+                    f"{found['iterations']}",
+                    f"{found['peak'] / 1000:.2f}",
+                    load_average(),
+                ]
+            )
+            say(" | ".join(rows[-1]))
+    header = ["case", "cells x genes", "loss", "memory=", "open, prepare (s)", "fit (s)"]
+    print(markdown([*header, "iterations", "peak (GB)", "load"], rows))
+
+
+if __name__ == "__main__":
+    main()

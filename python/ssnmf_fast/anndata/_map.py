@@ -1,0 +1,202 @@
+"""Function :func:`map_to`: the programs of a reference in new cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._common.arrays import Array
+from .._common.listed import listed
+from .._common.warn import warn_user
+from .._data.checks import check_factor, check_option
+from .._models.represent import represent
+from .._version import __version__
+from ..selection import Consensus
+from ._data import said, writable
+from ._genes import require_unique
+from ._moments import deviations_of
+from ._read import MEMORY, read_matrix
+from ._source import Source, require_annotated
+
+_SCALES = ("reference", "own", "none")
+
+
+def map_to(
+    adata: Any,
+    reference: Any,
+    *,
+    key: str = "nmf",
+    layer: str | None = None,
+    genes: Sequence[str] | None = None,
+    scale: str = "reference",
+    key_added: str = "nmf",
+    loss: str | float | None = None,
+    tol: float = 1e-6,
+    n_threads: int | None = None,
+    memory: int = MEMORY,
+    temporary_folder: Any = None,
+    copy: bool = False,
+) -> Any:
+    """Find the programs of a reference in other cells, by the names of genes.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        New cells, in the units of the data that the reference was fitted to, such as counts.
+    reference : anndata.AnnData, pandas.DataFrame or Consensus
+        What :func:`nmf` or :func:`consensus` have written to; or a table of programs (rows) and
+        genes (columns), as the spectra of cNMF are; or a consensus, with `genes`.
+    key : str
+        Name of the results in an AnnData that is the reference.
+    layer : str, optional
+        Layer of `adata` to take in place of X.
+    genes : sequence of str, optional
+        Names of the genes of a consensus.
+    scale : {"reference", "own", "none"}
+        What the genes of `adata` are divided by: as in the reference, if that is an AnnData with
+        scales; or their own standard deviations, as starCAT does, which allows for differences in
+        technique, and lets the result of a cell depend on the others; or nothing.
+    key_added : str
+        Name of the results.
+    loss : str or float, optional
+        Loss, as in :func:`ssnmf_fast.represent`; None takes that of the reference, and "frobenius"
+        for a table.
+    tol, n_threads
+        As in :func:`ssnmf_fast.represent`.
+    memory, temporary_folder, copy
+        As in :func:`nmf`.
+
+    Returns
+    -------
+    None or anndata.AnnData
+        With ``obsm["X_nmf"]``, how much of each program is in each cell, and ``uns["nmf"]``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and if there is no gene in common.
+
+    Warns
+    -----
+    UserWarning
+        If `adata` lacks genes that programs have: the fit is restricted to the others.
+
+    Notes
+    -----
+    Profiles of batches of the reference take part in the fit, and are left out of the result.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import ssnmf_fast.anndata as sfa
+    >>> counts = np.random.default_rng(0).poisson(1.0, (120, 30)).astype(np.float32)
+    >>> old, new = anndata.AnnData(counts[:100]), anndata.AnnData(counts[100:])
+    >>> sfa.nmf(old, 4, use_highly_variable=False)
+    >>> sfa.map_to(new, old)
+    >>> new.obsm["X_nmf"].shape
+    (20, 4)
+    """
+    require_annotated(adata, "adata")
+    check_option(scale, "scale", _SCALES)
+    source = Source.of(adata, layer)
+    if key_added in adata.varm:
+        raise ValueError(
+            f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
+        )
+    known = _programs(reference, key, genes)
+    require_unique(adata, "adata")
+    places, columns = _in_common(adata, known)
+    A = known.values[:, columns]
+    scales = None
+    if scale == "own":
+        scales = deviations_of(source, places)
+    elif scale == "reference" and known.scales is not None:
+        scales = known.scales[columns]
+    adata = writable(adata, copy)
+    loss = known.loss if loss is None else loss
+    with read_matrix(source, places, scales, memory, temporary_folder) as X:
+        S = represent(X, A.astype(X.dtype), loss=loss, tol=tol, n_threads=n_threads)
+    rank = len(known.names)
+    adata.obsm[f"X_{key_added}"] = np.ascontiguousarray(S[:, :rank])
+    params = {"layer": source.layer, "scale": scale, "n_genes": len(places), **said(loss=loss)}
+    names = np.array(known.names, dtype=object)
+    adata.uns[key_added] = {"params": params, "names": names, "version": __version__}
+    return adata if copy else None
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs by genes, those of batches last, which have no name; only genes that some has."""
+
+    values: Array
+    genes: pd.Index
+    names: list[str]
+    loss: Any
+    scales: Array | None = None
+
+
+def _programs(reference: Any, key: str, genes: Sequence[str] | None) -> Programs:
+    """Read the programs of a reference."""
+    if isinstance(reference, pd.DataFrame):
+        names = [str(name) for name in reference.index]
+        return _checked(reference.to_numpy(), reference.columns, names, "frobenius")
+    if isinstance(reference, Consensus):
+        if genes is None:
+            raise ValueError("reference is a Consensus; give the names of its features by genes.")
+        names = [f"{key}{number + 1}" for number in range(len(reference.components))]
+        return _checked(reference.components, pd.Index(genes), names, reference.loss)
+    require_annotated(reference, "reference")
+    if key not in reference.varm:
+        raise ValueError(
+            f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
+            "ssnmf_fast.anndata.nmf on it, or name other results by key."
+        )
+    about = reference.uns.get(key, {})
+    parts = [np.asarray(reference.varm[key])]
+    names = [str(name) for name in about.get("names", range(1, parts[0].shape[1] + 1))]
+    if "batches" in about:
+        parts.append(np.asarray(reference.varm[f"{key}_batches"]))
+    params = about.get("params", {})
+    scales = None
+    if "scale" in params:
+        scales = np.asarray(reference.var[params["scale"]], dtype=np.float64)
+    loss = params.get("loss", "frobenius")
+    return _checked(np.hstack(parts).T, reference.var_names, names, loss, scales)
+
+
+def _checked(
+    values: Any, genes: pd.Index, names: list[str], loss: Any, scales: Array | None = None
+) -> Programs:
+    """Return the programs of the genes that one of them has; the others do not matter."""
+    if len(genes) != len(set(genes)):
+        raise ValueError("reference has genes with the same name; make the names unique.")
+    shape = len(values), len(genes)
+    found = check_factor(values, "the programs of reference", shape, np.float64, "programs x genes")
+    used = np.flatnonzero(found.any(axis=0))
+    own = None if scales is None else scales[used]
+    return Programs(found[:, used], genes[used], names, loss, own)
+
+
+def _in_common(adata: Any, known: Programs) -> tuple[Array, Array]:
+    """Return the numbers of the common genes in `adata`, rising, and in the reference."""
+    found = np.asarray(adata.var_names.get_indexer(known.genes))
+    missing = [str(gene) for gene in known.genes[found < 0]]
+    if len(missing) == len(found):
+        raise ValueError(
+            f"adata has none of the {len(found)} genes of the reference, such as "
+            f"{listed(missing)}. Give both the same kind of names."
+        )
+    if missing:
+        warn_user(
+            f"adata lacks {len(missing)} of the {len(found)} genes of the reference, which are "
+            f"left out: {listed(missing)}.",
+            UserWarning,
+        )
+    columns = np.flatnonzero(found >= 0)
+    columns = columns[np.argsort(found[columns])]
+    return found[columns], columns

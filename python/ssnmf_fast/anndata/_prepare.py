@@ -1,0 +1,136 @@
+"""Function :func:`prepare`: the genes that vary beyond their mean, and what to divide them by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._common.arrays import Array
+from .._common.listed import listed
+from .._data.checks import check_integer, check_option
+from ._data import writable
+from ._genes import HIGHLY_VARIABLE, PREPARED, SCALE, gene_numbers
+from ._moments import Moments, cell_sums, deviations, moments_of
+from ._source import Source, require_annotated
+
+_HIGHEST = 20  # genes that the variation of cells in size is read from
+_MIDDLE = (0.1, 0.9)  # quantiles between which genes say what variance goes with a mean
+FANO_RATIO = "fano_ratio"
+
+
+def prepare(
+    adata: Any,
+    n_genes: int = 2000,
+    *,
+    layer: str | None = None,
+    genes: Sequence[str] | None = None,
+    empty_cells: str = "error",
+    copy: bool = False,
+) -> Any:
+    """Choose genes whose variance is above what goes with their mean, and find their scales.
+
+    It is the preparation of cNMF [1]_, and reads files block by block.  :func:`nmf` and the other
+    functions take these genes, and divide each by its standard deviation.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData, n cells x m genes
+        With counts, in memory or backed by a file.
+    n_genes : int
+        Number of genes to choose.
+    layer : str, optional
+        Layer with the counts, in place of X.
+    genes : sequence of str, optional
+        Names of genes to take in place of a choice.
+    empty_cells : {"error", "keep"}
+        What becomes of cells without a count of the chosen genes: an error that names some, or
+        cells in which no program is found.
+    copy : bool
+        Whether the results are written to a copy, which is returned.
+
+    Returns
+    -------
+    None or anndata.AnnData
+        With columns of `var`:
+
+        - ``highly_variable``: the chosen genes,
+        - ``fano_ratio``: variance divided by mean, in cells of one size, relative to what is
+          expected for the mean; NaN without counts,
+        - ``nmf_scale``: the standard deviation of the counts, 1 for a gene that does not vary,
+
+        and ``uns["nmf_prepare"]``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and for cells without counts.
+
+    Notes
+    -----
+    The expected ratio is ``a^2 mean + b^2``: a is the least coefficient of variation of the 20
+    genes of largest mean, b^2 the median ratio of genes between the quantiles of 10 and 90 %.
+
+    References
+    ----------
+    .. [1] D. Kotliar et al., "Identifying gene expression programs of cell-type identity and
+       cellular activity with single-cell RNA-Seq", 2019.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import ssnmf_fast.anndata as sfa
+    >>> counts = np.random.default_rng(0).poisson(1.0, (100, 30)).astype(np.float32)
+    >>> adata = anndata.AnnData(counts)
+    >>> sfa.prepare(adata, n_genes=10)
+    >>> int(adata.var["highly_variable"].sum())
+    10
+    """
+    require_annotated(adata, "adata")
+    n_genes = check_integer(n_genes, "n_genes", 1)
+    check_option(empty_cells, "empty_cells", ("error", "keep"))
+    source = Source.of(adata, layer)
+    given = None if genes is None else gene_numbers(adata, genes, "genes")
+    adata = writable(adata, copy)
+    moments = moments_of(source)
+    if not moments.counts.any():
+        raise ValueError(f"{source.name} has no count; expected at least one.")
+    ratios = _fano_ratios(moments, source.shape[0])
+    chosen = np.zeros(len(ratios), dtype=bool)
+    order = np.argsort(-ratios, kind="stable")  # NaN comes last
+    chosen[order[:n_genes] if given is None else given] = True
+    if empty_cells == "error":
+        _refuse_empty(adata, source, np.flatnonzero(chosen))
+    adata.var[HIGHLY_VARIABLE] = chosen
+    adata.var[FANO_RATIO] = ratios
+    adata.var[SCALE] = deviations(moments.counts, moments.squares, source.shape[0])
+    adata.uns[PREPARED] = {"layer": source.layer, "n_genes": int(chosen.sum())}
+    return adata if copy else None
+
+
+def _fano_ratios(moments: Moments, n: int) -> Array:
+    """Return how many times larger the ratio of variance and mean is than expected, (m,)."""
+    mean = moments.of_size / n
+    variance = np.maximum(moments.squares_of_size / n - mean**2, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fano = variance / mean
+        variation = np.sqrt(variance) / mean
+    highest = np.argsort(-mean, kind="stable")[:_HIGHEST]
+    slope = np.nanmin(variation[highest]) ** 2
+    means, ratios = np.quantile(mean, _MIDDLE), np.nanquantile(fano, _MIDDLE)
+    with np.errstate(invalid="ignore"):
+        middle = (fano > ratios[0]) & (fano < ratios[1]) & (mean > means[0]) & (mean < means[1])
+    level = np.median(fano[middle]) if middle.any() else np.nanmedian(fano)
+    return np.asarray(fano / (slope * mean + level))
+
+
+def _refuse_empty(adata: Any, source: Source, genes: Array) -> None:
+    totals = cell_sums(source, genes)
+    empty = adata.obs_names[totals == 0].astype(str).tolist()
+    if empty:
+        raise ValueError(
+            f"{len(empty)} cells have no count of the {len(genes)} chosen genes: {listed(empty)}. "
+            "Leave them out, choose more genes, or say empty_cells='keep'."
+        )

@@ -1,0 +1,134 @@
+"""RankChoice: rules, notes, table and picture; the criteria that hide nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from planted_ranks import RANK, amounts, counts
+
+import ssnmf_fast as sf
+from ssnmf_fast import plotting
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def choice(means: Any, spread: float = 0.0, rule: str = "one-se") -> sf.RankChoice:
+    """Return a choice with scores around some means, whose standard error is about `spread`."""
+    around = np.array([-1.0, 0.0, 1.0]) * spread * np.sqrt(3)
+    scores = np.asarray(means)[:, None] + around
+    return sf.RankChoice.of(tuple(range(1, len(means) + 1)), scores, "held-out", rule)
+
+
+def test_rules() -> None:
+    means = [9.0, 1.3, 1.0, 2.0]
+    assert choice(means, 0.1).rank == 3
+    assert choice(means, 0.5).rank == 2
+    assert choice(means, 0.5, "best").rank == 3
+    assert choice(means, 0.1).standard_errors == pytest.approx(0.1)
+
+
+def test_one_split_has_no_standard_error() -> None:
+    found = sf.RankChoice.of((1, 2), np.array([[2.0], [1.0]]), "held-out", "one-se")
+    assert found.rank == 2
+    assert np.isnan(found.standard_errors).all()
+
+
+def test_notes() -> None:
+    assert choice([3.0, 1.0, 2.0, 4.0]).notes == []
+    assert "largest rank tried, 3: try larger ones" in repr(choice([3.0, 2.0, 1.0]))
+    some = sf.RankChoice.of((5, 6, 7), np.array([[1.0], [2.0], [3.0]]), "held-out", "one-se")
+    assert "smallest one tried: try some below 5" in repr(some)
+    assert choice([1.0, 2.0, 3.0]).notes == []  # none is below 1
+    assert choice([2.0]).notes == []
+    rng = np.random.default_rng(0)
+    scores = rng.random((6, 5))
+    flat = sf.RankChoice.of(tuple(range(2, 8)), scores, "held-out", "one-se")
+    assert any("The curve is flat" in note for note in flat.notes)
+
+
+def test_table() -> None:
+    found = choice([3.0, 1.0, 2.0])
+    frame = found.table
+    assert list(frame.columns[:4]) == ["rank", "mean", "standard_error", "given_up"]
+    assert frame["split_2"].tolist() == [3.0, 1.0, 2.0]
+    assert frame["rank"].tolist() == [1, 2, 3]
+
+
+def test_table_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = choice([3.0, 1.0, 2.0]).table
+    assert table["mean"].tolist() == [3.0, 1.0, 2.0]
+    assert table["given_up"].dtype == bool
+
+
+def test_picture() -> None:
+    pytest.importorskip("matplotlib")
+    (axes,) = choice([3.0, 1.0, 2.0]).plot().axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("components", "held-out error")
+    assert axes.get_yscale() == "linear"
+    assert [text.get_text() for text in axes.texts] == ["rank 2"]
+    (axes,) = plotting.rank_curve(choice([300.0, 1.0, 2.0]), title="T").axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_title() == "T"
+    with pytest.raises(TypeError, match="choice must be a RankChoice"):
+        plotting.rank_curve([1, 2])
+
+
+class TestBound:
+    def test_the_best_model_is_kept(self) -> None:
+        X = counts()
+        model = sf.BayesianNMF(S_shape="auto", random_state=1)
+        found = sf.choose_rank(X, [2, RANK, 8], criterion="bound", estimator=model, n_starts=2)
+        assert found.rank == found.best_model.n_components == RANK
+        assert found.scores.shape == (3, 2)
+        assert found.means.max() == found.scores[1].max() == found.best_model.lower_bound_
+        assert found.label == "bound of the log evidence"
+        assert not hasattr(model, "components_")
+        again = sf.choose_rank(X, [RANK], criterion="bound", estimator=model, n_starts=2)
+        assert np.array_equal(again.scores[0], found.scores[1])
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            found.rank = 1
+
+    def test_labels(self) -> None:
+        X, y = counts(), np.arange(60) % 2
+        model = sf.SupervisedBayesianNMF(tol=0, max_iter=20, random_state=0)
+        given = {"criterion": "bound", "estimator": model, "n_starts": 1}
+        found = sf.choose_rank(X, range(1, 4), y=y, **given)
+        assert isinstance(found.best_model, sf.SupervisedBayesianNMF)
+        with pytest.raises(ValueError, match="requires y"):
+            sf.choose_rank(X, [2], **given)
+
+    @pytest.mark.parametrize(
+        ("changes", "error", "message"),
+        [
+            ({"estimator": sf.NMF()}, TypeError, "needs a BayesianNMF or Supervised"),
+            ({"estimator": sf.BayesianNMF(init=(0, 0))}, ValueError, "init holds arrays"),
+            ({"loss": "frobenius"}, ValueError, "loss and estimator are both given"),
+            ({"X_weights": np.ones((60, 40))}, ValueError, "X_weights and estimator are both"),
+        ],
+    )
+    def test_bad_arguments(
+        self, changes: dict[str, Any], error: type[Exception], message: str
+    ) -> None:
+        with pytest.raises(error, match=message):
+            sf.choose_rank(counts(), [2], criterion="bound", **changes)
+
+
+class TestStability:
+    def test_the_last_stable_rank(self) -> None:
+        given = {"criterion": "stability", "n_starts": 8, "random_state": 0}
+        found = sf.choose_rank(counts(), range(2, 6), loss="kullback-leibler", **given)
+        assert found.rank == RANK
+        assert found.scores.shape == (4, 1)
+        assert found.larger_is_better
+        scores = np.array([[1.0], [0.95], [0.5]])
+        made = [sf.RankChoice.of((2, 3, 4), scores, "stability", r) for r in ("one-se", "best")]
+        assert [one.rank for one in made] == [3, 2]
+
+    def test_one_start(self) -> None:
+        with pytest.raises(ValueError, match="ranks and n_starts of at least 2; got 2 and 1"):
+            sf.choose_rank(amounts(), [2], criterion="stability", n_starts=1)
