@@ -27,9 +27,12 @@ from .._solver.build import (
 )
 from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop, steps_of
+from .._solver.optimality import Optimality
 from .._solver.result import Factorization, FitState
 from .._solver.starts import start, start_B, zeros_that_stay
 from .._solver.terms import Term
+from .._solver.units import scaled
+from .receipts import with_receipt
 
 
 def factorize(
@@ -163,6 +166,11 @@ def factorize(
     >>> fit.S.shape, fit.A.shape
     ((20, 3), (3, 8))
     """
+    inputs = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "S_support": S_support}
+    inputs |= {"A_support": A_support, "S_fixed": S_fixed, "A_fixed": A_fixed}
+    inputs |= {"feature_labels": feature_labels, "penalties": penalties}
+    settings = {"loss": loss, "supervision_loss": supervision_loss, "solver": solver, "init": init}
+    settings |= {"n_components": n_components, "max_iter": max_iter, "tol": tol}
     rank = check_integer(n_components, "n_components", 1)
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
@@ -190,19 +198,22 @@ def factorize(
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, factors))
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
-    kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, X.dtype).items()}
+    stay, moves = sorted(kept), known.moves(factors, X.dtype)
+    kept |= {name: T * kept.get(name, 1) for name, T in moves.items()}
     lengths = {name: len(F) for name, F in factors.items()}
     unit = related[0].coefficient
     penalized = check_penalties(penalties, lengths, X.shape, known, rank, unit)
     problem = problem_of(factors, related, kept, penalties=penalized)
     steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
-    run = loop.run(steps, current, units=units, unreached=problem.unreached())
+    seen = Optimality(problem, moves, stay)
+    run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
     if labels is not None and weight is None:
         weight = units.weight(float(related[1].coefficient))
     result = factorization(run, current, None if labels is None else weight)
-    if features is None:
-        return result
-    return replace(result, feature_weight=float(related[-1].coefficient / unit))
+    if features is not None:
+        result = replace(result, feature_weight=float(related[-1].coefficient / unit))
+    settings |= {"random_state": random_state, "zeros_stay": ",".join(stay)}
+    return with_receipt(result, scaled(X, units.x), run.residuals, settings, inputs, threads)
 
 
 def _without_C(init: Any, features: Term | None, rank: int, dtype: Any) -> tuple[Any, Array | None]:

@@ -227,6 +227,15 @@ class Problem(Rules):
             np.copyto(self.factors[name], factor)
         self.forget()
 
+    def beside(self, last: bool = False) -> Problem:
+        """Return a problem of the same factors, whose statistics leave this one as it is.
+
+        After the `last` update they may take the place of those of this one.
+        """
+        workspaces = self._workspaces if last else None
+        given = self.factors, self.relations, self.support, workspaces
+        return Problem(*given, penalties=self.penalties)
+
     def forget(self) -> None:
         """Forget what was computed of factors that have changed since."""
         self._kept = self._value = None
