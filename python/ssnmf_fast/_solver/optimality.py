@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,13 @@ from .._data.entries import row_slices
 from .penalties import Bound, bounds_of
 from .problem import Problem
 from .relations import Statistics
+
+
+class Measured(NamedTuple):
+    """The residual of a factor, and what pulls it up or down: about as much as the data are."""
+
+    residual: float
+    pull: float
 
 
 @dataclass(frozen=True)
@@ -40,20 +48,24 @@ class Optimality:
 
         It takes about as long as an iteration.  After the `last` one, memory of the fit is used.
         """
-        problem = self.problem.beside(last)
-        return {name: self._residual(problem, name) for name in problem.factors}
+        return {name: found.residual for name, found in self.measured(last).items()}
 
-    def _residual(self, problem: Problem, name: str) -> float:
+    def measured(self, last: bool = False) -> dict[str, Measured]:
+        """Return the residuals, and what they are shares of."""
+        problem = self.problem.beside(last)
+        return {name: self._measured(problem, name) for name in problem.factors}
+
+    def _measured(self, problem: Problem, name: str) -> Measured:
         F, moves = problem.factors[name], self.moves.get(name)
         if name in self.stay:
             moves = (F > 0) if moves is None else (F > 0) * moves
         bounds = bounds_of(problem.penalties.get(name, ()), F)
-        return residual_of(F, problem.statistics(name, False), bounds, moves)
+        return measured(F, problem.statistics(name, False), bounds, moves)
 
 
-def residual_of(
+def measured(
     F: Array, statistics: Statistics, bounds: list[Bound], moves: Array | None = None
-) -> float:
+) -> Measured:
     """Return the residual of a factor, 0 where nothing pulls at it."""
     sizes = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
     apart = up = down = 0.0
@@ -67,7 +79,8 @@ def residual_of(
         apart += float(np.sum(np.abs(gap) * weight, dtype=np.float64))
         up += float(np.sum(here * P, dtype=np.float64))
         down += float(np.sum(here * N, dtype=np.float64))
-    return apart / max(up, down) if max(up, down) > 0 else 0.0
+    pull = max(up, down)
+    return Measured(apart / pull if pull > 0 else 0.0, pull)
 
 
 def _pulls(
