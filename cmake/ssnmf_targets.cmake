@@ -8,6 +8,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_loss.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/factor_ops.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/imbalance.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/update.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/cholesky.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/nnls.cpp

@@ -405,6 +405,21 @@ def inner(F: Array, P: Array, n_threads: int) -> float:
     return float(np.sum(F.astype(np.float64) * P.astype(np.float64)))
 
 
+def imbalance(
+    F: Array, P: Array, N: Array, moves: Array | None, n_threads: int
+) -> tuple[float, float]:
+    """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
+
+    w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
+    all; entries do not count where `moves` is 0.
+    """
+    gap = N.astype(np.float64) - P
+    weight = np.where(gap < 0, np.maximum(F, F.mean(axis=0, dtype=np.float64)), F)
+    counts = np.ones_like(F) if moves is None else moves
+    pulls = [float(np.sum(F * counts * each, dtype=np.float64)) for each in (P, N)]
+    return float(np.sum(np.abs(gap) * weight * counts)), max(pulls)
+
+
 def update(
     F: Array,
     P2: Array | None,

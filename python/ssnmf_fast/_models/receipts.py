@@ -63,7 +63,7 @@ def claim_of(
     names = ("objective", "n_iter", "converged", *_WEIGHTS)
     return Claim(
         receipt=result.receipt,
-        parts=parts_of(factors, result.objective),
+        parts=parts_of(factors, result.objective, threads),
         attributes={name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)},
         data=fingerprint_in_range(clean, threads),
         inputs=fingerprints(inputs),
@@ -100,11 +100,12 @@ def with_receipt(
 ) -> Factorization:
     """Return a result with its receipt; X is clean, in the units of the user."""
     weights = {name: getattr(result, name) for name in _WEIGHTS}
+    factors = {name: getattr(result, name) for name in FACTORS}
     receipt = Receipt(
         data=data_fingerprint(X, threads),
         inputs=fingerprints(inputs),
         settings=plain_settings({**settings, **weights}),
-        parts=parts_of({name: getattr(result, name) for name in FACTORS}, result.objective),
+        parts=parts_of(factors, result.objective, threads),
         dtype=str(result.A.dtype),
         objective=result.objective[-1][1],
         n_iter=result.n_iter,

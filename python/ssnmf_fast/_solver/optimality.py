@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .._data.entries import row_slices
+from .losses import added
 from .penalties import Bound, bounds_of
 from .problem import Problem
 from .relations import Statistics
@@ -58,45 +59,35 @@ class Optimality:
     def _measured(self, problem: Problem, name: str) -> Measured:
         F, moves = problem.factors[name], self.moves.get(name)
         if name in self.stay:
-            moves = (F > 0) if moves is None else (F > 0) * moves
+            positive = (F > 0).astype(F.dtype)
+            moves = positive if moves is None else positive * moves
         bounds = bounds_of(problem.penalties.get(name, ()), F)
-        return measured(F, problem.statistics(name, False), bounds, moves)
+        return measured(F, problem.statistics(name, False), bounds, moves, problem.threads)
 
 
 def measured(
-    F: Array, statistics: Statistics, bounds: list[Bound], moves: Array | None = None
+    F: Array, statistics: Statistics, bounds: list[Bound], moves: Array | None, threads: int
 ) -> Measured:
     """Return the residual of a factor, 0 where nothing pulls at it."""
-    sizes = F.mean(axis=0, dtype=np.float64).astype(F.dtype)
-    apart = up = down = 0.0
-    for rows in row_slices(len(F)):
-        here = F[rows]
-        P, N = _pulls(here, statistics, [bound.part(rows) for bound in bounds], rows)
-        gap = N - P
-        weight = np.where(gap < 0, np.maximum(here, sizes), here)
-        if moves is not None:
-            weight, here = weight * moves[rows], here * moves[rows]
-        apart += float(np.sum(np.abs(gap) * weight, dtype=np.float64))
-        up += float(np.sum(here * P, dtype=np.float64))
-        down += float(np.sum(here * N, dtype=np.float64))
-    pull = max(up, down)
-    return Measured(apart / pull if pull > 0 else 0.0, pull)
+    P, N, slope = _pulls(F, statistics, bounds)
+    apart, pull = kernels.imbalance(F, P, N, moves, threads)
+    return Measured(apart / pull if pull > 0 else 0.0, slope * pull)
 
 
-def _pulls(
-    here: Array, statistics: Statistics, bounds: list[Bound], rows: slice
-) -> tuple[Array, Array]:
-    """Return what pulls some rows up and down, of all losses and penalties."""
-    P, N = np.zeros_like(here), np.zeros_like(here)
-    for loss, (up, down) in statistics.sums.items():
-        slope = here.dtype.type(loss.slope)
-        P += slope * up[rows]
-        N += slope * (down if len(down) == 1 else down[rows])
+def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array, Array, float]:
+    """Return what pulls a factor up and down, of all losses and penalties, and its unit."""
+    sums = statistics.sums
+    if len(sums) == 1 and not bounds:
+        ((loss, (P, N)),) = sums.items()
+        return P, N, loss.slope
+    P, N = np.zeros_like(F), np.zeros_like(F)
+    for loss, pair in sums.items():
+        added((P, N), pair, loss.slope)
     for bound in bounds:
-        N += here.dtype.type(bound.linear)
+        N += F.dtype.type(bound.linear)
         if bound.gram is not None:
-            quadratic = 2 * (here @ bound.gram)
+            quadratic = 2 * (F @ bound.gram)
             N += quadratic if bound.rows is None else quadratic * bound.rows[:, None]
         if bound.up is not None:
             P += 2 * bound.up
-    return P, N
+    return P, N, 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -76,8 +75,7 @@ class Receipt:
 
     def expected_seal(self) -> str:
         """Return the hash of all that is not the seal."""
-        known = {name: one for name, one in vars(self).items() if name != "seal"}
-        return digest(json.dumps(known, sort_keys=True))
+        return digest(repr([one for name, one in vars(self).items() if name != "seal"]))
 
     def with_inputs(self, **given: Any) -> Receipt:
         """Return the receipt with the fingerprints of further inputs; None is left out."""
@@ -118,7 +116,9 @@ def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
     return {name: input_fingerprint(one) for name, one in given.items() if one is not None}
 
 
-def parts_of(factors: Mapping[str, Array | None], history: History) -> dict[str, str]:
+def parts_of(
+    factors: Mapping[str, Array | None], history: History, threads: int
+) -> dict[str, str]:
     """Return the fingerprints of the factors that there are, and of the history."""
-    found = {name: data_fingerprint(F) for name, F in factors.items() if F is not None}
+    found = {name: data_fingerprint(F, threads) for name, F in factors.items() if F is not None}
     return found | {"objective": digest(repr([*history]))}
