@@ -20,6 +20,7 @@ from .tensors import SparseTensor
 
 _FLOATS = (np.float32, np.float64)
 _PLAIN = (str, bool, int, float, np.generic)
+_OF_TENSORS = ("coords", "data", "subs", "vals", "shape")  # in the classes of other packages
 _LENGTH = 32  # of a fingerprint, in digits of four bits
 
 
@@ -50,7 +51,7 @@ def input_fingerprint(given: Any) -> str:
     if given is None or isinstance(given, _PLAIN):
         return repr(given.item() if isinstance(given, np.generic) else given)
     if isinstance(given, Mapping):
-        return _joined("mapping", {repr(name): one for name, one in given.items()})
+        return _joined("mapping", {str(name): one for name, one in given.items()})
     if is_dataclass(given) and not isinstance(given, type):
         parts = {one.name: getattr(given, one.name) for one in fields(given) if one.init}
         return _joined(type(given).__name__, parts)
@@ -65,10 +66,11 @@ def input_fingerprint(given: Any) -> str:
         return _joined("list", dict(enumerate(given)))
     if array.dtype.kind in "biuf" and array.ndim:
         return data_fingerprint(array if array.dtype in _FLOATS else array.astype(np.float64))
-    if array.dtype.kind == "O" and not array.ndim:
-        parts = {name: getattr(given, name) for name in ("coords", "data", "shape") if hasattr(given, name)}
-        return _joined(type(given).__name__, parts)
-    return _joined("list", {"shape": repr(array.shape), **dict(enumerate(array.ravel().tolist()))})
+    if array.ndim:
+        texts = array.astype(str) if array.dtype.kind == "M" else array
+        return _joined("list", {"shape": array.shape, **dict(enumerate(texts.ravel().tolist()))})
+    parts = {name: getattr(given, name, None) for name in _OF_TENSORS}
+    return _joined(type(given).__name__, parts)
 
 
 def digest(text: str) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
+from .._common.arrays import Array
 from .._data.csr_file import check_data
 from .._data.fingerprint import data_fingerprint
 from .._solver.optimality import Measured, Optimality
-from .._solver.receipt import Receipt, Settings, fingerprints, parts_of
+from .._solver.problem import Problem
+from .._solver.receipt import Receipt, fingerprints, parts_of
 from .._solver.result import Factorization
-from .._solver.units import exponent_of, scaled
+from .._solver.units import Units, exponent_of, scaled
 from .at_factors import problem_at
 
 FACTORS = ("S", "A", "B", "C")
@@ -53,35 +55,60 @@ class Claim:
     untold: tuple[str, ...] = ()
 
 
+def factors_of(result: Factorization) -> dict[str, Array | None]:
+    """Return the factors of a result by name."""
+    return {name: getattr(result, name) for name in FACTORS}
+
+
 def claim_of(
-    result: Factorization, X: Any, inputs: Mapping[str, Any], threads: int, **more: Any
+    result: Factorization,
+    X: Any,
+    inputs: Mapping[str, Any],
+    threads: int,
+    recompute: Callable[[], Recomputed] | None = None,
 ) -> Claim:
-    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit."""
-    assert result.receipt is not None
-    factors = {name: getattr(result, name) for name in FACTORS}
-    clean = check_data(X, threads)
+    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
+
+    What it claims is the objective of :func:`factorize`, unless it is computed in another way.
+    """
+    receipt = result.receipt
+    assert receipt is not None
     names = ("objective", "n_iter", "converged", *_WEIGHTS)
+    own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
     return Claim(
-        receipt=result.receipt,
-        parts=parts_of(factors, result.objective, threads),
-        attributes={name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)},
-        data=fingerprint_in_range(clean, threads),
+        receipt=receipt,
+        parts=parts_of(factors_of(result), result.objective, threads),
+        attributes=own,
+        data=fingerprint_in_range(check_data(X, threads), threads),
         inputs=fingerprints(inputs),
-        recompute=lambda: _recomputed(factors, result.receipt, X, inputs, threads),
-        **more,
+        recompute=recompute or (lambda: _at_factors(result, X, inputs, threads)),
     )
 
 
-def _recomputed(
-    factors: Mapping[str, Any], receipt: Any, X: Any, inputs: Mapping[str, Any], threads: int
+def _at_factors(
+    result: Factorization, X: Any, inputs: Mapping[str, Any], threads: int
 ) -> Recomputed:
+    receipt = result.receipt
+    assert receipt is not None
     settings = receipt.settings
-    weights = {name: settings[name] or 0.0 for name in _WEIGHTS}
-    given = {name: settings[name] for name in _LOSSES} | weights
-    at = problem_at(X, factors, threads=threads, **dict.fromkeys(INPUTS) | dict(inputs), **given)
-    stay = [name for name in settings["zeros_stay"].split(",") if name]
-    measured = Optimality(at.problem, at.moves, stay).measured()
-    return Recomputed(at.objective(), measured, at.units.value(measured["S"].pull))
+    given = {name: settings[name] for name in _LOSSES}
+    given |= {name: settings[name] or 0.0 for name in _WEIGHTS}
+    given |= dict.fromkeys(INPUTS) | dict(inputs)
+    at = problem_at(X, factors_of(result), threads=threads, **given)
+    seen = Optimality(at.problem, at.moves, zeros_stay(receipt))
+    return recomputed(at.problem, at.units, seen)
+
+
+def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
+    """Return the objective and the residuals of a problem, in the units of the user."""
+    measured = seen.measured()
+    pull = measured[problem.rows].pull
+    return Recomputed(units.value(problem.objective()), measured, units.value(pull))
+
+
+def zeros_stay(receipt: Receipt) -> list[str]:
+    """Return the factors whose zeros are those of a given start."""
+    return [name for name in receipt.settings["zeros_stay"].split(",") if name]
 
 
 def fingerprint_in_range(X: Any, threads: int) -> str:
@@ -99,28 +126,36 @@ def with_receipt(
     threads: int,
 ) -> Factorization:
     """Return a result with its receipt; X is clean, in the units of the user."""
-    weights = {name: getattr(result, name) for name in _WEIGHTS}
-    factors = {name: getattr(result, name) for name in FACTORS}
-    receipt = Receipt(
+    settings = {**settings, **{name: getattr(result, name) for name in _WEIGHTS}}
+    receipt = receipt_of(result, X, factors_of(result), residuals, settings, inputs, threads)
+    return replace(result, receipt=receipt)
+
+
+def receipt_of(
+    run: Any,
+    X: Any,
+    factors: Mapping[str, Array | None],
+    residuals: dict[str, float],
+    settings: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    threads: int,
+) -> Receipt:
+    """Return the receipt of what a run, or a result, says of itself; X is clean."""
+    return Receipt(
         data=data_fingerprint(X, threads),
         inputs=fingerprints(inputs),
-        settings=plain_settings({**settings, **weights}),
-        parts=parts_of(factors, result.objective, threads),
-        dtype=str(result.A.dtype),
-        objective=result.objective[-1][1],
-        n_iter=result.n_iter,
-        converged=result.converged,
+        settings={name: plain(one) for name, one in settings.items()},
+        parts=parts_of(factors, run.objective, threads),
+        dtype=str(X.dtype),
+        objective=run.objective[-1][1],
+        n_iter=run.n_iter,
+        converged=run.converged,
         residuals=residuals,
-    )
-    return replace(result, receipt=receipt.sealed())
+    ).sealed()
 
 
-def plain_settings(given: Mapping[str, Any]) -> Settings:
-    """Return settings as text and numbers; of other things, such as a start, that it was given."""
-    return {name: _plain(one) for name, one in given.items()}
-
-
-def _plain(one: Any) -> Any:
+def plain(one: Any) -> Any:
+    """Return a setting as text or a number; of other things, such as a start, that it was given."""
     if one is None or isinstance(one, (str, bool)):
         return one
     if isinstance(one, Integral):

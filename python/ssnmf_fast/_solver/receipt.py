@@ -116,9 +116,7 @@ def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
     return {name: input_fingerprint(one) for name, one in given.items() if one is not None}
 
 
-def parts_of(
-    factors: Mapping[str, Array | None], history: History, threads: int
-) -> dict[str, str]:
+def parts_of(factors: Mapping[str, Array | None], history: History, threads: int) -> dict[str, str]:
     """Return the fingerprints of the factors that there are, and of the history."""
     found = {name: data_fingerprint(F, threads) for name, F in factors.items() if F is not None}
     return found | {"objective": digest(repr([*history]))}

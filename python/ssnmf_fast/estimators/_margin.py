@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,7 +17,9 @@ from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, labels_of
-from .._models.nmf_alpha import factorize_preserving
+from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
+from .._models.receipts import Claim
+from .._solver.receipt import Receipt
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
@@ -130,6 +132,15 @@ class MarginNMF(ReadoutPredictions):
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
+
+    def _claim_of(
+        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
+    ) -> Claim:
+        del y  # of which alpha_ was made
+        result, weights = self._as_factorization(receipt), given.get("X_weights")
+        clean = CleanMatrix(self._checked(X, reset=False))
+        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
+        return replace(found, parts=self._parts(), settings=self._recorded())
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)

@@ -115,9 +115,7 @@ def _of_values(receipt: Receipt, now: Recomputed) -> tuple[list[str], list[Compa
     table = [("objective", _shown(receipt.objective), _shown(now.objective))]
     allowed = _OF_VALUE[dtype] * max(abs(receipt.objective), abs(now.objective))
     if not _near(receipt.objective, now.objective, allowed + _OF_SCALE[dtype] * now.scale):
-        found.append(
-            f"The objective is {_shown(now.objective)}, not {_shown(receipt.objective)}."
-        )
+        found.append(f"The objective is {_shown(now.objective)}, not {_shown(receipt.objective)}.")
     for name in sorted({*receipt.residuals, *now.measured}):
         recorded = receipt.residuals.get(name, math.nan)
         computed = now.measured[name].residual if name in now.measured else math.nan

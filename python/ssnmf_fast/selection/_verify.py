@@ -7,7 +7,8 @@ from typing import Any
 
 from .._data.threads import resolve_threads
 from .._models.receipts import INPUTS, Claim, claim_of
-from .._solver.result import Factorization
+from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
+from .._solver.result import Factorization, TensorFactorization
 from ._differences import Compared, compare
 
 
@@ -98,23 +99,29 @@ def verify(
     >>> sf.verify(fit, X).differences[0]
     'X is not the one of the fit.'
     """
-    threads = resolve_threads(n_threads)
-    receipt = getattr(result, "receipt", getattr(result, "receipt_", None))
-    claim = _claim(result, X, Y, given, threads)
+    claim = _claim(result, X, Y, given, resolve_threads(n_threads))
     if claim is None:
-        return Verification([f"This {type(result).__name__} has no receipt: nothing tells of its fit."], [])
+        return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
     return Verification(*compare(claim))
 
 
 def _claim(result: Any, X: Any, Y: Any, given: dict[str, Any], threads: int) -> Claim | None:
-    if isinstance(result, Factorization):
-        unknown = sorted(set(given) - set(INPUTS))
-        if unknown:
-            raise TypeError(f"factorize has no argument {unknown[0]!r}; it has {', '.join(INPUTS)}.")
-        if result.receipt is None:
-            return None
-        return claim_of(result, X, {"Y": Y, **given}, threads)
-    raise TypeError(
-        f"result is a {type(result).__name__}, which cannot be verified; expected a factorization "
-        "or a fitted estimator."
-    )
+    """Return what the receipt of a result claims of these data; None without a receipt."""
+    if hasattr(result, "_claim"):  # an estimator
+        claim: Claim | None = result._claim(X, Y, given, threads)
+        return claim
+    tensor = isinstance(result, TensorFactorization)
+    if not tensor and not isinstance(result, Factorization):
+        raise TypeError(
+            f"a {type(result).__name__} cannot be verified; expected a Factorization, a "
+            "TensorFactorization or a fitted estimator."
+        )
+    known = TENSOR_INPUTS if tensor else INPUTS
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise TypeError(f"the fit has no argument {unknown[0]!r}; it has {', '.join(known)}.")
+    if result.receipt is None:
+        return None
+    if tensor:
+        return claim_of_tensor(result, X, given if Y is None else {"labels": Y, **given}, threads)
+    return claim_of(result, X, {"Y": Y, **given}, threads)
