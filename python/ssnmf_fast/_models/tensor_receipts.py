@@ -57,9 +57,9 @@ def _recomputed(
     receipt = result.receipt
     assert receipt is not None
     settings = receipt.settings
-    losses = tuple(loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
+    of_X, of_Y = (loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
     given = inputs.get("X_weights"), inputs.get("labels")
-    terms = terms_of_tensor(X, *given, losses, settings["supervision_weight"], threads)
+    terms = terms_of_tensor(X, *given, (of_X, of_Y), settings["supervision_weight"], threads)
     units, names, dtype = terms.units, terms.relations[0].names, terms.X.dtype
     if [len(F) for F in result.factors] != [*terms.X.shape]:
         lengths = tuple(len(F) for F in result.factors)

@@ -96,7 +96,7 @@ class SavedReceipt(Saved):
         if not isinstance(value, dict) or value.keys() != kinds.keys():
             raise ValueError(f"{name} has not the fields of a receipt")
         for field, one in value.items():
-            wanted = _KINDS.get(kinds[field], dict)
+            wanted = _KINDS.get(str(kinds[field]), dict)
             if not isinstance(one, wanted) or (wanted is int and isinstance(one, bool)):
                 raise ValueError(f"{name}[{field!r}] is {one!r:.50}")
             if isinstance(one, dict) and not all(isinstance(v, _SCALARS) for v in one.values()):

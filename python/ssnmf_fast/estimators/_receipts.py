@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -39,6 +39,11 @@ class WithReceipt:
     """What has a receipt of its last fit, `receipt_`, if that can be verified."""
 
     _saved: ClassVar[dict[str, Saved]]
+    _checked: Callable[..., Any]
+    components_: Any
+    representation_: Array
+    objective_: list[tuple[int, float]]
+    n_iter_: int
     _verifiable: ClassVar = True
     # What may be told of a fit beside X and y; parameters that files lose are among them.
     _of_fit: ClassVar[tuple[str, ...]] = ("X_weights",)

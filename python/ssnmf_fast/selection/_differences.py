@@ -9,7 +9,7 @@ from typing import Any
 
 from .._backend.dispatch import LEVELS
 from .._models.receipts import Claim, Recomputed
-from .._solver.receipt import Receipt
+from .._solver.receipt import History, Receipt
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
 
@@ -81,11 +81,11 @@ def _of_history(claim: Claim) -> list[str]:
     return found
 
 
-def _met(history: Any, tol: Any) -> bool:
+def _met(history: History, tol: Any) -> bool:
     """Whether the stopping rule may have been met at the end of a history."""
     if len(history) < 2 or not isinstance(tol, (int, float)) or not tol > 0:
         return False
-    first, (before, high), (iteration, low) = history[0][1], *history[-2:]
+    (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
     return bool(high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first))
 
 
