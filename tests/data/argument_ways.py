@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from broken_matrices import HALF, A, D, S, Y, y
 
-from ssnmf_fast import penalties, weights
+from ssnmf_fast import factorize, penalties, weights
 
 RNG = np.random.default_rng(0)
 T = RNG.random((6, 5, 4))
@@ -24,7 +24,7 @@ NAMES = """
     loss max_iter max_rows measure membership memory method missing_norm mode model n n_components
     n_features n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names
     nonnegative normalize one_slice p path period q random_state rank ranks rate_mean rate_shape
-    readout sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
+    readout result sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
@@ -139,6 +139,7 @@ WAYS = {
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
+    "verify": {"X": [Way(D)], "Y": [Way(Y)]},
     "split": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
@@ -197,6 +198,7 @@ REQUIRED = {
     "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
     "factorize": {"X": D, **MORE},
     "factorize_tensor": {"X": T, **MORE},
+    "verify": {"result": factorize(D, Y, **MORE), "X": D, "Y": Y},
     "split": {"topic": 0, "n": 2, "X": D},
     "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},

@@ -22,7 +22,13 @@ class Terminal(io.StringIO):
 
 
 def written(text: str, label: str, value: str) -> list[tuple[str, float]]:
-    """Return iteration and value of every line; every line must have the form."""
+    """Return iteration and value of every line; every line must have the form.
+
+    A fit ends with a line of its residual.
+    """
+    if label == "fit":
+        text, _, last = text.rstrip("\n").rpartition("\n")
+        assert re.fullmatch(r"fit: residual of the optimality conditions \d\.\de[-+]\d\d", last)
     form = re.compile(rf"{label}: iteration (\S+), {value} (\S+), \d+\.\d s")
     lines = [form.fullmatch(line) for line in text.splitlines()]
     return [(line[1], float(line[2])) for line in lines]

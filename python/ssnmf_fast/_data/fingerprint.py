@@ -14,13 +14,14 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
 from .._common.arrays import Array
+from .border import check_matrix
 from .csr import kernel_parts
 from .csr_file import CsrFile
 from .tensors import SparseTensor
 
 _FLOATS = (np.float32, np.float64)
 _PLAIN = (str, bool, int, float, np.generic)
-_OF_TENSORS = ("coords", "data", "subs", "vals", "shape")  # in the classes of other packages
+_OF_TENSORS = ("coords", "data", "subs", "vals")  # in the classes of other packages
 _LENGTH = 32  # of a fingerprint, in digits of four bits
 
 
@@ -38,7 +39,9 @@ def data_fingerprint(Z: Any, threads: int = 1) -> str:
     elif sp.issparse(Z):
         sums = kernels.sparse_fingerprint(*kernel_parts(Z), 0, threads)
     else:
-        sums = kernels.dense_fingerprint(Z.reshape(len(Z), prod(Z.shape[1:])), 0, threads)
+        matrix = Z.reshape(len(Z), prod(Z.shape[1:]))
+        odd = not matrix.flags.aligned or any(step % Z.itemsize for step in matrix.strides)
+        sums = kernels.dense_fingerprint(matrix.copy() if odd else matrix, 0, threads)
     return _text(Z.shape, sums)
 
 
@@ -56,21 +59,21 @@ def input_fingerprint(given: Any) -> str:
         parts = {one.name: getattr(given, one.name) for one in fields(given) if one.init}
         return _joined(type(given).__name__, parts)
     if sp.issparse(given):
-        places = sp.coo_array(given, copy=True)
-        places.sum_duplicates()
-        rows, columns = places.coords
-        return _text(given.shape, fingerprint_of(rows, columns, places.data.astype(np.float64)))
+        return data_fingerprint(check_matrix(given, "an input", allow_negative=True, limited=False))
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        parts = {name: getattr(given, name) for name in _OF_TENSORS if hasattr(given, name)}
+        if len(parts) > 1 and not hasattr(given, "__array_interface__"):
+            return _joined("tensor", parts)
     try:
         array = np.asarray(given)
     except ValueError:  # lists of different lengths
         return _joined("list", dict(enumerate(given)))
     if array.dtype.kind in "biuf" and array.ndim:
         return data_fingerprint(array if array.dtype in _FLOATS else array.astype(np.float64))
-    if array.ndim:
-        texts = array.astype(str) if array.dtype.kind == "M" else array
-        return _joined("list", {"shape": array.shape, **dict(enumerate(texts.ravel().tolist()))})
-    parts = {name: getattr(given, name, None) for name in _OF_TENSORS}
-    return _joined(type(given).__name__, parts)
+    if not array.ndim:
+        return digest(repr(given))
+    texts = array.astype(str) if array.dtype.kind == "M" else array
+    return _joined("list", {"shape": array.shape, **dict(enumerate(texts.ravel().tolist()))})
 
 
 def digest(text: str) -> str:
