@@ -12,7 +12,7 @@ from ssnmf_fast._models import (
     variational,
     variational_priors,
 )
-from ssnmf_fast._solver import loop, problem, progress, relations
+from ssnmf_fast._solver import loop, problem, progress, receipt, relations
 from ssnmf_fast.cli import (
     _class_scores,
     _complete,
@@ -78,6 +78,7 @@ __all__ = [
     "nmf_alpha",
     "problem",
     "progress",
+    "receipt",
     "relations",
     "represent",
     "tensor_checks",

@@ -24,8 +24,8 @@ NAMES = """
     loss max_iter max_rows measure membership memory method missing_norm mode model n n_components
     n_features n_free_topics n_oversamples n_power n_ranges n_starts n_terms n_threads names
     nonnegative normalize one_slice p path period q random_state rank ranks rate_mean rate_shape
-    readout result sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
-    standardize stream_mode style supervision_loss supervision_weight terms threshold
+    readout result sample scoring seeds self_training shape share solver sort sparsity
+    sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms threshold
     title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
     input_features keep_observed
     levels parents separator topic tree

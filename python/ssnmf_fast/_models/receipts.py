@@ -8,12 +8,14 @@ from numbers import Integral, Real
 from typing import Any
 
 from .._common.arrays import Array
-from .._data.csr_file import check_data
+from .._data.border import CleanMatrix
+from .._data.csr_file import CsrFile, check_data
 from .._data.fingerprint import data_fingerprint
 from .._solver.optimality import Measured, Optimality
 from .._solver.problem import Problem
 from .._solver.receipt import Receipt, fingerprints, parts_of
 from .._solver.result import Factorization
+from .._solver.terms import values_of, with_values
 from .._solver.units import Units, exponent_of, scaled
 from .at_factors import problem_at
 
@@ -73,15 +75,16 @@ def claim_of(
     """
     receipt = result.receipt
     assert receipt is not None
+    clean = check_data(X, threads)
     names = ("objective", "n_iter", "converged", *_WEIGHTS)
     own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
     return Claim(
         receipt=receipt,
         parts=parts_of(factors_of(result), result.objective, threads),
         attributes=own,
-        data=fingerprint_in_range(check_data(X, threads), threads),
+        data=fingerprint_in_range(clean, threads),
         inputs=fingerprints(inputs),
-        recompute=recompute or (lambda: _at_factors(result, X, inputs, threads)),
+        recompute=recompute or (lambda: _at_factors(result, clean, inputs, threads)),
     )
 
 
@@ -90,11 +93,13 @@ def _at_factors(
 ) -> Recomputed:
     receipt = result.receipt
     assert receipt is not None
-    settings = receipt.settings
+    settings, dtype = receipt.settings, result.A.dtype
+    if not isinstance(X, CsrFile) and X.dtype != dtype:
+        X = with_values(X, values_of(X).astype(dtype))
     given = {name: settings[name] for name in _LOSSES}
     given |= {name: settings[name] or 0.0 for name in _WEIGHTS}
     given |= dict.fromkeys(INPUTS) | dict(inputs)
-    at = problem_at(X, factors_of(result), threads=threads, **given)
+    at = problem_at(CleanMatrix(X), factors_of(result), threads=threads, **given)
     seen = Optimality(at.problem, at.moves, zeros_stay(receipt))
     return recomputed(at.problem, at.units, seen)
 

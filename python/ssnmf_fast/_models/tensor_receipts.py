@@ -10,6 +10,7 @@ import numpy as np
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.tensor_checks import check_tensor
+from .._data.tensors import SparseTensor
 from .._solver.beta_divergences import loss_named
 from .._solver.optimality import Optimality
 from .._solver.problem import Problem
@@ -59,7 +60,9 @@ def _recomputed(
     settings = receipt.settings
     of_X, of_Y = (loss_named(settings[name], name) for name in ("loss", "supervision_loss"))
     given = inputs.get("X_weights"), inputs.get("labels")
-    terms = terms_of_tensor(X, *given, (of_X, of_Y), settings["supervision_weight"], threads)
+    X = check_tensor(X, "X", result.weights.dtype)
+    parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+    terms = terms_of_tensor(parts, *given, (of_X, of_Y), settings["supervision_weight"], threads)
     units, names, dtype = terms.units, terms.relations[0].names, terms.X.dtype
     if [len(F) for F in result.factors] != [*terms.X.shape]:
         lengths = tuple(len(F) for F in result.factors)
