@@ -94,8 +94,7 @@ def test_models_are_verified_and_others_are_refused(name, tmp_path):
     assert "components_ is not the one of the fit." in differences
     if y is not None:
         order = np.roll(np.arange(N), 1)
-        if name != "margin":  # whose alpha_ is kept, and needs no labels
-            assert not sf.verify(model, X, y[order], **given)
+        assert not sf.verify(model, X, y[order], **given)
     if "loss" in model.get_params():
         model.set_params(loss="itakura-saito")
         assert any("loss is" in one for one in sf.verify(model, X, y, **given).differences)

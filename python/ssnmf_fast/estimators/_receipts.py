@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
 from .._common.saved import Saved, arrays_of
 from .._data.border import CleanMatrix
 from .._data.fingerprint import input_fingerprint
+from .._labels import Targets
 from .._models.receipts import Claim, Recomputed, claim_of, plain
 from .._solver.receipt import History, Receipt, fingerprints
 from .._solver.result import Factorization
@@ -33,6 +35,13 @@ class Restated:
     untold: tuple[str, ...] = ()
     S: Array | None = None
     constant: float = 0.0
+
+
+def said_by(targets: Targets | None) -> dict[str, Any] | None:
+    """Return what labels say, as an input of a receipt."""
+    if targets is None:
+        return None
+    return {"classes": getattr(targets, "classes", None), "Y": targets.matrix(np.float64)}
 
 
 class WithReceipt:

@@ -24,7 +24,7 @@ from ._mixed_topics import shares_of_named, start_of_mixture
 from ._named_topics import NamedTopics
 from ._one_topic import LABEL_WEIGHT, topics_of_samples
 from ._readout import LogisticReadout
-from ._receipts import Restated
+from ._receipts import Restated, said_by
 from ._seeds import Seeds
 from ._training_data import TrainingLabels, surest
 
@@ -162,16 +162,11 @@ class SeededTopics(NamedTopics):
             unknown_seeds_=seeds.unknown,
         )
         self._keep_classes(X, likely, labeled)
-        self._note_inputs(y=self._told(y))
+        self._note_inputs(y=said_by(None if y is None else ClassLabels(y, self.unlabeled)))
 
     def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
-        return Restated(X, {}, {"y": self._told(y)}, untold=("S_support",))
-
-    def _told(self, y: Any) -> dict[str, Array] | None:
-        """Return what labels say, for the receipt."""
         labels = None if y is None else ClassLabels(y, self.unlabeled)
-        names = "classes", "labeled", "codes"
-        return None if labels is None else {name: getattr(labels, name) for name in names}
+        return Restated(X, {}, {"y": said_by(labels)}, untold=("S_support",))
 
     def _known(self, X: Any, y: Any) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
