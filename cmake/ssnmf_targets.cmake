@@ -8,6 +8,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_loss.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/factor_ops.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/imbalance.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/update.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/cholesky.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/nnls.cpp
@@ -19,7 +20,8 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tall_qr.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tensor_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/gamma_posterior.cpp
-    ${PROJECT_SOURCE_DIR}/cpp/kernels/csr.cpp)
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/csr.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/fingerprint.cpp)
 
 # Compiled once, for every processor.
 set(SSNMF_CORE_SOURCES ${PROJECT_SOURCE_DIR}/cpp/core/interrupt.cpp
@@ -32,6 +34,7 @@ set(SSNMF_BINDING_SOURCES
     cpp/bindings/factors.cpp
     cpp/bindings/gamma.cpp
     cpp/bindings/csr.cpp
+    cpp/bindings/fingerprint.cpp
     cpp/bindings/tall_qr.cpp
     cpp/bindings/tensors.cpp
     cpp/bindings/kernels.cpp)

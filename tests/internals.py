@@ -13,7 +13,7 @@ from ssnmf_fast._models import (
     variational,
     variational_priors,
 )
-from ssnmf_fast._solver import loop, problem, progress, relations
+from ssnmf_fast._solver import loop, problem, progress, receipt, relations
 from ssnmf_fast.cli import (
     _class_scores,
     _complete,
@@ -85,6 +85,7 @@ __all__ = [
     "nmf_alpha",
     "problem",
     "progress",
+    "receipt",
     "relations",
     "represent",
     "side_by_side",

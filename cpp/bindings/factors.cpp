@@ -1,4 +1,5 @@
 #include "../kernels/factor_ops.hpp"
+#include "../kernels/imbalance.hpp"
 
 #include "../kernels/update.hpp"
 #include "arrays.hpp"
@@ -91,6 +92,27 @@ double bind_inner(py::handle F, py::handle P, Threads n_threads) {
   });
 }
 
+py::tuple bind_imbalance(py::handle F, py::handle P, py::handle N, py::handle moves,
+                         Threads n_threads) {
+  Imbalance found;
+  visit_float(F, "F", [&](auto type) {
+    using T = decltype(type);
+    const auto f = const_rows<T>(F, "F");
+    const auto p = const_rows<T>(P, "P");
+    const auto n = const_rows<T>(N, "N");
+    Rows<const T> m;
+    require_same_shape(p, f, "P");
+    require_same_shape(n, Rows<const T>{f.data, n.rows == 1 ? 1 : f.rows, f.columns}, "N");
+    if (!moves.is_none()) {
+      m = const_rows<T>(moves, "moves");
+      require_same_shape(m, f, "moves");
+    }
+    const KernelCall call;
+    found = imbalance<T>(f, p, n, m, n_threads);
+  });
+  return py::make_tuple(found.apart, found.pull);
+}
+
 // A pair, or nothing for None.  What pulls down may be one row for all.
 template <class T>
 Pulls<T> optional_pulls(py::handle up, const char* up_name, py::handle down, const char* down_name,
@@ -159,6 +181,9 @@ void register_factors(py::module_& module) {
              "row_scale vector^T.");
   module.def("inner", &bind_inner, py::arg("F"), py::arg("P"), py::arg("n_threads"),
              "Sum of F .* P.");
+  module.def("imbalance", &bind_imbalance, py::arg("F"), py::arg("P"), py::arg("N"),
+             py::arg("moves").none(true), py::arg("n_threads"),
+             "How far P and N are apart at F, and the larger one of their sums there.");
   module.def("update", &bind_update, py::arg("F"), py::arg("P2").none(true),
              py::arg("N2").none(true), py::arg("P1").none(true), py::arg("N1").none(true),
              py::arg("rule"), py::arg("relaxation"), py::arg("n_threads"),

@@ -41,6 +41,7 @@ void define_kernels(py::module_& module, const Build& build) {
              "Number of columns in which factors of this rank are stored.");
   module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
   register_csr(module);
+  register_fingerprint(module);
   register_passes(module);
   register_factors(module);
   register_solvers(module);

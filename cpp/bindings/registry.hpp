@@ -6,6 +6,7 @@
 namespace ssnmf {
 
 void register_csr(pybind11::module_& module);
+void register_fingerprint(pybind11::module_& module);
 void register_passes(pybind11::module_& module);
 void register_factors(pybind11::module_& module);
 void register_solvers(pybind11::module_& module);

@@ -22,11 +22,13 @@ from ._models.objective import objective
 from ._models.represent import represent
 from ._persist.io import load, save
 from ._persist.texts import load_vectorizer
+from ._solver.receipt import Receipt
 from ._solver.result import FitState
 from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete
 from .completion._result import Completion, CompletionState
+from .selection._verify import Verification, verify
 
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting
@@ -53,6 +55,7 @@ __all__ = [
     "Peak",
     "RankChoice",
     "Reasons",
+    "Receipt",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SeededTopics",
@@ -63,6 +66,7 @@ __all__ = [
     "TopicSupervisedNMF",
     "TopicTree",
     "Topics",
+    "Verification",
     "__version__",
     "choose_rank",
     "complete",
@@ -83,6 +87,7 @@ __all__ = [
     "show_config",
     "split",
     "tree",
+    "verify",
     "weights",
 ]
 

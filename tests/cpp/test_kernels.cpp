@@ -10,7 +10,9 @@
 #include "kernels/completion_pass.hpp"
 #include "kernels/csr.hpp"
 #include "kernels/factor_ops.hpp"
+#include "kernels/fingerprint.hpp"
 #include "kernels/gamma_posterior.hpp"
+#include "kernels/imbalance.hpp"
 #include "kernels/kl_descent.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
@@ -252,6 +254,38 @@ void test_structure(Size p, Size q) {
   check(inspect_csr(rows, outside, 2, 5, 5, 1) == kUnsound, "a column outside");
 }
 
+// One fingerprint for all forms of a matrix, which is the sum of those of its parts.
+template <class T>
+void test_fingerprint(Size p, Size q) {
+  const Problem<T> a(p, q, 4, 18);
+  const Fingerprint sparse = sparse_fingerprint(a.csr(), 0, 3);
+  const Fingerprint dense = dense_fingerprint(a.dense(), 0, 1);
+  check(sparse.first == dense.first && sparse.second == dense.second, "fingerprint");
+  const Dense<T> turned{a.Z.data(), q, p, 1, q};
+  Fingerprint sum;
+  for (Size j = 0; j < q; ++j) {
+    const Dense<T> row{turned.data + j, 1, p, 1, q};
+    const Fingerprint part = dense_fingerprint(row, j, 1);
+    sum = {sum.first + part.first, sum.second + part.second};
+  }
+  const Fingerprint whole = dense_fingerprint(turned, 0, 2);
+  check(sum.first == whole.first && sum.second == whole.second, "fingerprint of parts");
+}
+
+template <class T>
+void test_imbalance(Size p, Size rank) {
+  const std::vector<T> F(std::size_t(p * rank), T(2)), P(F.size(), T(3)),
+      N(std::size_t(rank), T(1));
+  const Rows<const T> f{F.data(), p, rank}, up{P.data(), p, rank}, down{N.data(), 1, rank};
+  const double number = static_cast<double>(p * rank);
+  for (const Rows<const T>& moves : {Rows<const T>{}, f}) {
+    const double counts = moves.data == nullptr ? 1 : 2;
+    const Imbalance found = imbalance(f, up, down, moves, 2);
+    check(std::abs(found.apart - 4 * counts * number) <= 1e-9 * number, "imbalance");
+    check(std::abs(found.pull - 6 * counts * number) <= 1e-9 * number, "pull");
+  }
+}
+
 // Expectations of S add up to shapes over rates, and exp(Lg) lies below E, for every group of rows.
 template <class T>
 void test_gamma(Size p, Size width) {
@@ -315,6 +349,10 @@ void test_type() {
   }
   test_structure<T>(1, 1);
   test_structure<T>(40, 3000);
+  test_fingerprint<T>(1, 1);
+  test_fingerprint<T>(300, 500);
+  test_imbalance<T>(1, 3);
+  test_imbalance<T>(700, 16);
 }
 
 void test_kernels() {

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from broken_matrices import HALF, A, D, S, Y, y
 
-from ssnmf_fast import penalties, weights
+from ssnmf_fast import factorize, penalties, weights
 
 RNG = np.random.default_rng(0)
 T = RNG.random((6, 5, 4))
@@ -26,10 +26,10 @@ NAMES = """
     measure membership memory method missing_norm mode model n n_components n_features
     n_free_topics n_jobs n_neighbors n_oversamples n_power n_ranges n_splits n_starts n_terms
     n_threads name names nonnegative normalize one_slice p parents path period q random_state
-    rank ranks rate_mean rate_shape readout rule S_mean S_shape sample sample_names scoring
-    seeds self_training separator shape share solver sort sparsity sparsity_decay standardize
-    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
-    topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
+    rank ranks rate_mean rate_shape readout result rule S_mean S_shape sample sample_names
+    scoring seeds self_training separator shape share solver sort sparsity sparsity_decay
+    standardize stream_mode style supervision_loss supervision_weight terms threshold title tol
+    topic topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
@@ -141,6 +141,7 @@ WAYS = {
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
+    "verify": {"X": [Way(D)], "Y": [Way(Y)]},
     "split": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
@@ -209,6 +210,7 @@ REQUIRED = {
     "Consensus.scores_of": {"Y": D},
     "Consensus.components_of": {"Y": D},
     "Consensus.to_cnmf": {"folder": FOLDER, "tpm": D},
+    "verify": {"result": factorize(D, Y, **MORE), "X": D, "Y": Y},
     "split": {"topic": 0, "n": 2, "X": D},
     "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},

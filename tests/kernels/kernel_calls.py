@@ -64,6 +64,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         ),
         "add_row": (("out",), {"vector": np.ones(8), "row_scale": np.ones(4), **out}),
         "inner": ((), {"F": _factor(), "P": _factor()}),
+        "imbalance": ((), {name: _factor() for name in ("F", "P", "N", "moves")}),
         "update": (
             ("F",),
             {
@@ -154,6 +155,8 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             {"E": _factor(), "groups": gamma["groups"], "out": np.ones((2, 8))},
         ),
         "inspect_csr": ((), {"indptr": _csr()["indptr"], "indices": np.zeros(4, np.int32)}),
+        "sparse_fingerprint": ((), {**_csr(), "first_row": 0}),
+        "dense_fingerprint": ((), {"Z": np.ones((4, 4)), "first_row": 0}),
         "transpose": (
             ("out_indptr", "out_indices", "out_values"),
             {

@@ -22,7 +22,13 @@ class Terminal(io.StringIO):
 
 
 def written(text: str, label: str, value: str) -> list[tuple[str, float]]:
-    """Return iteration and value of every line; every line must have the form."""
+    """Return iteration and value of every line; every line must have the form.
+
+    A fit ends with a line of its residual.
+    """
+    if label == "fit":
+        text, _, last = text.rstrip("\n").rpartition("\n")
+        assert re.fullmatch(r"fit: residual of the optimality conditions \d\.\de[-+]\d\d", last)
     form = re.compile(rf"{label}: iteration (\S+), {value} (\S+), \d+\.\d s")
     lines = [form.fullmatch(line) for line in text.splitlines()]
     return [(line[1], float(line[2])) for line in lines]
@@ -90,3 +96,15 @@ def test_lines_on_a_terminal_without_tqdm(monkeypatch):
 def test_the_bar_of_the_command_shows_nothing_without_a_terminal(capsys):
     fit(callback=progress.ProgressBar(30))
     assert capsys.readouterr().err == ""
+
+
+def test_a_callback_that_asks_for_residuals_changes_nothing():
+    seen = []
+    for given in ({}, {"loss": "kullback-leibler"}, {"solver": "mm"}, {"Y": X[:, :2]}):
+        asked = fit(**given, callback=lambda state: seen.append(state.residual))
+        plain = fit(**given)
+        for one, other in ((asked.S, plain.S), (asked.A, plain.A)):
+            np.testing.assert_array_equal(one, other)
+        assert asked.objective == plain.objective
+        assert asked.receipt == plain.receipt
+        assert seen[-1] == asked.receipt.residual < seen[0]

@@ -18,6 +18,7 @@ from .._common.arrays import Array
 
 _CACHE_LINE = 64
 _ORDER = ("base", "v3", "v4")
+LEVELS = (*_ORDER, "reference")
 
 
 def available_levels() -> list[str]:

@@ -31,6 +31,7 @@ import numpy as np
 import scipy.optimize
 
 from .._common.arrays import Array
+from .mixed_bits import fingerprint_of
 from .reference_parts import _rows, beta_terms, power
 from .reference_parts import gamma_bound as gamma_bound
 from .reference_parts import gamma_update as gamma_update
@@ -404,6 +405,21 @@ def inner(F: Array, P: Array, n_threads: int) -> float:
     return float(np.sum(F.astype(np.float64) * P.astype(np.float64)))
 
 
+def imbalance(
+    F: Array, P: Array, N: Array, moves: Array | None, n_threads: int
+) -> tuple[float, float]:
+    """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
+
+    w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
+    all; entries do not count where `moves` is 0.
+    """
+    gap = N.astype(np.float64) - P
+    weight = np.where(gap < 0, np.maximum(F, F.mean(axis=0, dtype=np.float64)), F)
+    counts = np.ones_like(F) if moves is None else moves
+    pulls = [float(np.sum(F * counts * each, dtype=np.float64)) for each in (P, N)]
+    return float(np.sum(np.abs(gap) * weight * counts)), max(pulls)
+
+
 def update(
     F: Array,
     P2: Array | None,
@@ -484,6 +500,25 @@ def inspect_csr(indptr: Array, indices: Array, n_columns: int, n_threads: int) -
     if np.all(np.diff(keys) > 0):
         return 0
     return 1 if len(np.unique(keys)) == len(keys) else 2
+
+
+def sparse_fingerprint(
+    indptr: Array, indices: Array, values: Array | None, first_row: int, n_threads: int
+) -> tuple[int, int]:
+    """Two sums modulo 2^64 of mixed bits of the entries that are not zero, by place and value.
+
+    Rows count from `first_row`: the sums add up over parts of a matrix.  NaN is one value, and
+    numbers below the normal range of the dtype count as zero.
+    """
+    n_entries = int(indptr[-1])
+    given = np.ones(n_entries) if values is None else values
+    return fingerprint_of(first_row + _rows(indptr), indices[:n_entries], given)
+
+
+def dense_fingerprint(Z: Array, first_row: int, n_threads: int) -> tuple[int, int]:
+    """Return those of a dense matrix, which are the same."""
+    rows, columns = np.indices(Z.shape)
+    return fingerprint_of(first_row + rows.ravel(), columns.ravel(), Z.ravel())
 
 
 def transpose(

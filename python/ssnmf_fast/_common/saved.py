@@ -95,8 +95,13 @@ Table = Mapping[str, Saved]
 
 
 def arrays_of(value: Any) -> Any:
-    """Return what is saved of an attribute: an object that is made of arrays gives these."""
-    return value.arrays() if hasattr(value, "arrays") else value
+    """Return what is saved of an attribute: an object that is made of arrays gives these.
+
+    One that is made of text and numbers is `plain`.
+    """
+    if hasattr(value, "arrays"):
+        return value.arrays()
+    return value.plain() if hasattr(value, "plain") else value
 
 
 COUNT, PLAIN = Saved(""), Saved()

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .arrays import inspect_csr
 from .border import CleanMatrix, check_entries, check_matrix
 from .checks import check_integer
-from .csr import SORTED
+from .csr import SORTED, kernel_parts
 from .stored_array import StoredArray, stored_array
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
+_MODULUS = 2**64
 _INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
 
 
@@ -53,7 +55,7 @@ class CsrFile:
         # Two blocks at a time: one is worked on while the next is read.
         self._slices = equal_blocks(indptr, max(1, memory // (2 * per_entry)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
-        self.column_counts, self.total, self.squares = self._sums()
+        self.column_counts, self.total, self.squares, self.fingerprint = self._sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, given by start and stop, and check them: others may write to the file."""
@@ -92,18 +94,22 @@ class CsrFile:
         if len(self._slices) == 1:
             self._whole = block
 
-    def _sums(self) -> tuple[Array, float, float]:
+    def _sums(self) -> tuple[Array, float, float, tuple[int, int]]:
         """Read everything once, which checks it, and take the sums that a fit needs.
 
-        They are the number of entries of every column, the sum of all entries, that of the squares.
+        They are the number of entries of every column, the sum of all entries, that of the squares,
+        and what tells the file from others.
         """
         column_counts = np.zeros(self.shape[1], dtype=np.int64)
         total = squares = 0.0
-        for _, block in self.blocks():
+        first = second = 0
+        for rows, block in self.blocks():
+            parts = kernels.sparse_fingerprint(*kernel_parts(block), rows.start, 1)
+            first, second = (first + parts[0]) % _MODULUS, (second + parts[1]) % _MODULUS
             column_counts += np.bincount(block.indices, minlength=self.shape[1])
             total += float(block.data.sum(dtype=np.float64))
             squares += float(np.square(block.data, dtype=np.float64).sum())
-        return column_counts, total, squares
+        return column_counts, total, squares, (first, second)
 
 
 def row_counts(X: CsrFile) -> Array:

@@ -169,7 +169,7 @@ def factorize(
     }
     if count > 1:
         return best_start(X, Y, count, rng, loop, n_threads, arguments)
-    return Fits(X, Y, **arguments, threads=resolve_threads(n_threads)).fit(rng, loop)
+    return Fits(X, Y, **arguments, threads=resolve_threads(n_threads)).fit(rng, loop, random_state)
 
 
 __all__ = ["Factorization", "factorize"]

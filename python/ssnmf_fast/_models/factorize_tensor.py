@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .._backend.dispatch import padded
-from .._data.border import check_matrix
 from .._data.checks import check_integer, check_random_state, check_real, require_memory
-from .._data.tensor_checks import check_mode, check_tensor
-from .._data.tensors import Tensor
+from .._data.fingerprint import data_fingerprint
+from .._data.tensor_checks import check_mode
 from .._data.threads import resolve_threads
 from .._solver.beta_divergences import loss_named
 from .._solver.known import penalties_of_factor
 from .._solver.loop import FitLoop, steps_of
-from .._solver.losses import Loss
+from .._solver.optimality import Optimality
 from .._solver.penalties import Penalty
 from .._solver.problem import Problem
-from .._solver.relations import Relation
+from .._solver.receipt import fingerprints
 from .._solver.result import FitState, TensorFactorization, normalized
 from .._solver.starts import start_B, zeros_that_stay
 from .._solver.tensor_starts import mode_names, start_tensor
-from .._solver.terms import Term
-from .._solver.units import Units, exponent_of, scaled
-from .._solver.weights import build_tensor_term, build_term
+from .._solver.units import scaled
+from .receipts import receipt_of
+from .tensor_receipts import parts_of_tensor
+from .tensor_terms import terms_of_tensor
 
 
 def factorize_tensor(
@@ -130,31 +131,27 @@ def factorize_tensor(
     >>> coords, values = np.nonzero(X > 0.5), X[X > 0.5]
     >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2, random_state=0)
     """
+    inputs = {"X_weights": X_weights, "labels": labels, "penalties": penalties}
+    settings = {"loss": loss, "supervision_loss": supervision_loss, "solver": solver, "init": init}
+    settings |= {"supervision_weight": supervision_weight, "n_components": n_components}
+    settings |= {"max_iter": max_iter, "tol": tol, "random_state": random_state}
     rank = check_integer(n_components, "n_components", 1)
     divergence = loss_named(loss, "loss")
     of_Y = loss_named(supervision_loss, "supervision_loss")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     threads = resolve_threads(n_threads)
     rng = check_random_state(random_state)
-    X = check_tensor(X, "X")
-    exponent = exponent_of(X, "X")
-    X = scaled(X, -exponent)
-    term = build_tensor_term(X, X_weights, divergence, threads)
-    names = mode_names(len(X.shape))
-    dtype = X.dtype
+    weight = check_real(supervision_weight, "supervision_weight")
+    given = terms_of_tensor(X, X_weights, labels, (divergence, of_Y), weight, threads)
+    X, units, relations = given.X, given.units, given.relations
+    names, term, dtype = relations[0].names, relations[0].term, X.dtype
     require_memory(rank, X.shape, dtype)
 
-    labeled = _labeled(labels, X, of_Y, threads)
-    weight = check_real(supervision_weight, "supervision_weight")
-    units = Units.of(exponent, 0, (divergence, of_Y), bool(labeled))
-    units = units.weighing(weight) if labeled else units
-    of_data, of_labels = units.coefficients(weight) if labeled else (1.0, 1.0)
-    relations = [Relation(names, term, of_data)]
-    relations += [Relation((names[k], f"B{k}"), Y, of_labels) for k, Y in labeled.items()]
-
-    start = start_tensor(init, X, X_weights, term, rank, rng, exponent)
+    start = start_tensor(init, X, X_weights, term, rank, rng, units.x)
     factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
-    factors |= {f"B{k}": padded(start_B(start[k], Y, rng).T, dtype) for k, Y in labeled.items()}
+    factors |= {
+        f"B{k}": padded(start_B(start[k], Y, rng).T, dtype) for k, Y in given.labels.items()
+    }
     kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
     penalized = _penalties(penalties, X.shape)
     if penalized:
@@ -168,11 +165,29 @@ def factorize_tensor(
 
     found = {name: F[:, :rank] for name, F in factors.items()}
     steps = steps_of(problem, loop.solver)
-    run = loop.run(steps, lambda: found, units=units, unreached=problem.unreached())
+    seen = Optimality(problem, stay=kept)
+    unreached = problem.unreached()
+    run = loop.run(steps, lambda: found, units=units, unreached=unreached, optimality=seen)
     columns, sizes_of_all, sizes, order = normalized([found[name] for name in names], divergence)
-    components = {k: np.ascontiguousarray((found[f"B{k}"] * sizes[k])[:, order].T) for k in labeled}
-    total = np.ldexp(sizes_of_all, exponent)
-    return TensorFactorization(columns, total, components, run.objective, run.n_iter, run.converged)
+    components = {
+        k: np.ascontiguousarray((found[f"B{k}"] * sizes[k])[:, order].T) for k in given.labels
+    }
+    total = np.ldexp(sizes_of_all, units.x)
+    result = TensorFactorization(
+        columns, total, components, run.objective, run.n_iter, run.converged
+    )
+    settings["zeros_stay"] = ",".join(sorted(kept))
+    receipt = receipt_of(
+        run,
+        parts_of_tensor(result),
+        threads,
+        data=data_fingerprint(scaled(X, units.x), threads),
+        inputs=fingerprints(inputs),
+        settings=settings,
+        dtype=X.dtype,
+        residuals=run.residuals,
+    )
+    return replace(result, receipt=receipt)
 
 
 def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, ...]]:
@@ -194,32 +209,6 @@ def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, .
             f"penalties has none of mode {free}, whose factor can grow while others shrink; give "
             f"it one, too, for example {{{free}: penalties.L2(1e-3)}}."
         )
-    return found
-
-
-def _labeled(
-    labels: Mapping[int, Any] | None, X: Tensor, loss: Loss, threads: int
-) -> dict[int, Term]:
-    """Return the terms of labels by mode."""
-    if labels is None:
-        return {}
-    if not isinstance(labels, Mapping):
-        raise TypeError(
-            f"labels must be a mapping of modes to matrices, such as {{0: Y}}; got "
-            f"{type(labels).__name__}."
-        )
-    found: dict[int, Term] = {}
-    for mode, given in labels.items():
-        mode = check_mode(mode, "a mode of labels", len(X.shape))
-        if mode in found:
-            raise ValueError(f"labels has mode {mode} twice, counted from the first and the last.")
-        Y = check_matrix(given, f"labels[{mode}]", dtype=X.dtype)
-        if Y.shape[0] != X.shape[mode] or Y.shape[1] == 0:
-            raise ValueError(
-                f"labels[{mode}] has shape {Y.shape}; expected {X.shape[mode]} rows, one for each "
-                f"index of mode {mode}, and at least one column."
-            )
-        found[mode] = build_term(Y, None, loss, "Y", threads)
     return found
 
 

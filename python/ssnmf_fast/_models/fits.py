@@ -9,6 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.checks import check_factor, check_integer, warn_of_rank
+from .._data.fingerprint import data_fingerprint
 from .._solver.block_problem import problem_of
 from .._solver.build import (
     check_weight,
@@ -21,11 +22,15 @@ from .._solver.build import (
     view_factors,
 )
 from .._solver.known import Known, check_penalties
-from .._solver.loop import FitLoop, steps_of
+from .._solver.loop import FitLoop, Run, steps_of
+from .._solver.optimality import Optimality
+from .._solver.receipt import fingerprints
 from .._solver.relations import Relation
 from .._solver.result import Factorization
 from .._solver.starts import start, start_B, zeros_that_stay
 from .._solver.terms import Term
+from .._solver.units import scaled
+from .receipts import factors_of, receipt_of
 
 
 class Fits:
@@ -57,6 +62,7 @@ class Fits:
         penalties: Any = None,
     ) -> None:
         self.rank = rank = check_integer(n_components, "n_components", 1)
+        self.settings = {"loss": loss, "supervision_loss": supervision_loss, "init": init}
         self.X, self.data, self.labels, units = terms(
             X, Y, loss, supervision_loss, X_weights, Y_weights, threads
         )
@@ -72,31 +78,72 @@ class Fits:
             units.require_trivial("fixed components, labels of features and penalties")
         else:
             units, init = units.taking(init, X.dtype)
-        self.units = units
+        self.units, self.threads = units, threads
         if labels is None and self.features is None and not known and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
         self.init, self.C = _without_C(init, self.features, rank, X.dtype)
+        self.fingerprint = data_fingerprint(scaled(X, units.x), threads)
+        self.inputs = fingerprints(
+            {
+                "Y": Y,
+                "X_weights": X_weights,
+                "Y_weights": Y_weights,
+                **given,
+                "S_fixed": S_fixed,
+                "A_fixed": A_fixed,
+                "feature_labels": feature_labels,
+                "penalties": penalties,
+            }
+        )
 
-    def fit(self, rng: np.random.Generator, loop: FitLoop) -> Factorization:
-        """Fit from a start that is drawn, or is given."""
+    def fit(self, rng: np.random.Generator, loop: FitLoop, seed: Any) -> Factorization:
+        """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors = self._start(rng)
         related = self._related(factors)
         rank, dtype, known, units = self.rank, self.X.dtype, self.known, self.units
         kept = {} if isinstance(self.init, str) else zeros_that_stay(factors, rank)
-        kept |= {name: T * kept.get(name, 1) for name, T in known.moves(factors, dtype).items()}
+        stay, moves = sorted(kept), known.moves(factors, dtype)
+        kept |= {name: T * kept.get(name, 1) for name, T in moves.items()}
         lengths = {name: len(F) for name, F in factors.items()}
         unit = related[0].coefficient
         penalized = check_penalties(self.penalties, lengths, self.X.shape, known, rank, unit)
         problem = problem_of(factors, related, kept, penalties=penalized)
         steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
-        run = loop.run(steps, current, units=units, unreached=problem.unreached())
+        seen = Optimality(problem, moves, stay)
+        run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
         weight = self.weight
         if self.labels is not None and weight is None:
             weight = units.weight(float(related[1].coefficient))
         result = factorization(run, current, None if self.labels is None else weight)
-        if self.features is None:
-            return result
-        return replace(result, feature_weight=float(related[-1].coefficient / unit))
+        if self.features is not None:
+            result = replace(result, feature_weight=float(related[-1].coefficient / unit))
+        of_start = {"random_state": seed, "zeros_stay": ",".join(stay)}
+        return self._with_receipt(result, run, loop, of_start)
+
+    def _with_receipt(
+        self, result: Factorization, run: Run, loop: FitLoop, of_start: dict[str, Any]
+    ) -> Factorization:
+        weights = {name: getattr(result, name) for name in ("supervision_weight", "feature_weight")}
+        settings = {
+            **self.settings,
+            "solver": loop.solver,
+            "n_components": self.rank,
+            "max_iter": loop.max_iter,
+            "tol": loop.tol,
+            **of_start,
+            **weights,
+        }
+        receipt = receipt_of(
+            result,
+            factors_of(result),
+            self.threads,
+            data=self.fingerprint,
+            inputs=self.inputs,
+            settings=settings,
+            dtype=self.X.dtype,
+            residuals=run.residuals,
+        )
+        return replace(result, receipt=receipt)
 
     def _start(self, rng: np.random.Generator) -> dict[str, Array]:
         """Return the factors to start from, as the kernels hold them."""

@@ -68,7 +68,7 @@ def _fit(
     del threads  # the data know them
     loop = FitLoop(*settings, stop, 0)
     with fits.X.member() if isinstance(fits.X, SharedFile) else nullcontext():
-        return fits.fit(check_random_state(seed), loop)
+        return fits.fit(check_random_state(seed), loop, seed)
 
 
 def draw_seeds(rng: np.random.Generator, n_starts: int) -> list[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import scipy.sparse as sp
 
 from .._data.border import check_matrix
 from .._data.checks import check_integer, check_option, check_random_state, warn_of_rank
+from .._data.fingerprint import data_fingerprint
 from .._data.threads import resolve_threads
 from .._solver.build import (
     balance_weight,
@@ -18,11 +20,15 @@ from .._solver.build import (
     view_factors,
 )
 from .._solver.loop import FitLoop, steps_of
+from .._solver.optimality import Optimality
 from .._solver.problem import Problem
+from .._solver.receipt import fingerprints
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization
 from .._solver.starts import start
+from .._solver.units import Units, scaled
 from .._solver.weights import build_term
+from .receipts import Claim, Recomputed, claim_of, factors_of, receipt_of, recomputed
 
 
 def factorize_preserving(
@@ -52,26 +58,67 @@ def factorize_preserving(
         check_option(supervision_weight, "supervision_weight", ("auto", "balanced"))
     automatic = supervision_weight == "auto"
     weight = None if automatic else check_weight(supervision_weight)
-    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)
-    mixing = _mixing(alpha, X)
-    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
+    X, units, data, preserved = _terms(X, alpha, X_weights, loss, threads)
     if automatic:
-        total = preserved.entries.total()
-        weight = data.entries.total() / total if total > 0 else 1.0
+        total = preserved.term.entries.total()
+        weight = data.term.entries.total() / total if total > 0 else 1.0
 
     if isinstance(init, str):
         warn_of_rank(rank, min(X.shape), "min(n, m)")
     units, init = units.taking(init, X.dtype)
-    factors = pad_factors(*start(init, X, data, None, rank, rng, X_weights=X_weights))
-    related = [
-        Relation(("S", "A"), data),
-        Relation(("S", "A"), preserved, map=LinearMap(mixing, threads)),
-    ]
-    related = balance_weight(related, weight, factors)
+    factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
+    related = balance_weight([data, preserved], weight, factors)
     problem, current = Problem(factors, related), view_factors(factors, rank, units)
     steps = steps_of(problem, loop.solver)
-    run = loop.run(steps, current, units=units, unreached=problem.unreached())
-    return factorization(run, current), related[1].coefficient
+    seen = Optimality(problem)
+    run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
+    result, weight = factorization(run, current), related[1].coefficient
+    settings = {"loss": loss, "n_components": n_components, "supervision_weight": weight}
+    settings |= {"init": init, "random_state": random_state, "zeros_stay": ""}
+    settings |= {name: loop_parameters[name] for name in ("solver", "max_iter", "tol")}
+    receipt = receipt_of(
+        result,
+        factors_of(result),
+        threads,
+        data=data_fingerprint(scaled(X, units.x), threads),
+        inputs=fingerprints({"X_weights": X_weights, "alpha": alpha}),
+        settings=settings,
+        dtype=X.dtype,
+        residuals=run.residuals,
+    )
+    return replace(result, receipt=receipt), weight
+
+
+def claim_of_preserving(
+    result: Factorization, X: Any, alpha: Any, X_weights: Any, threads: int
+) -> Claim:
+    """Return the claim of such a fit that has a receipt."""
+    receipt, inputs = result.receipt, {"X_weights": X_weights, "alpha": alpha}
+    assert receipt is not None
+
+    def recompute() -> Recomputed:
+        loss, weight = receipt.settings["loss"], receipt.settings["supervision_weight"]
+        Z, units, data, preserved = _terms(X, alpha, X_weights, loss, threads)
+        units, (S, A) = units.taking((result.S, result.A), Z.dtype)
+        if (len(S), A.shape[1]) != Z.shape:
+            raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
+        factors = pad_factors(S, A)
+        problem = Problem(factors, balance_weight([data, preserved], weight, factors))
+        return recomputed(problem, units, Optimality(problem))
+
+    return claim_of(result, X, inputs, threads, recompute)
+
+
+def _terms(
+    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int
+) -> tuple[Any, Units, Relation, Relation]:
+    """Check the data, and return them in their units, and the relations of X and of alpha^T X."""
+    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)
+    mixing = _mixing(alpha, X)
+    preserved = build_term(mixing @ X, None, data.loss, "X", threads)
+    names = "S", "A"
+    mapped = Relation(names, preserved, map=LinearMap(mixing, threads))
+    return X, units, Relation(names, data), mapped
 
 
 def _mixing(alpha: Any, X: Any) -> sp.csr_array:

@@ -21,6 +21,7 @@ from .._common.replacement import Replacement
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, arrays_of, check_parts
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
+from .._solver.receipt import RECEIPT
 from .._version import __version__
 from ..completion._result import Completion, CompletionState
 from .packing import SCALARS, packed, unpacked
@@ -30,7 +31,7 @@ Names = str | os.PathLike[str]
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 
-_FIT: Table = {"objective": PLAIN, "n_iter": COUNT, "converged": COUNT}
+_FIT: Table = {"objective": PLAIN, "n_iter": COUNT, "converged": COUNT, "receipt": RECEIPT}
 _RESULTS: dict[Any, Table] = {
     Factorization: {
         "S": Saved("nr"),
@@ -250,7 +251,7 @@ def _build(kind: Any, parameters: dict[str, Any], values: dict[str, Any]) -> Any
     for name in {"objective", "objective_"} & set(table):
         values[name] = [(int(iteration), float(value)) for iteration, value in values[name]]
     if not _is_estimator(kind):
-        return kind(**values)
+        return kind(**{name: table[name].restored(value) for name, value in values.items()})
     if not all(isinstance(value, SCALARS) for value in parameters.values()):
         raise ValueError("parameters are neither text nor numbers")
     missing = {key for key, one in table.items() if not one.optional} - set(values)

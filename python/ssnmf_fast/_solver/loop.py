@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from .._common.arrays import Array
 from .._data.border import require_finite
 from .._data.checks import check_integer, check_observers, check_option, check_real
+from .optimality import Optimality
 from .problem import Ahead, Problem
 from .progress import verbose_progress
 from .relations import SOLVERS, Solver
@@ -32,6 +33,8 @@ class Run:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+    optimality: Optimality | None = None
+    residuals: dict[str, float] = field(default_factory=dict)
 
     def observe(
         self, iteration: int, value: float, current: Current, observers: Sequence[Observer]
@@ -44,7 +47,8 @@ class Run:
         self.objective.append((iteration, value))
         if not observers:
             return False
-        state = FitState(iteration, value, {name: _view(F) for name, F in current().items()})
+        views = {name: _view(F) for name, F in current().items()}
+        state = FitState(iteration, value, views, _optimality=self.optimality)
         answers = [observer(state) for observer in observers]  # of all, before any stops
         return any(answers)
 
@@ -196,15 +200,17 @@ class FitLoop:
         burn_in: int | None = None,
         units: Units = ORDINARY,
         unreached: float = 0.0,
+        optimality: Optimality | None = None,
     ) -> Run:
         """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
 
         The rule is not applied before the first check after a burn-in, and what is `unreached` of
         the objective does not count in the first value.  The result is in the units of the user.
+        With `optimality` it has the residuals of the last iterate.
         Raises ValueError if a factor, or the objective, is not finite.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
-        run = Run()
+        run = Run(optimality=optimality)
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
             first = before = steps.objective()
@@ -224,6 +230,10 @@ class FitLoop:
                     run.converged = True
                     break
                 before = now
+            if optimality is not None:
+                run.residuals = optimality.residuals(last=True)
+                if progress is not None:
+                    progress.end(max(run.residuals.values()))
         require_finite(current())
         return run
 

@@ -83,6 +83,7 @@ class Problem(Rules):
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
         self._kept: Array | float | None  # P of the last update, or <P, F>
         self._value: float | None  # the objective, where the last update told it
+        self._ready_P = False  # whether that of the rows, as all is now, lies in the workspace
         self.forget()
 
     def objective(self) -> float:
@@ -143,6 +144,7 @@ class Problem(Rules):
         """Return the statistics of the data for a factor, or of some; valid until the next call."""
         if curvature and self._by_entries(name):
             return Statistics({}, [])
+        ready, self._ready_P = self._ready_P and name == self.rows, False
         sides = self.sides(name) if sides is None else sides
         F = self.factors[name]
         sums: dict[Loss, tuple[Array, Array]] = {}
@@ -161,7 +163,8 @@ class Problem(Rules):
                 down = Target(N, side.coefficient, further)
                 side.here.pair(side.term, self._images.of(name, side.here), G, up, down)
                 continue
-            loss.P(side.term.entries, F, G, up)
+            if not ready:
+                loss.P(side.term.entries, F, G, up)
             if curvature:
                 parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
             else:
@@ -178,6 +181,7 @@ class Problem(Rules):
         F, support = self.factors[name], self.support.get(name)
         bounds = self._bounds(name)
         self._kept = statistics.P if self._keeps_P and name == self.rows else None
+        self._ready_P = self._kept is not None
         self._value = None
         if not statistics.sums:
             (side,) = self.sides(name)
@@ -227,9 +231,21 @@ class Problem(Rules):
             np.copyto(self.factors[name], factor)
         self.forget()
 
+    def beside(self, last: bool = False) -> Problem:
+        """Return a problem of the same factors, whose statistics leave this one as it is.
+
+        After the `last` update they may take the place of those of this one.
+        """
+        workspaces = self._workspaces if last else None
+        given = self.factors, self.relations, self.support, workspaces
+        found = Problem(*given, penalties=self.penalties)
+        found._ready_P = last and self._ready_P
+        return found
+
     def forget(self) -> None:
         """Forget what was computed of factors that have changed since."""
         self._kept = self._value = None
+        self._ready_P = False
         self._images.forget()
 
     def balance(self, earlier: Mapping[str, Array] | None = None) -> None:

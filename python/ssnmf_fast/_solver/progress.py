@@ -55,6 +55,12 @@ class ProgressBar:
                 self.close()
         return False
 
+    def end(self, residual: float) -> None:
+        """Say how nearly the fit meets the optimality conditions."""
+        self.close()
+        if self._lines:
+            self._waiting = f"{self._label}: residual of the optimality conditions {residual:.1e}"
+
     def close(self) -> None:
         """Remove the bar, or write the line that is still waiting."""
         if self._bar is not None:

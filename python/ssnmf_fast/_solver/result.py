@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,9 +13,17 @@ from .._common.arrays import Array
 from .._data.arrays import as_array
 from .._data.tensor_entries import RowProducts
 from .losses import Loss
+from .receipt import Receipt
 
 _LARGEST = 1 << 27  # places of a dense tensor that `to_dense` makes
 _AT_ONCE = 1 << 16
+
+
+class HasResiduals(Protocol):
+    """What tells how nearly factors meet the optimality conditions."""
+
+    def residuals(self) -> Mapping[str, float]:
+        """Return the residual of every factor, as it is now."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,20 @@ class FitState:
     factors : mapping of str to ndarray or None
         Read-only views of the factors: of a factorization S, A, B and C, of shapes (n, r), (r, m),
         (r, k) and (r, g).
+    residual : float or None
+        The largest residual of the optimality conditions of a factor, see
+        :class:`ssnmf_fast.Receipt`; None for models that have none.  It is computed when it is
+        asked for, during the call, in about the time of an iteration, and changes no result.
     """
 
     iteration: int
     objective: float
     factors: Mapping[str, Array | None] = field(default_factory=dict)
+    _optimality: HasResiduals | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def residual(self) -> float | None:
+        return None if self._optimality is None else max(self._optimality.residuals().values())
 
     def __getattr__(self, name: str) -> Any:
         """Return a factor."""
@@ -72,6 +89,8 @@ class Factorization:
         Weight of the loss of these labels, as a number; None without them.
     start_objectives : tuple of float, or None
         Last objective of each start, where there were several, in their order.
+    receipt : Receipt or None
+        Of what it was made and how, for :func:`ssnmf_fast.verify`; None for fits on a cluster.
     """
 
     S: Array
@@ -84,6 +103,7 @@ class Factorization:
     C: Array | None = None
     feature_weight: float | None = None
     start_objectives: tuple[float, ...] | None = None
+    receipt: Receipt | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         factors = {"S": self.S, "A": self.A, "B": self.B, "C": self.C}
@@ -111,7 +131,7 @@ class TensorFactorization:
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
         For each mode with labels what approximates them: ``factors[k] @ label_components[k]``.
-    objective, n_iter, converged
+    objective, n_iter, converged, receipt
         As in :class:`Factorization`.
     """
 
@@ -121,6 +141,7 @@ class TensorFactorization:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+    receipt: Receipt | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         """Give the weights and the factors, which TensorLy takes as a CP tensor."""

@@ -20,7 +20,7 @@ from ._source import STANDARD, UsageError
 
 __all__ = ["main"]
 
-_BAD_INPUT = 2
+_DIFFERENT, _BAD_INPUT = 1, 2
 _INTERRUPTED = 130
 
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0, 2 for bad input, or 130 after Ctrl-C.
+        Exit code: 0, 1 if `verify` finds a difference, 2 for bad input, or 130 after Ctrl-C.
     """
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # the shell asks for options
@@ -79,7 +79,7 @@ def _run(arguments: Any, nowhere: TextIO) -> int:
         message = message or f"{type(error).__name__}: {error}"
         print(f"ssnmf-fast: error: {' '.join(message.split())}", file=sys.stderr)
         return _BAD_INPUT
-    return 0
+    return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 
 @contextmanager

@@ -40,6 +40,7 @@ def make_report(model: Model, fitted: Fitted, n_terms: int) -> Report:
         facts=_facts(fitted),
         settings=fitted.settings,
         objective=estimator.objective_,
+        residual=fitted.residual,
         topics=topics,
         shares_note=note,
         class_counts=counts,
@@ -94,7 +95,10 @@ def _facts(fitted: Fitted) -> list[tuple[str, str]]:
             pairs.append(("held out", str(int(fitted.held_out.sum()))))
     if fitted.dated:
         pairs.append(("slices of time", str(len(model.slices_))))
-    return [*pairs, ("iterations", str(model.n_iter_)), ("fit", f"{fitted.seconds:.2f} s")]
+    pairs.append(("iterations", str(model.n_iter_)))
+    if fitted.residual is not None:
+        pairs.append(("residual", f"{fitted.residual:.1e}"))
+    return [*pairs, ("fit", f"{fitted.seconds:.2f} s")]
 
 
 _ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone

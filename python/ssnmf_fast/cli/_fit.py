@@ -80,7 +80,7 @@ def _read_text(given: Source, options: Any) -> Data:
     column = text_column(table, options.text, options.labels, options.time)
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")
-    labels = _labels(options, table, len(table.rows))
+    labels = read_labels_of(options, table, len(table.rows))
     times = _times(options, table, len(table.rows))
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
@@ -100,7 +100,7 @@ def _read_numbers(given: Source, options: Any) -> Data:
     if options.id is not None:
         raise UsageError(f"--id names a column of a table; {given} is a matrix")
     X = read_matrix(given)
-    labels = _labels(options, given, X.shape[0])
+    labels = read_labels_of(options, given, X.shape[0])
     shape = options.image_shape
     if shape is not None and shape[0] * shape[1] != X.shape[1]:
         raise UsageError(
@@ -114,7 +114,8 @@ def _read_numbers(given: Source, options: Any) -> Data:
     return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
 
 
-def _labels(options: Any, data: Table | Source, n_samples: int) -> SampleLabels | None:
+def read_labels_of(options: Any, data: Table | Source, n_samples: int) -> SampleLabels | None:
+    """Return the labels that the options name, of a table or of a file beside a matrix."""
     if not options.labels:
         return None
     things = "samples, empty for an unlabeled one"

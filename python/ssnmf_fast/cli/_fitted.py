@@ -56,6 +56,12 @@ class Fitted(Data):
         return hasattr(self.model, "predict_proba")
 
     @property
+    def residual(self) -> float | None:
+        """How far the fit ended from the optimality conditions; None for models without them."""
+        receipt = getattr(self.model, "receipt_", None)
+        return None if receipt is None else float(receipt.residual)
+
+    @property
     def training(self) -> Mask:
         """Which samples have a label that is not hidden."""
         if self.labels is None:

@@ -125,6 +125,7 @@ def describe(model: Model, fitted: Fitted, report: Report, separator: str) -> di
         "held_out": int(fitted.held_out.sum()),
         "topics": len(report.topics),
         "iterations": int(fitted.model.n_iter_),
+        "residual": fitted.residual,
         "seconds": round(fitted.seconds, 3),
         "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
         "measures": {one.key: one.value for one in report.measures},

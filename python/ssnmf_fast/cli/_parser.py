@@ -237,6 +237,19 @@ def build_parser() -> argparse.ArgumentParser:
     _add_common(predict)
     predict.set_defaults(run=runner("_predict"))
 
+    verify = commands.add_parser(
+        "verify",
+        help="check a model against its receipt and the data of its fit",
+        description="Compare DATA and the model with what the fit had, and compute the objective "
+        "anew, and how near to an optimum it is. The exit code is 1 if anything differs.",
+    )
+    verify.add_argument("model", metavar="MODEL", help="folder of `fit`, or its model.npz")
+    verify.add_argument("data", metavar="DATA", help=_DATA)
+    add(verify, {usage: _FIT_FIRST[usage] for usage in ("--text COLUMN", "--labels LABELS")})
+    add(verify, _LABELS | _THREADS)
+    _add_common(verify)
+    verify.set_defaults(run=runner("_verify"))
+
     suggest = commands.add_parser(
         "suggest",
         help="choose the samples that are worth labeling next, and write a table to fill in",

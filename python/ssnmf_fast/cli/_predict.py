@@ -31,11 +31,7 @@ def run(options: Any) -> dict[str, Any]:
 
     out = output_of(options)
     data = source(options)
-    path = Path(options.model)
-    if path.is_dir():
-        path = path / MODEL_NAME
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit` or complete")
+    path = model_file(options.model)
     stored = path.parent / VECTORIZER_NAME
     if out.path is not None:
         refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
@@ -57,6 +53,16 @@ def run(options: Any) -> dict[str, Any]:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
         print(f"{count} {what} are in {out}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
+
+
+def model_file(given: str) -> Path:
+    """Return the file of a model, given itself or by the folder that it is in."""
+    path = Path(given)
+    if path.is_dir():
+        path = path / MODEL_NAME
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; expected a folder of `ssnmf-fast fit` or complete")
+    return path
 
 
 def _refuse(options: Any, names: tuple[str, ...], reason: str) -> None:

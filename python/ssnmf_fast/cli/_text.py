@@ -55,6 +55,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
     The texts are those of :func:`read_texts`.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
 
     tfidf = TfidfVectorizer(
         max_features=options.max_features,
@@ -63,6 +64,7 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
         stop_words=_stop_words(options.stop_words, options.encoding),
         token_pattern=options.token_pattern,
         ngram_range=options.ngram,
+        norm=None,
     )
     try:
         X = tfidf.fit_transform(texts)
@@ -73,6 +75,10 @@ def fit_vectorizer(texts: list[str], column: str, options: Any) -> tuple[Vectori
             f"{options.stop_words}, --ngram {','.join(map(str, options.ngram))} and "
             f"--token-pattern {options.token_pattern} ({error})"
         ) from error
+    # Lengths are then sums in the order in which `transform` takes them: it gives the same bits.
+    X.sort_indices()
+    X = normalize(X, copy=False)
+    tfidf.norm = "l2"
     warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
     return Vectorizer(column, tfidf, options.keep_markup), X
 

@@ -18,9 +18,11 @@ from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.known import penalties_named, plain_penalties
+from .._solver.receipt import RECEIPT
 from .._topics import Topics, make_topics, names_of, topic_shares
 from ._conventions import IterativeEstimator
 from ._pyldavis import arrays_for_pyldavis
+from ._receipts import WithReceipt
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -45,7 +47,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A dictionary learned from X, over which samples are represented."""
 
     # Learns from checked X and from y, with what else `fit` takes, and sets the attributes.
@@ -60,6 +62,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
         "feature_names_in_": Saved("m", optional=True),
         "sample_penalties_": Saved(optional=True),
         "n_fixed_": Saved("", optional=True),
+        "receipt_": RECEIPT,
     }
 
     @property
@@ -144,6 +147,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  #
             self.label_components_ = result.B
         for name, value in attributes.items():
             setattr(self, name, value)
+        self._note(result.receipt, result.objective)
         self._warn_unless_converged(result)
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class BatchLearner(FactorizationBase):
         earlier = [] if first else self.objective_
         # A new list: copies of the model share the old one.
         self.objective_ = [*earlier, (online.n_steps, online.mean_loss)]
-        for name in ("representation_", "refitted_label_components_"):
+        for name in ("representation_", "refitted_label_components_", "receipt_"):
             self.__dict__.pop(name, None)
 
     def _batch(self, X: Any) -> Any:

@@ -90,6 +90,7 @@ class BayesianBase(FactorizationBase):
     _prior_of_new_samples: ClassVar[Callable[..., tuple[float, Any]]]
 
     _allow_nan: ClassVar = False
+    _verifiable: ClassVar = False
     _saved: ClassVar = {
         "components_rate_": Saved("r", "positive"),
         "representation_rates_": Saved("gr", "positive"),

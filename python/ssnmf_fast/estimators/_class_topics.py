@@ -145,10 +145,7 @@ class LabeledSamples:
 
     def targets(self) -> tuple[Any, Any]:
         """Return Y and its weights."""
-        weights = self.labels.entry_weights
-        Y = np.where(weights > 0, self.labels.members, 0).astype(self.X.dtype)
-        equal = (weights == weights[:, :1]).all()
-        return Y, as_outer(weights[:, 0]) if equal else weights
+        return targets_of(self.labels, self.X.dtype)
 
     def factorize(self, Y: Any = None, **arguments: Any) -> Factorization:
         """Factorize X."""
@@ -234,6 +231,14 @@ def weighted_sums(X: Any, weights: Array) -> Array:
     if not sp.issparse(part):
         part = np.nan_to_num(part, nan=0.0)
     return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
+
+
+def targets_of(labels: TrainingLabels, dtype: Any) -> tuple[Any, Any]:
+    """Return labels as Y, and its weights."""
+    weights = labels.entry_weights
+    Y = np.where(weights > 0, labels.members, 0).astype(dtype)
+    equal = (weights == weights[:, :1]).all()
+    return Y, as_outer(weights[:, 0]) if equal else weights
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:

@@ -16,13 +16,8 @@ from ._base import Self
 from ._batches import batch_classes
 from ._calibrating import calibrated
 from ._class_topics import LabeledSamples
-from ._classifier_training import (
-    check_threshold,
-    plan_of,
-    prior_of,
-    refuse_unused,
-    train,
-)
+from ._classifier_receipts import ToldByLabels
+from ._classifier_training import check_threshold, plan_of, prior_of, refuse_unused, train
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._readout import ComponentReadout, Readout
@@ -38,7 +33,7 @@ _PLAIN = ("committee_", "supervision_weight_", *(f"validation_{part}_" for part 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class SSNMFClassifier(SidePredictions):
+class SSNMFClassifier(ToldByLabels, SidePredictions):
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, also with few labels.
 
     Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y is the
@@ -210,6 +205,7 @@ class SSNMFClassifier(SidePredictions):
         used = {name for name, weight in validation.weights.items() if weight > 0}
         trained = train(samples, plan, used if plan.predicts else set())
         self._keep_classes(trained.fit, targets.classes, labels, plan.rounds)
+        self._note_inputs(y=labels.members, sample_weight=labels.entry_weights)
         self.side_ = {name: table.shape[1] for name, table in samples.side.items()}
         fitted = None
         if plan.predicts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from ._conventions import require
 from ._docstrings import complete_docstring
 from ._named_topics import NamedTopics
 from ._predicting import ReadoutPredictions
+from ._receipts import Restated
 
 
 @complete_docstring
@@ -80,6 +82,14 @@ class ConstrainedNMF(ReadoutPredictions):
         "class_representation_": Saved("kr"),
         "n_labeled_": COUNT,
     }
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        require(self, X, y)
+        groups, n_groups = _groups(ClassLabels(y, self.unlabeled))
+        loss = loss_named(self.loss, "loss")
+        means, weights, constant = collapse(X, given.get("X_weights"), groups, n_groups, loss)
+        S = self.representation_[np.unique(groups, return_index=True)[1]]
+        return Restated(means, {"X_weights": weights}, S=S, constant=constant)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
@@ -200,18 +210,27 @@ class TopicSupervisedNMF(NamedTopics):
     n_starts: int = 1
     topic_names: Any = None
 
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        require(self, X, y)
+        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
+        return Restated(X, self._known(X, lists, given.get("X_weights"), self.n_components_))
+
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
         self._check_readout()
         lists = LabelLists(y, self.topic_names, self.unlabeled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
-        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
-        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
-        given = {"n_components": rank, "S_support": self._support(X, lists, rank)}
-        result = self._factorize(X, X_weights=weights, **given, **self._arguments())
+        given = {"n_components": rank, **self._known(X, lists, X_weights, rank)}
+        result = self._factorize(X, **given, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, lists = self._for_readout(X, lists)
         self._keep_predictions(X, X_weights, lists.targets(), lists.names)
+
+    def _known(self, X: Any, lists: LabelLists, X_weights: Any, rank: int) -> dict[str, Any]:
+        """Return what labels say: how much samples weigh, and where S may be positive."""
+        rows = np.where(lists.labeled, self._labeled_weight(lists.labeled), 1.0)
+        weights = self._with_rows(X_weights, rows) if (rows != 1).any() else X_weights
+        return {"X_weights": weights, "S_support": self._support(X, lists, rank)}
 
     def _with_rows(self, X_weights: Any, rows: Array) -> Any:
         """Return the weights with each row multiplied by a number."""

@@ -63,6 +63,9 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
+            receipt = vars(self).get("receipt_")
+            if receipt is not None and receipt is not before.get("receipt_"):
+                self._seal()
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
             require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,11 @@ from .._common.saved import COUNT, PLAIN, Saved
 from .._data.tensor_checks import check_mode, check_tensor
 from .._data.tensors import SparseTensor
 from .._models.factorize_tensor import factorize_tensor
+from .._models.receipts import Claim
 from .._models.represent import represent_tensor
+from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
+from .._solver.receipt import RECEIPT, Receipt
+from .._solver.result import TensorFactorization
 from .._topics import Topics, make_topics
 from ._docstrings import complete_docstring
 from ._slices import SliceLearner, other_lengths
@@ -111,6 +115,7 @@ class NonnegativeCP(SliceLearner):
     stream_mode: int = -1
     forget_factor: float = 0.98
 
+    _of_fit: ClassVar = TENSOR_INPUTS
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "finite"),
@@ -120,6 +125,7 @@ class NonnegativeCP(SliceLearner):
         "loss_": PLAIN,
         "stream_mode_": Saved("", optional=True),
         "stream_statistics_": Saved("??", container=dict, optional=True),
+        "receipt_": RECEIPT,
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -176,8 +182,18 @@ class NonnegativeCP(SliceLearner):
         self.factors_, self.weights_ = result.factors, result.weights
         self.label_components_ = result.label_components
         self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
+        self._note(result.receipt)
         self._warn_unless_converged(result)
         return self
+
+    def _claim_of(
+        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
+    ) -> Claim:
+        given = dict(given) if y is None else {"labels": y, **given}
+        fitted = self.factors_, self.weights_, self.label_components_, self.objective_
+        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt)
+        found = claim_of_tensor(result, X, given, threads)
+        return replace(found, parts=self._parts(), settings=self._recorded())
 
     def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Array:
         """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.

@@ -113,6 +113,7 @@ class DynamicTopics(FactorizationBase):
     init: Any = "auto"
 
     _allow_nan: ClassVar = False
+    _verifiable: ClassVar = False
     _saved: ClassVar = {
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),

@@ -97,6 +97,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
     loss: str = "kullback-leibler"
     unlabeled: Any = "auto"
 
+    _verifiable: ClassVar = False
     _saved: ClassVar = {
         "nodes_": Saved("t"),
         "node_parents_": Saved("t"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,10 +17,13 @@ from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_option, check_real
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, labels_of
-from .._models.nmf_alpha import factorize_preserving
+from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
+from .._models.receipts import Claim
+from .._solver.receipt import Receipt, fingerprints
 from ._conventions import require
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
+from ._receipts import said_by
 
 Task = tuple[Array, Array]  # rows on the positive side, rows on the negative one
 FEATURES = ("inner-product", "representation")
@@ -131,6 +134,16 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
+    def _claim_of(
+        self, receipt: Receipt, X: Any, y: Any, given: Mapping[str, Any], threads: int
+    ) -> Claim:
+        labels = None if y is None else labels_of(y, self.unlabeled)
+        result, weights = self._as_factorization(receipt), given.get("X_weights")
+        clean = CleanMatrix(self._checked(X, reset=False))
+        found = claim_of_preserving(result, clean, self.alpha_, weights, threads)
+        inputs = found.inputs | fingerprints({"y": said_by(labels)})
+        return replace(found, parts=self._parts(), inputs=inputs, settings=self._recorded())
+
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)
         self._check_readout()
@@ -150,6 +163,7 @@ class MarginNMF(ReadoutPredictions):
             alpha = sp.csr_array(alpha, copy=True)
         result, weight = factorize_preserving(CleanMatrix(X), alpha, X_weights, **self._arguments())
         self._keep(result, alpha_=alpha, n_directions_=alpha.shape[1], supervision_weight_=weight)
+        self._note_inputs(y=said_by(targets))
         self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, targets)

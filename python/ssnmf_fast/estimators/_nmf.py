@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from .._solver.beta_divergences import loss_named
 from .._topics import Topics, topic_shares
 from ._batches import BatchLearner
 from ._docstrings import complete_docstring
+from ._receipts import Restated
 
 
 def _table(S_fixed: Any) -> Any:
@@ -75,6 +77,7 @@ class NMF(BatchLearner):
     penalties: Any = None
 
     _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
+    _of_fit: ClassVar = ("X_weights", "S_fixed", "A_support", "A_fixed", "penalties")
 
     @property
     def reconstruction_err_(self) -> float:
@@ -96,6 +99,10 @@ class NMF(BatchLearner):
             given["S_fixed"] = S_fixed
         n_fixed = 0 if S_fixed is None else S_fixed.shape[1]
         self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        del y
+        return Restated(X, {name: self._parameter(name, given) for name in self._of_fit})
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, S_fixed: Any = None) -> NMF:
         """Learn a dictionary.

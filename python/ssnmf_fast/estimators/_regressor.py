@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from ._base import product
 from ._batches import SupervisedBase
 from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
+from ._receipts import Restated
 from ._training_data import as_outer, label_weights, labels_for_training
 
 
@@ -102,6 +104,16 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
+
+    _of_fit: ClassVar = ("X_weights", "sample_weight", "A_support", "A_fixed", "penalties")
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        require(self, X, y)
+        targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
+        arguments = {name: self._parameter(name, given) for name in known}
+        weights = label_weights(given.get("sample_weight"), targets.labeled)
+        arguments |= {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        return Restated(X, arguments)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
         readout = self._chosen_readout()

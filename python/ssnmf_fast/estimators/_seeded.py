@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from ._mixed_topics import shares_of_named, start_of_mixture
 from ._named_topics import NamedTopics
 from ._one_topic import LABEL_WEIGHT, topics_of_samples
 from ._readout import LogisticReadout
+from ._receipts import Restated, said_by
 from ._seeds import Seeds
 from ._training_data import TrainingLabels, surest
 
@@ -160,6 +162,11 @@ class SeededTopics(NamedTopics):
             unknown_seeds_=seeds.unknown,
         )
         self._keep_classes(X, likely, labeled)
+        self._note_inputs(y=said_by(None if y is None else ClassLabels(y, self.unlabeled)))
+
+    def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
+        labels = None if y is None else ClassLabels(y, self.unlabeled)
+        return Restated(X, {}, {"y": said_by(labels)}, untold=("S_support",))
 
     def _known(self, X: Any, y: Any) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""

@@ -19,9 +19,10 @@ from .._solver.beta_divergences import loss_named
 from .._solver.result import sizes_of
 from .._solver.tensor_starts import given_factors
 from ._conventions import IterativeEstimator
+from ._receipts import WithReceipt
 
 
-class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
+class SliceLearner(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A decomposition that may learn from one slice after the other."""
 
     factors_: list[Array]
@@ -152,7 +153,8 @@ class SliceLearner(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type
         self.factors_, self.weights_ = factors, size
         self.loss_, self.stream_mode_ = self.loss, mode
         self.stream_statistics_ = stream.arrays()
-        self.__dict__.pop("label_components_", None)
+        for name in ("label_components_", "receipt_"):
+            self.__dict__.pop(name, None)
 
 
 def other_lengths(X: Tensor, shape: tuple[int, ...], mode: int, rest: str) -> ValueError:

@@ -73,6 +73,7 @@ class Report:
     settings: Sequence[tuple[str, str]]
     objective: Sequence[tuple[int, float]] = ()
     topics: Topics = _NO_TOPICS
+    residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()

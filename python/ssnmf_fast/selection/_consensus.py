@@ -127,7 +127,7 @@ def consensus(
     given = n_components, n_starts, density_threshold, n_neighbors, init, random_state
     recipe = Recipe.checked(*given, fitting)
     jobs = 1 if n_jobs is None and isinstance(X, CsrFile) else n_jobs
-    threads = {"n_jobs": jobs, "n_threads": n_threads}
+    threads: dict[str, Any] = {"n_jobs": jobs, "n_threads": n_threads}
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array

@@ -1,0 +1,99 @@
+"""Fingerprints: short texts that tell data, and what else a fit is given, from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._backend.dispatch import kernels
+from .._backend.mixed_bits import fingerprint_of
+from .._common.arrays import Array
+from .border import check_matrix
+from .csr import kernel_parts
+from .csr_file import CsrFile
+from .tensors import SparseTensor
+
+_FLOATS = (np.float32, np.float64)
+_PLAIN = (str, bool, int, float, np.generic)
+_OF_TENSORS = ("coords", "data", "subs", "vals")  # in the classes of other packages
+_LENGTH = 32  # of a fingerprint, in digits of four bits
+
+
+def data_fingerprint(Z: Any, threads: int = 1) -> str:
+    """Return the fingerprint of clean data: a matrix, a file or a tensor.
+
+    It is the same for equal numbers however they are stored, and for any number of threads.  It is
+    no secret: whoever wants other data with the same one can make them.
+    """
+    if isinstance(Z, CsrFile):
+        sums = Z.fingerprint
+    elif isinstance(Z, SparseTensor):
+        rows, *others = Z.at.places
+        sums = fingerprint_of(rows, _counted(others, Z.shape[1:]), Z.values)
+    elif sp.issparse(Z):
+        sums = kernels.sparse_fingerprint(*kernel_parts(Z), 0, threads)
+    else:
+        matrix = Z.reshape(len(Z), prod(Z.shape[1:]))
+        odd = not matrix.flags.aligned or any(step % Z.itemsize for step in matrix.strides)
+        sums = kernels.dense_fingerprint(matrix.copy() if odd else matrix, 0, threads)
+    return _text(Z.shape, sums)
+
+
+def input_fingerprint(given: Any) -> str:
+    """Return the fingerprint of an argument, checked or not.
+
+    Arrays of equal numbers have the same, dense or sparse, of any dtype.  Objects of this package,
+    such as weights and penalties, have that of their class and their fields.
+    """
+    if given is None or isinstance(given, _PLAIN):
+        return repr(given.item() if isinstance(given, np.generic) else given)
+    if isinstance(given, Mapping):
+        return _joined("mapping", {str(name): one for name, one in given.items()})
+    if is_dataclass(given) and not isinstance(given, type):
+        parts = {one.name: getattr(given, one.name) for one in fields(given) if one.init}
+        return _joined(type(given).__name__, parts)
+    if sp.issparse(given):
+        return data_fingerprint(check_matrix(given, "an input", allow_negative=True, limited=False))
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        parts = {name: getattr(given, name) for name in _OF_TENSORS if hasattr(given, name)}
+        if len(parts) > 1 and not hasattr(given, "__array_interface__"):
+            return _joined("tensor", parts)
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        return _joined("list", dict(enumerate(given)))
+    if array.dtype.kind in "biuf" and array.ndim:
+        return data_fingerprint(array if array.dtype in _FLOATS else array.astype(np.float64))
+    if not array.ndim:
+        return digest(repr(given))
+    texts = array.astype(str) if array.dtype.kind == "M" else array
+    return _joined("list", {"shape": array.shape, **dict(enumerate(texts.ravel().tolist()))})
+
+
+def digest(text: str) -> str:
+    """Return a hash of a text."""
+    return sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def _joined(kind: str, parts: Mapping[Any, Any]) -> str:
+    listed = [f"{name}={input_fingerprint(part)}" for name, part in parts.items()]
+    return digest("\n".join([kind, *sorted(listed)]))
+
+
+def _counted(places: Sequence[Array], shape: Sequence[int]) -> Array:
+    """Return the places within some modes, counted through them."""
+    found = np.zeros(len(places[0]), dtype=np.int64)
+    for indices, length in zip(places, shape, strict=True):
+        found = found * length + indices
+    return found
+
+
+def _text(shape: Sequence[int], sums: tuple[int, int]) -> str:
+    first, second = sums
+    return f"{'x'.join(map(str, shape))}:{first:016x}{second:016x}"

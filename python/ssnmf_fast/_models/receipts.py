@@ -1,0 +1,159 @@
+"""Receipts of fits; see :mod:`ssnmf_fast._solver.receipt`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
+
+from .._common.arrays import Array
+from .._data.border import CleanMatrix
+from .._data.csr_file import CsrFile, check_data
+from .._data.fingerprint import data_fingerprint
+from .._solver.optimality import Measured, Optimality
+from .._solver.problem import Problem
+from .._solver.receipt import Receipt, fingerprints, parts_of
+from .._solver.result import Factorization
+from .._solver.terms import values_of, with_values
+from .._solver.units import Units, exponent_of, scaled
+from .at_factors import problem_at
+
+FACTORS = ("S", "A", "B", "C")
+_WEIGHTS = ("supervision_weight", "feature_weight")
+_LOSSES = ("loss", "supervision_loss")
+_OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
+_KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+INPUTS = (*_OF_DATA, *_KNOWN)
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """What a receipt claims of a result, computed from its factors and the data.
+
+    `scale` is what the data pull at the factors, in the units of the objective, to which rounding
+    is relative.
+    """
+
+    objective: float
+    measured: dict[str, Measured]
+    scale: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A result with its receipt, the data from which it is said to be, and how to compute it anew.
+
+    Inputs that are `untold` cannot be compared.
+    """
+
+    receipt: Receipt
+    parts: dict[str, str]
+    attributes: Mapping[str, Any]  # what the result itself says of its fit
+    data: str
+    inputs: dict[str, str]
+    recompute: Callable[[], Recomputed]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
+
+
+def factors_of(result: Factorization) -> dict[str, Array | None]:
+    """Return the factors of a result by name."""
+    return {name: getattr(result, name) for name in FACTORS}
+
+
+def claim_of(
+    result: Factorization,
+    X: Any,
+    inputs: Mapping[str, Any],
+    threads: int,
+    recompute: Callable[[], Recomputed] | None = None,
+) -> Claim:
+    """Return the claim of a factorization that has a receipt; `inputs` are those of the fit.
+
+    What it claims is the objective of :func:`factorize`, unless it is computed in another way.
+    """
+    receipt = result.receipt
+    assert receipt is not None
+    clean = check_data(X, threads)
+    names = ("objective", "n_iter", "converged", *_WEIGHTS)
+    own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
+    return Claim(
+        receipt=receipt,
+        parts=parts_of(factors_of(result), result.objective, threads),
+        attributes=own,
+        data=fingerprint_in_range(clean, threads),
+        inputs=fingerprints(inputs),
+        recompute=recompute or (lambda: _at_factors(result, clean, inputs, threads)),
+    )
+
+
+def _at_factors(
+    result: Factorization, X: Any, inputs: Mapping[str, Any], threads: int
+) -> Recomputed:
+    receipt = result.receipt
+    assert receipt is not None
+    settings, dtype = receipt.settings, result.A.dtype
+    if not isinstance(X, CsrFile) and X.dtype != dtype:
+        X = with_values(X, values_of(X).astype(dtype))
+    given = {name: settings[name] for name in _LOSSES}
+    given |= {name: settings[name] or 0.0 for name in _WEIGHTS}
+    given |= dict.fromkeys(INPUTS) | dict(inputs)
+    at = problem_at(CleanMatrix(X), factors_of(result), threads=threads, **given)
+    seen = Optimality(at.problem, at.moves, zeros_stay(receipt))
+    return recomputed(at.problem, at.units, seen)
+
+
+def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
+    """Return the objective and the residuals of a problem, in the units of the user."""
+    measured = seen.measured()
+    pull = measured[problem.rows].pull
+    return Recomputed(units.value(problem.objective()), measured, units.value(pull))
+
+
+def zeros_stay(receipt: Receipt) -> list[str]:
+    """Return the factors whose zeros are those of a given start."""
+    return [name for name in receipt.settings["zeros_stay"].split(",") if name]
+
+
+def fingerprint_in_range(X: Any, threads: int) -> str:
+    """Return the fingerprint of clean data as a fit takes it, which brings it into the range."""
+    exponent = exponent_of(X, "X")
+    return data_fingerprint(scaled(scaled(X, -exponent), exponent), threads)
+
+
+def receipt_of(
+    run: Any,
+    factors: Mapping[str, Array | None],
+    threads: int,
+    *,
+    data: str,
+    inputs: dict[str, str],
+    settings: Mapping[str, Any],
+    dtype: Any,
+    residuals: dict[str, float],
+) -> Receipt:
+    """Return the receipt of what a run, or a result, says of itself.
+
+    `data` is the fingerprint of X, in the units of the user, and `inputs` those of all else.
+    """
+    return Receipt(
+        data=data,
+        inputs=inputs,
+        settings={name: plain(one) for name, one in settings.items()},
+        parts=parts_of(factors, run.objective, threads),
+        dtype=str(dtype),
+        objective=run.objective[-1][1],
+        n_iter=run.n_iter,
+        converged=run.converged,
+        residuals=residuals,
+    ).sealed()
+
+
+def plain(one: Any) -> Any:
+    """Return a setting as text or a number; of other things, such as a start, that it was given."""
+    if one is None or isinstance(one, (str, bool)):
+        return one
+    if isinstance(one, Integral):
+        return int(one)
+    return float(one) if isinstance(one, Real) else "given"

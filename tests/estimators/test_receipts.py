@@ -1,0 +1,157 @@
+"""Receipts of estimators, and `verify` of them."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ssnmf_fast as sf
+
+N, M = 60, 20
+RNG = np.random.default_rng(0)
+KINDS = np.arange(N) % 3
+X = RNG.poisson(40 * RNG.dirichlet(np.full(M, 0.2), size=3)[KINDS] + 0.3).astype(float)
+NAMES = np.array(["a", "b", "c"], dtype=object)[KINDS]
+NAMES[::2] = None
+SEVERAL = np.column_stack([KINDS == 0, KINDS > 0]).astype(float)
+SEVERAL[::2] = np.nan
+WEIGHTS = RNG.random(N)
+TENSOR = X.reshape(N, 5, 4)
+FITTED = {"n_components": 3, "max_iter": 20, "tol": 0, "random_state": 0}
+KL = {**FITTED, "loss": "kullback-leibler"}
+
+MODELS = {
+    "NMF": (sf.NMF(**FITTED), None, {}),
+    "weights": (sf.NMF(**KL), None, {"X_weights": sf.weights.outer(rows=WEIGHTS)}),
+    "fixed": (
+        sf.NMF(**FITTED, A_fixed=X[:1], penalties=[sf.penalties.L1(1e-3)]),
+        None,
+        {"S_fixed": np.ones((N, 1))},
+    ),
+    "regressor": (sf.SSNMFRegressor(**FITTED), KINDS + 0.5, {"sample_weight": WEIGHTS}),
+    "topic-supervised": (sf.TopicSupervisedNMF(n_free_topics=1, random_state=0), NAMES, {}),
+    "constrained": (sf.ConstrainedNMF(**FITTED), NAMES, {}),
+    "constrained, weights": (
+        sf.ConstrainedNMF(**KL),
+        NAMES,
+        {"X_weights": sf.weights.outer(rows=WEIGHTS)},
+    ),
+    "margin": (sf.MarginNMF(**FITTED), NAMES, {}),
+    "classifier": (
+        sf.SSNMFClassifier(**FITTED, supervision_weight=np.inf, readout="refit"),
+        NAMES,
+        {},
+    ),
+    "classifier, weight": (
+        sf.SSNMFClassifier(**KL, supervision_weight=1.0, readout="refit"),
+        NAMES,
+        {"sample_weight": WEIGHTS},
+    ),
+    "classifier, several": (
+        sf.SSNMFClassifier(**FITTED, supervision_weight="balanced", readout="refit"),
+        SEVERAL,
+        {},
+    ),
+    "seeded": (sf.SeededTopics(random_state=0, max_iter=20, tol=0), NAMES, {}),
+    "seeded, mixed": (
+        sf.SeededTopics({"a": [0], "b": [1]}, membership="mixed", random_state=0, max_iter=20),
+        None,
+        {},
+    ),
+}
+LOST = ("A_fixed", "penalties", "A_support")  # which files do not keep
+
+
+def fitted(name):
+    model, y, given = MODELS[name]
+    return copy.deepcopy(model).fit(X, y, **given), y, given
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore")
+def test_models_are_verified_and_others_are_refused(name, tmp_path):
+    model, y, given = fitted(name)
+    found = sf.verify(model, X, y, **given)
+    assert found.ok, found
+    assert sf.verify(model, sp.csr_array(X), y, **given)
+
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    lost = {one: getattr(model, one) for one in LOST if getattr(model, one, None) is not None}
+    again = sf.verify(loaded, X, y, **given, **lost)
+    assert again.ok, again
+    if lost:
+        assert not sf.verify(loaded, X, y, **given)
+
+    other = X.copy()
+    other[2, 3] += 1
+    assert "X is not the one of the fit." in sf.verify(model, other, y, **given).differences
+    loaded.components_ = loaded.components_ * 1.01
+    differences = sf.verify(loaded, X, y, **given, **lost).differences
+    assert "components_ is not the one of the fit." in differences
+    if y is not None:
+        order = np.roll(np.arange(N), 1)
+        assert not sf.verify(model, X, y[order], **given)
+    if "loss" in model.get_params():
+        model.set_params(loss="itakura-saito")
+        assert any("loss is" in one for one in sf.verify(model, X, y, **given).differences)
+
+
+@pytest.mark.parametrize("part", ["readout_", "class_prior_", "classes_"])
+def test_what_predicts_is_part_of_the_receipt(part):
+    model = sf.TopicSupervisedNMF(random_state=0, max_iter=10, tol=0).fit(X, NAMES)
+    assert sf.verify(model, X, NAMES)
+    if part == "readout_":
+        model.readout_ = model.readout_.shifted(np.array([0.1, 0.0, 0.0]))
+    elif part == "classes_":
+        model.classes_ = model.classes_[::-1]
+    else:
+        model.class_prior_ = model.class_prior_ * [1.0, 1.0, 0.5]
+    found = sf.verify(model, X, NAMES)
+    assert found.differences == [f"{part} is not the one of the fit."]
+
+
+def test_tensors(tmp_path):
+    labels = {0: np.eye(3)[KINDS]}
+    model = sf.NonnegativeCP(**KL).fit(TENSOR, labels=labels)
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    assert sf.verify(loaded, TENSOR, labels)
+    assert sf.verify(loaded, TENSOR, labels=labels)
+    assert not sf.verify(loaded, TENSOR)
+    assert not sf.verify(loaded, TENSOR + 1, labels)
+
+
+def test_batches_have_no_receipt():
+    model = sf.NMF(**FITTED).fit(X)
+    assert model.receipt_.residual > 0
+    model.partial_fit(X)
+    assert not hasattr(model, "receipt_")
+    assert "has no receipt" in repr(sf.verify(model, X))
+    tensor = sf.NonnegativeCP(**FITTED).fit(TENSOR).partial_fit(TENSOR[..., :1])
+    assert not sf.verify(tensor, TENSOR)
+
+
+def test_a_failed_fit_leaves_the_receipt():
+    model = sf.NMF(**FITTED).fit(X)
+    before = model.receipt_
+    with pytest.raises(ValueError, match="Negative"):
+        model.fit(-X)
+    assert model.receipt_ is before
+    assert sf.verify(model, X)
+
+
+def test_what_cannot_be_verified_says_why():
+    taught = sf.SSNMFClassifier(
+        n_components=3, supervision_weight=1.0, self_training=1, random_state=0, max_iter=10, tol=0
+    )
+    taught.fit(X, NAMES)
+    with pytest.raises(TypeError, match=r"self-training \(self_training_=1\) added labels"):
+        sf.verify(taught, X, NAMES)
+    with pytest.raises(TypeError, match="a BayesianNMF cannot be verified"):
+        sf.verify(sf.BayesianNMF(n_components=2, max_iter=5, tol=0).fit(X), X)
+    with pytest.raises(TypeError, match="not told by 'Y_weights'"):
+        sf.verify(sf.NMF(**FITTED).fit(X), X, Y_weights=1)
