@@ -209,7 +209,9 @@ def test_a_relation_of_three_factors_is_a_tensor(loss, solver):
     for k in range(3):
         unfolded = np.moveaxis(X, k, 0).reshape(X.shape[k], -1)
         UNFOLDINGS.append(extend.relation("rows", "columns", unfolded, loss=loss).term)
-    tensor = Unfolded(**vars(UNFOLDINGS[0]))
+    first = UNFOLDINGS[0]
+    parts = {field.name: getattr(first, field.name) for field in fields(first) if field.init}
+    tensor = Unfolded(**parts)
     fit = extend.fit(
         [extend.Relation(("a", "b", "c"), tensor)],
         n_components=2,
