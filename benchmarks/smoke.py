@@ -40,6 +40,7 @@ CALLS = {
     "programs": "",
     "consensus": "--out {folder}/consensus",
     "cells": "",
+    "receipts": "",
 }
 
 

@@ -103,3 +103,11 @@ def test_a_folder_of_the_command_is_read_in_python(folder: Path) -> None:
     assert model.predict(X).tolist() == [row["prediction"] for row in expected]
     given = model.predict_proba(X)[:, list(model.classes_).index("pets")]
     assert given == pytest.approx([float(row["probability pets"]) for row in expected], abs=1e-5)
+
+
+def test_models_of_before_receipts_say_that_they_have_none() -> None:
+    X, _ = golden_models.counts()
+    model = sf.load(VERSIONS[0] / "nmf.npz")
+    vars(model).pop("receipt_", None)
+    found = sf.verify(model, X[: golden_models.ROWS])
+    assert found.differences == ["This NMF has no receipt of its fit."]

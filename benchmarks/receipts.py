@@ -1,0 +1,85 @@
+"""What does a receipt cost a fit, and how long does it take to verify one?
+
+    python benchmarks/receipts.py
+
+One table: the time of a fit, what of it the residuals and the rest of the receipt take (mostly the
+fingerprint of the data), and the time of `verify`.  Fits have the default stopping rule.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import best, load_average, markdown, new_parser, zipf_text
+
+import ssnmf_fast as sf
+from ssnmf_fast._models import factorize as fits
+from ssnmf_fast._solver.optimality import Optimality
+
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+def matrices(quick: bool) -> dict[str, Any]:
+    """Return data by name."""
+    rng = np.random.default_rng(0)
+    found = {"20 x 8, dense": rng.random((20, 8)), "2,000 x 1,500, text": zipf_text(2000, 1500, 40)}
+    if not quick:
+        found["20,000 x 5,000, text"] = zipf_text(20_000, 5000, 60)
+        found["5,000 x 500, dense"] = rng.random((5000, 500))
+    return found
+
+
+@contextmanager
+def timed(owner: Any, name: str, spent: list[float]) -> Iterator[None]:
+    """Note the time of every call of a function."""
+    function: Callable[..., Any] = getattr(owner, name)
+
+    def measured(*args: Any, **kwargs: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent.append(time.perf_counter() - begin)
+
+    setattr(owner, name, measured)
+    try:
+        yield
+    finally:
+        setattr(owner, name, function)
+
+
+def row(name: str, X: Any, loss: str) -> list[str]:
+    """Measure one fit."""
+    rank = min(10, *X.shape)
+    settings = {"n_components": rank, "loss": loss, "random_state": 0, "n_threads": 1}
+    residuals: list[float] = []
+    receipts: list[float] = []
+    with timed(Optimality, "residuals", residuals), timed(fits, "with_receipt", receipts):
+        whole = best(lambda: sf.factorize(X, **settings))
+    fit = sf.factorize(X, **settings)
+    checked = best(lambda: sf.verify(fit, X, n_threads=1))
+    shares = [f"{100 * min(spent) / whole:.1f}" for spent in (residuals, receipts)]
+    figures = [f"{1e3 * whole:.2f}", *shares, f"{1e3 * checked:.2f}"]
+    return [name, loss, str(fit.n_iter), *figures, f"{fit.receipt.residual:.0e}"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--quick", action="store_true", help="small data only")
+    options = parser.parse_args(arguments)
+    table = [row(name, X, loss) for name, X in matrices(options.quick).items() for loss in LOSSES]
+    header = ["data", "loss", "iterations", "fit, ms", "residuals, %", "receipt, %"]
+    header += ["verify, ms", "residual"]
+    print(f"one thread, load {load_average()}\n\n{markdown(header, table)}")
+
+
+if __name__ == "__main__":
+    main()
