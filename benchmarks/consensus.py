@@ -61,6 +61,7 @@ class Task(NamedTuple):
     part: str
     loss: str
     rank: int
+    starts: int
 
 
 @cache
@@ -74,7 +75,9 @@ def newsgroups(quick: bool) -> Any:
         max_features=2000, stop_words="english", token_pattern="[a-zA-Z]{2,}", min_df=5
     )
     X = sp.csr_array(counter.fit_transform([strip(text) for text, _ in read_posts()]))
-    return X[X.sum(axis=1) > 0]
+    X = X[X.sum(axis=1) > 0]
+    X.sort_indices()  # or SciPy does it in copies, with which X shares its indices
+    return X
 
 
 @cache
@@ -103,7 +106,7 @@ def counts_of(part: str, quick: bool) -> Any:
 def ours(task: Task, options: Any) -> dict[str, Any]:
     """Return seconds and programs of ours."""
     X = normalized(counts_of(task.part, options.quick))
-    given: dict[str, Any] = {"loss": task.loss, "n_starts": options.starts, "random_state": SEED}
+    given: dict[str, Any] = {"loss": task.loss, "n_starts": task.starts, "random_state": SEED}
     given["tol"] = options.tol
     begin = time.perf_counter()
     found = sf.consensus(X, task.rank, n_threads=options.threads, **given)
@@ -122,11 +125,11 @@ def cnmf(task: Task, options: Any) -> dict[str, Any]:
         sp.save_npz(folder / "counts.npz", sp.csr_matrix(counts_of(task.part, options.quick)))
         run("prepare", task.loss, options.cnmf_starts, SEED, task.rank)
         fitted, rest = run("factorize", 2), run("consensus", task.rank)
-        whole = fitted * options.starts / options.cnmf_starts + rest
+        whole = fitted * task.starts / options.cnmf_starts + rest
         say(f"{task}: cNMF {fitted:.1f} s for {options.cnmf_starts} starts, and {rest:.1f} s")
         with np.load(folder / f"programs_{task.rank}.npz") as archive:
             found = archive["consensus_spectra"]
-    return record(task, "cnmf", whole, found, fitted=fitted, rest=rest, starts=options.cnmf_starts)
+    return record(task, "cnmf", whole, found, fitted=fitted, rest=rest, fits=options.cnmf_starts)
 
 
 def _step(interpreter: str, folder: Path, *step: Any) -> float:
@@ -167,10 +170,11 @@ def main(argv: list[str] | None = None) -> None:
         options.ranks, options.starts = [3], 10
     options.cnmf_starts = options.cnmf_starts or options.starts
     if options.out:
+        options.out /= "quick" if options.quick else ""
         options.out.mkdir(parents=True, exist_ok=True)
     n_programs = len(draw_cells(options.quick).programs)
     tasks = [
-        Task(part, loss, rank)
+        Task(part, loss, rank, options.starts)
         for part in options.parts
         for loss in options.losses
         for rank in (options.ranks if part == "newsgroups" else [n_programs])

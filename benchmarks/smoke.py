@@ -38,6 +38,7 @@ CALLS = {
     "seeds": "",
     "programs": "",
     "cells": "",
+    "consensus": "--out {folder}/consensus",
 }
 
 

@@ -84,6 +84,7 @@ def test_scores_of_constant_features_are_zero():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.compiled("the reference has one thread")
 def test_threads_and_jobs_do_not_change_a_bit(form):
     X, _ = planted()
     first = found(form(X), n_threads=1)

@@ -88,6 +88,13 @@ def test_a_folder_needs_a_seed(tmp_path):
         found(planted(n=30)[0], folder=tmp_path, random_state=None)
 
 
+def test_a_file_is_no_folder(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(ValueError, match="is a file; give a folder"):
+        found(planted(n=30)[0], folder=path)
+
+
 def test_a_damaged_start_is_refused(tmp_path):
     X, _ = planted(n=30)
     found(X, n_starts=2, folder=tmp_path)

@@ -15,10 +15,9 @@ from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._models.represent import represent
-from .._topics import Topics, divide_by_sums, make_topics, names_of
+from .._topics import Topics, divide_by_sums, make_topics
 from ..plotting import clustergram
-from ..plotting._checks import check_names
-from ._cnmf_files import write_tables
+from ._cnmf_files import tables_of, write_tables
 from ._scores import regression_scores
 from ._spectra import DROPPED, shares_together
 
@@ -125,7 +124,8 @@ class Consensus:
                 f"component {least})"
             )
         return (
-            f"Consensus({r} components of {self.n_starts} starts, {n} samples x {m} features: "
+            f"Consensus({_counted(r, 'component')} of {_counted(self.n_starts, 'start')}, "
+            f"{_counted(n, 'sample')} x {_counted(m, 'feature')}: "
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
@@ -242,25 +242,8 @@ class Consensus:
         list of Path
             The files.
         """
-        (r, m), n = self.components.shape, len(self.usage)
-        features = names_of(feature_names, m)
-        samples: Any = range(n)
-        if sample_names is not None:
-            samples = check_names(sample_names, "sample_names", n, "sample")
-        numbers = range(1, r + 1)
-        tables: dict[str, Any] = {
-            "usages": (samples, numbers, self.usage),
-            "spectra": (numbers, features, self.components),
-        }
-        if tpm is None:
-            tables["gene_spectra_score"] = numbers, features, self.scores
-        else:
-            scores, spectra = self.scores_of(tpm), self.components_of(tpm)
-            genes = names_of(None, scores.shape[1])
-            if tpm_names is not None:
-                genes = check_names(tpm_names, "tpm_names", scores.shape[1], "feature of tpm")
-            tables["gene_spectra_score"] = numbers, genes, scores
-            tables["gene_spectra_tpm"] = numbers, genes, spectra
+        names = {"feature_names": feature_names, "sample_names": sample_names}
+        tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
         return write_tables(Path(folder), name, self.density_threshold, tables)
 
     def _of_samples(self, Y: Any, threads: int) -> Any:
@@ -291,3 +274,7 @@ class Consensus:
         The samples are `samples` (Brunet et al. 2004).
         """
         return shares_together(self.assignments)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
