@@ -64,7 +64,7 @@ def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share:
         values, weights = _hidden.draw_entries(X, sf.weights.outer(), share, True, rng)
         assert values.nnz < 450
         places[np.repeat(np.arange(40), np.diff(values.indptr)), values.indices] += 1
-        unseen = _errors.Unseen(values, weights, *_errors.sums_of(X))
+        unseen = _errors.Unseen(values, weights, _errors.Seen.of(X))
         errors.append(unseen.measures(S, A, "frobenius", 1)["error"])
     assert places.min() > 35  # of 75 expected
     assert places.max() < 125
@@ -87,13 +87,19 @@ class TestErrors:
         values = sp.csr_array(X)
         ones = values.copy()
         ones.data[:] = 1
-        return _errors.Unseen(values, ones, *_errors.sums_of(X))
+        return _errors.Unseen(values, ones, _errors.Seen.of(X))
 
     def test_mean_squares(self) -> None:
         X = amounts(n=5, m=4)
         S, A = np.ones((5, 2)), np.ones((2, 4))
         found = self.unseen(X).measures(S, A, "frobenius", 1)
         assert found == {"error": pytest.approx(np.mean((X - 2) ** 2))}
+
+    def test_a_prediction_beyond_belief_is_cut(self) -> None:
+        X = np.array([[1.0, 2.0], [3.0, 0.0]])
+        found = self.unseen(X).measures(np.full((2, 1), 1e9), np.ones((1, 2)), "frobenius", 1)
+        cut = np.array([[6.0, 4.0], [6.0, 4.0]])
+        assert found["error"] == pytest.approx(((cut - X) ** 2)[X > 0].mean())
 
     def test_a_prediction_of_zero_is_not_infinite(self) -> None:
         X = np.eye(4) + 1

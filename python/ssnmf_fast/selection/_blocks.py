@@ -15,9 +15,9 @@ from .._data.side_by_side import Stop
 from .._models.represent import represent
 from .._solver.pattern_weights import ByPattern
 from .._solver.weights import Entrywise, Outer, Weights
-from ._errors import Unseen, sums_of
+from ._errors import Seen, Unseen
 from ._fits import PlainFits
-from ._hidden import draw_entries, known_weights
+from ._hidden import draw_entries, known_weights, seen_entries
 from ._search import Outcome
 
 _TOL = 1e-4  # of the representations: far below the errors of predictions
@@ -77,7 +77,8 @@ def block_splits(
             rows, columns = (np.isin(np.arange(n), some) for n, some in pairs)
             right, below = _part(*turned, columns, ~rows), _part(*whole, rows, ~columns)
             entries = draw_entries(*_part(*whole, rows, columns), 1.0, zeros, rng)
-            unseen = Unseen(*entries, sums_of(below[0])[0], sums_of(right[0])[0])
+            seen = Seen.of(seen_entries(*below), seen_entries(*right))
+            unseen = Unseen(*entries, seen)
             yield BlockSplit(_part(*whole, ~rows, ~columns), right, below, unseen, fits)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,78 +14,98 @@ from .._data.border import CleanMatrix
 from .._data.csr import entry_rows
 from .._models.objective import objective
 from .._solver.beta_divergences import KULLBACK_LEIBLER, loss_named
-from .._solver.pattern_weights import Observed
 
 # Of a prediction that comes from the sums of rows and columns.  A model may be 0 where a count is
 # not, and losses that grow like a logarithm or faster would see nothing but these entries.
 _SMOOTHING = 0.01
+# Times the largest entry that was seen of a feature.  What a model says of a hidden entry may hang
+# on next to nothing, if all else of a component is near 0; one such entry would outweigh all.
+_MOST = 2.0
 _AT_ONCE = 1 << 16
+
+
+class Seen(NamedTuple):
+    """What is known of rows and columns without a model: sums, and largest entries; float64."""
+
+    row_sums: Array
+    column_sums: Array
+    largest: Array  # of the columns
+
+    @classmethod
+    def of(cls, rows: Any, columns: Any | None = None) -> Seen:
+        """Return what some rows say and, if they are others, some columns (transposed data)."""
+        columns = rows.T if columns is None else columns
+        by_row, by_column = (
+            np.asarray(M.sum(axis=1), dtype=np.float64).ravel() for M in (rows, columns)
+        )
+        largest = columns.max(axis=1)
+        largest = largest.toarray() if sp.issparse(largest) else np.asarray(largest)
+        return cls(by_row, by_column, largest.ravel().astype(np.float64))
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """Entries to predict and their weights, (n, m) in the same order, and sums of those seen."""
+    """Entries to predict and their weights, (n, m) in the same order, and what was seen beside."""
 
     values: sp.csr_array
     weights: sp.csr_array
-    row_sums: Array
-    column_sums: Array
+    seen: Seen
 
     def measures(self, S: Array, A: Array, loss: Any, threads: int) -> dict[str, float]:
         """Return the mean loss, "error", and of counts the perplexity."""
         known = loss_named(loss, "loss")
-        if known.degree is not None and known.degree <= 1:
-            S, A = self._smoothed(S, A)
+        S, F = S.astype(np.float64), np.ascontiguousarray(A.T, dtype=np.float64)
+        predicted = self._predicted(S, F)
+        smooth = known.degree is not None and known.degree <= 1
+        if smooth:
+            predicted = (1 - _SMOOTHING) * predicted + _SMOOTHING * self._without_model
+        weights = self.weights.data.astype(np.float64)
         total = objective(
-            CleanMatrix(self.values),
-            S,
-            A,
+            CleanMatrix(self.values.data.astype(np.float64)[:, None]),
+            predicted[:, None],
+            np.ones((1, 1)),
             loss=loss,
-            X_weights=Observed(self.weights),
+            X_weights=weights[:, None],
             n_threads=threads,
         )
-        found = {"error": total / self._total}
+        found = {"error": total / float(weights.sum())}
         if known is KULLBACK_LEIBLER:
-            found["perplexity"] = self._perplexity(S, A)
+            sizes = (1 - _SMOOTHING) * (S @ F.sum(axis=0)) + _SMOOTHING * self._sums[0]
+            found["perplexity"] = self._perplexity(predicted, sizes)
         return found
 
     @cached_property
-    def _total(self) -> float:
-        return float(self.weights.data.sum(dtype=np.float64))
+    def _places(self) -> tuple[Array, Array]:
+        return entry_rows(self.values.indptr), self.values.indices
 
-    def _smoothed(self, S: Array, A: Array) -> tuple[Array, Array]:
-        """Return a model that has a little of the one of the sums, which is positive."""
-        rows, columns = (sums + _SMOOTHING * (sums.mean() or 1.0) for sums in self._sums)
-        rows = rows * (_SMOOTHING / columns.sum())
-        return (
-            np.column_stack([(1 - _SMOOTHING) * S, rows.astype(S.dtype)]),
-            np.vstack([A, columns.astype(A.dtype)]),
-        )
+    def _predicted(self, S: Array, F: Array) -> Array:
+        """Return what a model says of the entries, within what is credible."""
+        rows, columns = self._places
+        predicted = np.empty(len(rows))
+        for first in range(0, len(rows), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            np.einsum("ik,ik->i", S[rows[part]], F[columns[part]], out=predicted[part])
+        return np.minimum(predicted, _MOST * self.seen.largest[columns], out=predicted)
 
-    @property
+    @cached_property
     def _sums(self) -> tuple[Array, Array]:
-        return self.row_sums, self.column_sums
+        """Sums of rows and columns that are above 0, also where nothing was seen."""
+        sums = self.seen.row_sums, self.seen.column_sums
+        rows, columns = (one + _SMOOTHING * (one.mean() or 1.0) for one in sums)
+        return rows, columns
 
-    def _perplexity(self, S: Array, A: Array) -> float:
+    @cached_property
+    def _without_model(self) -> Array:
+        """What the sums say of the entries."""
+        (rows, columns), (i, j) = self._sums, self._places
+        return np.asarray(rows[i] * (columns / columns.sum())[j])
+
+    def _perplexity(self, predicted: Array, sizes: Array) -> float:
         """Return exp of minus the mean log of the share that the model gives to a count."""
-        counted = np.flatnonzero(self.values.data > 0)
-        rows, columns = entry_rows(self.values.indptr)[counted], self.values.indices[counted]
-        counts = (self.weights.data * self.values.data)[counted].astype(np.float64)
-        S, A = S.astype(np.float64), A.T.astype(np.float64)
-        sizes = S @ A.sum(axis=0)
-        total = 0.0
-        for first in range(0, len(counted), _AT_ONCE):
-            i, j = (places[first : first + _AT_ONCE] for places in (rows, columns))
-            models = np.einsum("ik,ik->i", S[i], A[j])
-            total += float(counts[first : first + _AT_ONCE] @ np.log(models / sizes[i]))
-        return float(np.exp(-total / counts.sum())) if len(counted) else float("nan")
-
-
-def sums_of(X: Any, unseen: sp.csr_array | None = None) -> tuple[Array, Array]:
-    """Return the sums of the rows and of the columns of X without some entries, float64."""
-    sums = []
-    for axis in (1, 0):
-        whole = X.sum(axis=axis) if sp.issparse(X) else np.nansum(X, axis=axis, dtype=np.float64)
-        left_out = 0 if unseen is None else np.asarray(unseen.sum(axis=axis)).ravel()
-        sums.append(np.maximum(np.asarray(whole, dtype=np.float64).ravel() - left_out, 0))
-    return sums[0], sums[1]
+        counts = self.weights.data * self.values.data.astype(np.float64)
+        counted = np.flatnonzero(counts > 0)
+        if not len(counted):
+            return float("nan")
+        shares = predicted[counted] / sizes[self._places[0][counted]]
+        counts = counts[counted]
+        return float(np.exp(-(counts @ np.log(shares)) / counts.sum()))

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import drop_entries, entry_rows, sample, with_values
+from .._data.csr import drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.weight_forms import Separable
 from .._solver.pattern_weights import Missing, Observed
 from .._solver.weights import Entrywise, Outer, Weights, as_weights
@@ -140,3 +140,15 @@ def _what_is_seen(X: Any, given: Weights, hidden: sp.csr_array) -> tuple[Any, An
         return X, W
     assert isinstance(given, Outer)
     return X, Missing(hidden, given)
+
+
+def seen_entries(X: Any, X_weights: Any) -> Any:
+    """Return a clean matrix with 0 where an entry is missing or has no weight."""
+    given = as_weights(X_weights, "X_weights")
+    seen = given.hide(X)
+    seen = seen if sp.issparse(seen) else np.nan_to_num(seen, nan=0.0)
+    vectors = given if isinstance(given, Outer) else getattr(given, "others", None)
+    if vectors is None or vectors.rows is None:
+        return seen
+    present = (np.asarray(vectors.rows) > 0).astype(X.dtype)
+    return scale_rows(seen, present) if sp.issparse(seen) else seen * present[:, None]
