@@ -37,6 +37,7 @@ CALLS = {
     "trees": "--out {folder}/trees",
     "seeds": "",
     "programs": "",
+    "ranks": "",
 }
 
 
