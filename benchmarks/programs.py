@@ -50,6 +50,7 @@ class Rule(NamedTuple):
     background: float = 0.5  # share of each program
     total: float = 1500  # counts of a cell, median
     wrong: float = 0.2  # share of each list
+    rare: float | None = None  # share of the cells that have the last program
 
 
 class Cells(NamedTuple):
@@ -79,7 +80,7 @@ def simulate(rule: Rule, seed: int) -> Cells:
     programs = programs + (1 - rule.background) * own / own.sum(axis=1, keepdims=True)
     frequent = 4.0 ** rng.uniform(0, 1, n_programs)
     blocks = [
-        _counts(rng, min(BLOCK, n_cells - begin), programs, frequent, rule.total)
+        _counts(rng, min(BLOCK, n_cells - begin), programs, frequent, rule)
         for begin in range(0, n_cells, BLOCK)
     ]
     right, wrong = [], []
@@ -92,15 +93,15 @@ def simulate(rule: Rule, seed: int) -> Cells:
     return Cells(sp.vstack(blocks, format="csr"), programs, right, wrong)
 
 
-def _counts(
-    rng: np.random.Generator, n: int, programs: Array, frequent: Array, total: float
-) -> Any:
+def _counts(rng: np.random.Generator, n: int, programs: Array, frequent: Array, rule: Rule) -> Any:
     """Return counts of some cells, float32."""
-    r = len(programs)
-    order = np.argsort(rng.exponential(size=(n, r)) / frequent, axis=1).argsort(axis=1)
+    r = len(programs) - (rule.rare is not None)
+    order = np.argsort(rng.exponential(size=(n, r)) / frequent[:r], axis=1).argsort(axis=1)
     active = order < rng.integers(1, min(5, r) + 1, n)[:, None]
-    usage = active * rng.exponential(size=(n, r))
-    usage *= (rng.lognormal(np.log(total), 0.4, n) / usage.sum(axis=1))[:, None]
+    if rule.rare is not None:
+        active = np.column_stack([active, rng.random(n) < rule.rare])
+    usage = active * rng.exponential(size=active.shape)
+    usage *= (rng.lognormal(np.log(rule.total), 0.4, n) / usage.sum(axis=1))[:, None]
     return sp.csr_matrix(rng.poisson(usage @ programs).astype(np.float32))
 
 

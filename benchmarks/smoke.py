@@ -38,6 +38,7 @@ CALLS = {
     "seeds": "",
     "programs": "",
     "ranks": "",
+    "consensus": "--out {folder}/consensus",
 }
 
 

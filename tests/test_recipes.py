@@ -76,6 +76,31 @@ def test_penalties_of_cnmf_are_those_of_scikit_learn(loss, tmp_path):
     assert size() < size(alpha_W=0.0, alpha_H=0.0)
 
 
+def test_the_steps_of_a_consensus_are_those_of_cnmf(tmp_path):
+    consensus = recipe("consensus", "cnmf")
+    from cnmf.cnmf import efficient_ols_all_cols, save_df_to_npz
+
+    counts, _ = consensus.draw_counts(cells=200, genes=300, programs=4)
+    found = sf.consensus(counts.X, 4, n_starts=20, density_threshold=0.4, random_state=0)
+    scores = efficient_ols_all_cols(found.usage, counts.X, normalize_y=True)
+    np.testing.assert_allclose(found.scores, scores, rtol=1e-6, atol=1e-9)
+    path = tmp_path / "counts.h5ad"
+    counts.write(path)
+    model = consensus.cNMF(output_dir=str(tmp_path), name="steps")
+    model.prepare(str(path), [4], n_iter=20, seed=0, num_highvar_genes=300)
+    save_df_to_npz(
+        consensus.pd.DataFrame(found.spectra, columns=counts.var_names),
+        model.paths["merged_spectra"] % 4,
+    )
+    model.consensus(4, density_threshold=0.4, show_clustering=False, build_ref=False)
+    with np.load(model.paths["local_density_cache"] % 4, allow_pickle=True) as archive:
+        np.testing.assert_allclose(archive["data"].ravel(), found.density, atol=1e-6)
+    with np.load(model.paths["consensus_spectra"] % (4, "0_4"), allow_pickle=True) as archive:
+        medians = archive["data"]
+    near = consensus.normalize(medians) @ consensus.normalize(found.components).T
+    np.testing.assert_allclose(near.max(axis=0), 1, atol=1e-6)
+
+
 def test_key_nmf_finds_the_topics():
     key_topics = recipe("key_topics", "turftopic")
     texts, labels = key_topics.draw_texts(120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import NamedTuple
 
 import numpy as np
@@ -16,26 +17,25 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
 # Names of arguments that take no array.
 NAMES = """
-    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback
-    choice class_names class_weight columns_ common_scale count_scale coverage criterion darkest
-    documents_per_slice estimator feature_weight features feature_names fill_value fits fit_params
-    forbidden forget_factor held_out
-    free_in_labeled freq gamma_min given history_or_completion interval kind label label_names
-    labeled_weight level limits log_x
-    loss mask_zeros max_iter max_rows measure membership memory method missing_norm mode model n
-    n_components n_features n_free_topics n_jobs n_oversamples n_power n_ranges n_splits n_starts
-    n_terms n_threads names
+    A_mean A_shape C S_mean S_shape assignment ax baselines biases burn_in callback choice
+    class_names class_weight columns_ common_scale consensus consensuses count_scale coverage
+    criterion darkest density_threshold documents_per_slice estimator folder feature_weight
+    features feature_names fill_value fits fit_params forbidden forget_factor free_in_labeled
+    freq gamma_min given held_out history_or_completion interval kind label label_names
+    labeled_weight level limits log_x loss mask_zeros max_iter max_rows measure membership
+    memory method missing_norm mode model n n_components n_features n_free_topics n_jobs
+    n_neighbors n_splits name n_oversamples n_power n_ranges n_starts n_terms n_threads names
     nonnegative normalize one_slice p path period q random_state rank ranks rate_mean rate_shape
-    readout rule sample scoring seeds self_training shape share solver sort sparsity sparsity_decay
-    standardize stream_mode style supervision_loss supervision_weight terms threshold
-    title tol topic_names topics unlabeled verbose weight window x xlabel ylabel
-    input_features keep_observed
-    levels parents separator topic tree
+    readout rule sample sample_names scoring seeds self_training shape share solver sort
+    sparsity sparsity_decay standardize stream_mode style supervision_loss supervision_weight
+    terms threshold title tol topic_names topics tpm_names unlabeled verbose weight window x
+    xlabel ylabel input_features keep_observed levels parents separator topic tree
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
-RESULTS = {"Completion", "CompletionState", "CsrFile", "Factorization", "RankChoice"}
+RESULTS = {"Completion", "CompletionState", "Consensus", "CsrFile", "Factorization", "RankChoice"}
 RESULTS |= {"TensorFactorization", "LowRankPlusSparse", "TopicTree"}
+FOLDER = tempfile.mkdtemp()
 MORE = {"n_components": 3, "max_iter": 2, "random_state": 0, "n_threads": 1}
 ROW, COLUMN = np.linspace(1, 2, 12), np.linspace(1, 2, 8)
 
@@ -145,6 +145,11 @@ WAYS = {
     "tree": {"X": [Way(D)], "X_weights": weighings(HALF)},
     "TopicTree.transform": {"X": [Way(D)]},
     "TopicTree.shares": {"X": [Way(D)]},
+    "consensus": {"X": [Way(D)], "X_weights": weighings(HALF), "init": []},  # no start of arrays
+    "Consensus.transform": {"X": [Way(D)], "X_weights": weighings(HALF)},
+    "Consensus.scores_of": {"Y": [Way(D)]},
+    "Consensus.components_of": {"Y": [Way(D)]},
+    "Consensus.to_cnmf": {"tpm": [Way(D)]},
     "choose_rank": {"X": [Way(D)], "y": [], "X_weights": weighings(HALF)},  # y needs an estimator
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
@@ -199,6 +204,11 @@ REQUIRED = {
     "represent": {"X": D, "A": A, "tol": 1e-3, "n_threads": 1},
     "factorize": {"X": D, **MORE},
     "factorize_tensor": {"X": T, **MORE},
+    "consensus": {"X": D, **MORE, "n_starts": 2, "tol": 0.0, "density_threshold": 2.0},
+    "Consensus.transform": {"X": D},
+    "Consensus.scores_of": {"Y": D},
+    "Consensus.components_of": {"Y": D},
+    "Consensus.to_cnmf": {"folder": FOLDER, "tpm": D},
     "split": {"topic": 0, "n": 2, "X": D},
     "tree": {"X": D, "levels": [2, 3], "max_iter": 2, "random_state": 0, "n_threads": 1},
     "TopicTree.transform": {"X": D},

@@ -156,6 +156,8 @@ def caller(label, function, argument, beside):
         one = sf.factorize_tensor(T, **MORE)
     elif owner == "TopicTree":
         one = sf.tree(**REQUIRED["tree"])
+    elif owner == "Consensus":
+        one = sf.consensus(**REQUIRED["consensus"])
     elif owner == "Completion":
         one = sf.complete(**REQUIRED["complete"])
     else:

@@ -82,6 +82,7 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any]]:
     yield "imputer", sf.LowRankImputer(rank=2, random_state=0, gamma_min=0.1).fit(holes)
     yield "factorization", sf.factorize(sp.csr_array(X), np.eye(3)[y], **KL)
     yield "tensor_factorization", sf.factorize_tensor(tensor, labels={0: np.eye(3)[y]}, **FITTED)
+    yield "consensus", sf.consensus(X, 3, n_starts=6, loss=KL["loss"], random_state=0)
     triplets = (*np.nonzero(~np.isnan(holes)), holes[~np.isnan(holes)])
     yield "completion", sf.complete(triplets, rank=2, gamma_min=0.1, biases=True, random_state=0)
 

@@ -82,7 +82,7 @@ def test_a_folder_of_the_command_predicts_what_it_predicted(folder: Path, tmp_pa
 def test_every_class_that_can_be_saved_is_here() -> None:
     newest = VERSIONS[-1]
     kept = {type(sf.load(path)).__name__ for path in MODELS if path.parent == newest}
-    results = {"Factorization", "TensorFactorization", "Completion"}
+    results = {"Factorization", "TensorFactorization", "Completion", "Consensus"}
     estimators = {name for name in sf.__all__ if hasattr(getattr(sf, name), "fit")}
     assert kept == estimators | results
 

@@ -43,7 +43,14 @@ CALLS: dict[str, Callable[..., Figure]] = {
     "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
     "topic_tree": lambda **more: plotting.topic_tree(small_tree(), **more),
     "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
+    "consensus_matrix": lambda **more: plotting.consensus_matrix(few_starts(), **more),
+    "stability_by_rank": lambda **more: plotting.stability_by_rank([few_starts()], **more),
 }
+
+
+def few_starts() -> sf.Consensus:
+    X = np.kron(np.eye(2), np.ones((6, 3)))
+    return sf.consensus(X, 2, n_starts=2, random_state=0)
 
 
 def dated_model() -> sf.DynamicTopics:
@@ -60,6 +67,7 @@ def small_tree() -> sf.TopicTree:
 
 # What has no title, or no axes to be given.
 WITHOUT_AXES: dict[str, Callable[..., Figure]] = {
+    "clustergram": lambda: plotting.clustergram(few_starts()),
     "term_bars": lambda: plotting.term_bars(topics()),
     "singular_values": lambda: plotting.singular_values([1.0]),
     "convergence": lambda: plotting.convergence(sf.complete([[1.0, 2.0]], rank=1)),

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_consensus import found, planted, same
+from consensus_data import found, planted, same
 
 import ssnmf_fast as sf
 
@@ -86,6 +86,13 @@ def test_data_on_disk_have_the_starts_of_data_in_memory(tmp_path):
 def test_a_folder_needs_a_seed(tmp_path):
     with pytest.raises(ValueError, match="folder is given without random_state"):
         found(planted(n=30)[0], folder=tmp_path, random_state=None)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(ValueError, match="is a file; give a folder"):
+        found(planted(n=30)[0], folder=path)
 
 
 def test_a_damaged_start_is_refused(tmp_path):

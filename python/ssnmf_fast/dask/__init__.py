@@ -6,6 +6,7 @@ with require_package("dask.distributed", DASK_HINT):
     import distributed as _distributed  # noqa: F401
 
 from ._classifier import SSNMFClassifier
+from ._consensus import consensus
 from ._estimators import NMF, BayesianNMF, TopicSupervisedNMF
 from ._factorize import factorize
 from ._waiting import SchedulerLostError
@@ -16,5 +17,6 @@ __all__ = [
     "SSNMFClassifier",
     "SchedulerLostError",
     "TopicSupervisedNMF",
+    "consensus",
     "factorize",
 ]

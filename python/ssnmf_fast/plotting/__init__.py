@@ -7,6 +7,7 @@ shows; it needs no display.
 
 from __future__ import annotations
 
+from ._consensus import clustergram, consensus_matrix, stability_by_rank
 from ._curves import convergence, objective_curve, singular_values
 from ._images import image_grid
 from ._over_time import topics_over_time
@@ -18,6 +19,8 @@ from ._tree import topic_tree
 
 __all__ = [
     "class_map",
+    "clustergram",
+    "consensus_matrix",
     "convergence",
     "image_grid",
     "label_map",
@@ -25,6 +28,7 @@ __all__ = [
     "rank_curve",
     "representation_map",
     "singular_values",
+    "stability_by_rank",
     "term_bars",
     "topic_tree",
     "topics_over_time",

@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.checks import check_observers
-from .._data.csr_file import check_data
+from .._data.csr_file import CsrFile, check_data
 from .._data.threads import limited_openmp, resolve_threads
 from .._models.many_starts import fit_starts
 from .._models.objective import objective
@@ -82,7 +82,8 @@ def consensus(
         Where the result of every start is kept: a call that was stopped goes on from there, and
         ends with the same bits.  It may serve several ranks, of the same data and settings.
     n_jobs : int, optional
-        How many starts are fitted at a time; None takes as many as there are threads.
+        How many starts are fitted at a time; None takes as many as there are threads, but one for
+        data on disk, of which each fit holds rows in memory.
     n_threads : int, optional
         Number of threads of all of them together.  Neither changes the result.
     random_state : None, int, Generator or RandomState
@@ -125,7 +126,8 @@ def consensus(
     fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
     given = n_components, n_starts, density_threshold, n_neighbors, init, random_state
     recipe = Recipe.checked(*given, fitting)
-    threads = {"n_jobs": n_jobs, "n_threads": n_threads}
+    jobs = 1 if n_jobs is None and isinstance(X, CsrFile) else n_jobs
+    threads = {"n_jobs": jobs, "n_threads": n_threads}
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._data.border import check_matrix
+from .._data.csr_file import CsrFile
+from .._data.threads import resolve_threads
 from .._models.represent import represent
 from .._topics import Topics, divide_by_sums, make_topics
+from ..plotting import clustergram
+from ._cnmf_files import tables_of, write_tables
+from ._scores import regression_scores
 from ._spectra import DROPPED, shares_together
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +124,8 @@ class Consensus:
                 f"component {least})"
             )
         return (
-            f"Consensus({r} components of {self.n_starts} starts, {n} samples x {m} features: "
+            f"Consensus({_counted(r, 'component')} of {_counted(self.n_starts, 'start')}, "
+            f"{_counted(n, 'sample')} x {_counted(m, 'feature')}: "
             f"{stable}, {spectra}, error {self.error:.6g})"
         )
 
@@ -152,9 +164,117 @@ class Consensus:
         given = {"loss": self.loss, "X_weights": X_weights, "n_threads": n_threads}
         return represent(X, self.components, **given)
 
+    def scores_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return `scores` of other features of the same samples, such as all genes.
+
+        Parameters
+        ----------
+        Y : array_like, scipy.sparse or CsrFile, shape (n, m_other)
+            Nonnegative; NaN in a dense Y counts as the mean of its feature.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray of float64, shape (r, m_other)
+            cNMF's "gene_spectra_score", where Y are transcripts per million.
+        """
+        return regression_scores(self._of_samples(Y, resolve_threads(n_threads)), self.usage)
+
+    def components_of(self, Y: Any, *, n_threads: int | None = None) -> Array:
+        """Return the components in units of other features of the same samples, such as all genes.
+
+        They are the best nonnegative ones for `shares`, by the loss of the fits.
+
+        Parameters
+        ----------
+        Y : array_like or scipy.sparse, shape (n, m_other)
+            Nonnegative; NaN in a dense Y means missing.
+        n_threads : int, optional
+            Number of threads; it does not change the result.
+
+        Returns
+        -------
+        ndarray, shape (r, m_other)
+            cNMF's "gene_spectra_tpm", where Y are transcripts per million.
+        """
+        if isinstance(Y, CsrFile):
+            raise TypeError("Y must be in memory; got a CsrFile. Give some of its features.")
+        clean = self._of_samples(Y, resolve_threads(n_threads))
+        shares = self.shares.T.astype(clean.dtype)
+        found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)
+        return np.ascontiguousarray(found.T)
+
+    def to_cnmf(
+        self,
+        folder: str | PathLike[str],
+        name: str = "consensus",
+        *,
+        feature_names: Any = None,
+        sample_names: Any = None,
+        tpm: Any = None,
+        tpm_names: Any = None,
+    ) -> list[Path]:
+        """Write tables, separated by tabs, with the names that cNMF gives its files.
+
+        They are ``<name>.usages.k_<r>.dt_0_5.consensus.txt``, ``<name>.spectra...consensus.txt``
+        and ``<name>.gene_spectra_score...txt``; with `tpm` also ``<name>.gene_spectra_tpm...txt``.
+        Components have numbers from 1 in them.
+
+        Parameters
+        ----------
+        folder : path
+            It is made where it is missing.
+        name : str
+            The begin of the names of the files.
+        feature_names : array_like of str, shape (m,), optional
+            Names of the features.
+        sample_names : array_like of str, shape (n,), optional
+            Names of the samples.
+        tpm : array_like or scipy.sparse, shape (n, m_tpm), optional
+            Transcripts per million, or what else scores and spectra shall be about: of all genes,
+            where the fits are of some.
+        tpm_names : array_like of str, shape (m_tpm,), optional
+            Names of its features.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        names = {"feature_names": feature_names, "sample_names": sample_names}
+        tables = tables_of(self, **names, tpm=tpm, tpm_names=tpm_names)
+        return write_tables(Path(folder), name, self.density_threshold, tables)
+
+    def _of_samples(self, Y: Any, threads: int) -> Any:
+        clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
+        if clean.shape[0] != len(self.usage):
+            raise ValueError(
+                f"Y has {clean.shape[0]} rows; expected the {len(self.usage)} samples of the fits."
+            )
+        return clean
+
+    def plot(self, *, title: str | None = None) -> Figure:
+        """Draw the distances of the components of all starts: :func:`plotting.clustergram`.
+
+        Parameters
+        ----------
+        title : str, optional
+            Text above the picture.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        return clustergram(self, title=title)
+
     def consensus_matrix(self) -> Array:
         """Return in which share of the starts two samples have the same main component, (s, s).
 
         The samples are `samples` (Brunet et al. 2004).
         """
         return shares_together(self.assignments)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"

@@ -40,6 +40,10 @@ class KeptStarts:
                 "folder is given without random_state, so that every call draws other starts. "
                 "Give a number as well, for example random_state=0."
             )
+        if self._folder.is_file():
+            raise ValueError(
+                f"folder={str(self._folder)!r} is a file; give a folder for many files."
+            )
         self._folder.mkdir(parents=True, exist_ok=True)
         key = _key(X.matrix, recipe)
         kept = [self._read(number, key | {"seed": seed}) for number, seed in enumerate(seeds)]
