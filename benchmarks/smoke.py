@@ -38,6 +38,7 @@ CALLS = {
     "trees": "--out {folder}/trees",
     "seeds": "",
     "programs": "",
+    "ranks": "",
     "consensus": "--out {folder}/consensus",
     "cells": "",
     "receipts": "",

@@ -30,10 +30,6 @@ NAMES = """
     scoring seeds self_training separator shape share solver sort sparsity sparsity_decay
     standardize stream_mode style supervision_loss supervision_weight terms threshold title tol
     topic topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
-    rank ranks rate_mean rate_shape readout rule S_mean S_shape sample sample_names scoring
-    seeds self_training separator shape share solver sort sparsity sparsity_decay standardize
-    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
-    topic_names topics tpm_names tree unlabeled verbose weight window x xlabel ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
