@@ -12,7 +12,7 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix
 from .._data.checks import check_observers
-from .._data.csr_file import CsrFile, check_data
+from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
 from .._models.many_starts import fit_starts
 from .._models.objective import objective
@@ -126,8 +126,7 @@ def consensus(
     fitting = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
     given = n_components, n_starts, density_threshold, n_neighbors, init, random_state
     recipe = Recipe.checked(*given, fitting)
-    jobs = 1 if n_jobs is None and isinstance(X, CsrFile) else n_jobs
-    threads: dict[str, Any] = {"n_jobs": jobs, "n_threads": n_threads}
+    threads: dict[str, Any] = {"n_jobs": n_jobs, "n_threads": n_threads}
 
     def fits(
         X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
