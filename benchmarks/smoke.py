@@ -38,6 +38,7 @@ CALLS = {
     "seeds": "",
     "programs": "",
     "cells": "",
+    "ranks": "",
     "consensus": "--out {folder}/consensus",
 }
 

@@ -24,9 +24,13 @@ print(
     f"{low[widest]:.1f} to {high[widest]:.1f}"
 )
 choice = sf.choose_rank(
-    sf.BayesianNMF(max_iter=100, tol=0, random_state=0), X, [5, 20, 40], n_starts=1
+    X,
+    [5, 20, 40],
+    criterion="bound",
+    estimator=sf.BayesianNMF(max_iter=100, tol=0, random_state=0),
+    n_starts=1,
 )
-print(f"bounds of 5, 20 and 40 components: {choice.bounds[:, 0].round()}")
+print(f"bounds of 5, 20 and 40 components: {choice.means.round()}")
 
 picture = plotting.label_map(model.representation_, y, title="Components of the digits")
 picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "bayesian.png", dpi=90)

@@ -17,16 +17,13 @@ import ssnmf_fast as sf
 rng = np.random.default_rng(0)
 counts = rng.poisson(rng.gamma(0.4, 3.0, (200, 4)) @ rng.gamma(0.4, 3.0, (4, 60)))
 model = sf.BayesianNMF(max_iter=5000, random_state=0)
-choice = sf.choose_rank(model, counts, range(1, 9), n_starts=3)
+choice = sf.choose_rank(counts, range(1, 9), criterion="bound", estimator=model)
 
 # %%
 # A point for each start; the line joins the best of each rank.
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-axes.plot(choice.ranks, choice.bounds.max(axis=1))
-axes.plot(choice.ranks, choice.bounds, "o", color="tab:blue", alpha=0.5)
-axes.axvline(choice.best_rank, color="gray", linestyle=":")
-axes.set(xlabel="components", ylabel="bound of the log evidence", xticks=choice.ranks)
+drawn = choice.plot(ax=axes)
 
 # %%
 # The best model has been kept.  Its components, as shares of the counts:

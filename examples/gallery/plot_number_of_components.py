@@ -19,40 +19,33 @@ means = rng.gamma(0.5, 2.0, (150, 5)) @ rng.gamma(0.5, 2.0, (5, 80))
 counts = rng.poisson(means).astype(float)
 
 # %%
-# One entry in ten is hidden, zeros as well as others; three draws of which.
+# One entry in ten is hidden, zeros as well as others, five times.
 
-ranks = range(1, 11)
-errors = {"seen": np.zeros(len(ranks)), "hidden": np.zeros(len(ranks))}
-for draw in range(3):
-    hidden = np.random.default_rng(draw).random(counts.shape) < 0.1
-    seen = np.where(hidden, np.nan, counts)
-    for place, rank in enumerate(ranks):
-        fit = sf.factorize(
-            seen, n_components=rank, loss="kullback-leibler", max_iter=500, random_state=draw
-        )
-        model = fit.S @ fit.A
-        ratio = np.where(counts > 0, counts / model, 1.0)
-        divergence = counts * np.log(ratio) - counts + model
-        errors["seen"][place] += divergence[~hidden].mean() / 3
-        errors["hidden"][place] += divergence[hidden].mean() / 3
+ranks = range(1, 10)
+choice = sf.choose_rank(counts, ranks, loss="kullback-leibler", n_starts=2, random_state=0)
+print(choice)
 
 # %%
+# Points are single splits.  The error is smallest for the true number.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-for (name, values), marker in zip(errors.items(), "os", strict=True):
-    axes.plot(ranks, values, marker=marker, label=f"{name} entries")
-axes.axvline(5, color="gray", linestyle=":", label="the true number")
-axes.set(xlabel="components", ylabel="divergence per entry", xticks=ranks)
-axes.legend()
+drawn = choice.plot(ax=axes)
 
 # %%
-# For counts :func:`ssnmf_fast.choose_rank` does it by the bound of a Bayesian model, without hidden
-# entries.
+# Ranks that had no chance after three splits were given up.
 
-choice = sf.choose_rank(
-    sf.BayesianNMF(max_iter=5000, random_state=0), counts, range(2, 9), n_starts=2
+for row in choice.to_rows():
+    given_up = ", given up" if row["given_up"] else ""
+    print(f"{row['rank']}: perplexity {row['perplexity']:.1f}{given_up}")
+
+# %%
+# Another criterion asks whether many starts find the same components.
+
+stable = sf.choose_rank(
+    counts, ranks[1:], criterion="stability", loss="kullback-leibler", random_state=0
 )
-print(f"the bound is largest for {choice.best_rank} components")
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+drawn = stable.plot(ax=axes)
 
 # %%
-# :doc:`/start/which_model` tells when to use which.
+# :doc:`/guide/choosing` tells when to use which.
