@@ -148,7 +148,7 @@ def measure(path: Path, case: Case, iterations: int, folder: Path) -> dict[str, 
 
 def main(argv: list[str] | None = None) -> None:
     parser = new_parser(__doc__)
-    parser.add_argument("--folder", type=Path, help="for the files, 20 GB; else a temporary one")
+    parser.add_argument("--folder", type=Path, help="for the files, 5 GB; else a temporary one")
     parser.add_argument("--iterations", type=int, default=200, help="at most, of each fit")
     parser.add_argument("--scale", type=int, default=1, help="divides the numbers of cells")
     parser.add_argument("--cases", type=int, nargs="+", default=range(len(CASES)))

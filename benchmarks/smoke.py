@@ -38,6 +38,7 @@ CALLS = {
     "trees": "--out {folder}/trees",
     "seeds": "",
     "programs": "",
+    "cells": "",
     "ranks": "",
     "consensus": "--out {folder}/consensus",
     "cells": "",

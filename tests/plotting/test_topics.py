@@ -41,11 +41,16 @@ CALLS: dict[str, Callable[..., Figure]] = {
         B, (1, 2), names=list("pqrs"), weights=[1, 2, 0, 1], sample=[1, 2], **more
     ),
     "objective_curve": lambda **more: plotting.objective_curve([(0, 9.0), (5, 2.0)], **more),
+    "rank_curve": lambda **more: plotting.rank_curve(two_ranks(), **more),
     "topic_tree": lambda **more: plotting.topic_tree(small_tree(), **more),
     "topics_over_time": lambda **more: plotting.topics_over_time(dated_model(), **more),
     "consensus_matrix": lambda **more: plotting.consensus_matrix(few_starts(), **more),
     "stability_by_rank": lambda **more: plotting.stability_by_rank([few_starts()], **more),
 }
+
+
+def two_ranks() -> sf.RankChoice:
+    return sf.RankChoice.of((2, 3), np.array([[1.0, 2.0], [3.0, 2.0]]), "held-out", "best")
 
 
 def few_starts() -> sf.Consensus:

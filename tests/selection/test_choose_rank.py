@@ -73,6 +73,7 @@ def test_entries_without_weight_have_no_say(criterion: str, form: Any, kind: str
             range(2, 5),
             criterion=criterion,
             X_weights=given,
+            max_iter=60,
             **QUICK,
         )
         for value in values
@@ -99,7 +100,7 @@ def test_without_zeros() -> None:
 
 def test_ranks_that_are_given_up_are_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     X = amounts()
-    given = QUICK | {"n_splits": 5}
+    given = QUICK | {"n_splits": 5, "max_iter": 60}
     found = sf.choose_rank(X, range(1, 6), **given)
     assert found.given_up[:2].all()
     assert not found.given_up[RANK - 1]

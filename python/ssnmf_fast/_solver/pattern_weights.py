@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,8 @@ from .._data.weight_forms import Separable
 from . import terms
 from .losses import Loss
 from .terms import Term
-from .weights import Outer, Weights, check_rows, ratio, rest
+from .weight_base import Self, Weights
+from .weights import Outer, check_rows, ratio, rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,14 @@ class ByPattern(Weights):
         """Return the pattern, checked to be one of a clean matrix."""
         return _checked_pattern(self.pattern, Z, name)
 
+    def cut(self: Self, rows: Array, columns: Array) -> Self:
+        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
+        return replace(self, pattern=pattern[rows][:, columns])  # type: ignore[type-var]
+
+    def turned(self: Self) -> Self:
+        pattern = read_pattern(self.pattern, "X_weights")  # type: ignore[attr-defined]
+        return replace(self, pattern=pattern.T)  # type: ignore[type-var]
+
 
 @dataclass(frozen=True, eq=False)
 class Observed(ByPattern):
@@ -47,6 +56,19 @@ class Observed(ByPattern):
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         pattern = read_pattern(self.pattern, "X_weights")
         return lambda rows: pattern[rows].toarray() == 0
+
+    def listed(self, X: Any) -> sp.csr_array:
+        return self.pattern_of(X, "X_weights")
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        return sample(self.pattern_of(X, "X_weights"), pattern)
+
+    def without(self, X: Any, hidden: sp.csr_array) -> tuple[Any, Observed]:
+        return X, self.apart_from(X, hidden)
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Observed:
+        pattern = self.pattern_of(X, "X_weights")
+        return Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """The data on the pattern, explicit zeros included."""
@@ -95,7 +117,30 @@ class Missing(ByPattern):
 
     def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
         hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)
-        return lambda rows: hidden[rows]
+        others = self.others.absent(shape)
+        return lambda rows: hidden[rows] + others(rows)
+
+    @property
+    def divisible(self) -> bool:  # type: ignore[override]
+        return self.others.rows is None
+
+    def seen(self, X: Any) -> Any:
+        return self.others.seen(self.hide(X))
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        missing = sample(self.pattern_of(X, "X_weights"), pattern).data != 0
+        weights = self.others.at(X, pattern)
+        return with_values(weights, np.where(missing, 0, weights.data))
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Missing:
+        both = hidden + (self.pattern_of(X, "X_weights") != 0)
+        return replace(self, pattern=sp.csr_array(both))
+
+    def cut(self, rows: Array, columns: Array) -> Missing:
+        return replace(super().cut(rows, columns), others=self.others.cut(rows, columns))
+
+    def turned(self) -> Missing:
+        return replace(super().turned(), others=self.others.turned())
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
         """All entries but those of the pattern, which are dropped from Z once."""

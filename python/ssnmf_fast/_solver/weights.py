@@ -1,11 +1,10 @@
-"""What is asked of weights, and those without a pattern; see :mod:`ssnmf_fast.weights`."""
+"""Weights without a pattern, and how any become terms; see :mod:`ssnmf_fast.weights`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,67 +13,20 @@ from .._common.arrays import Array
 from .._data.arrays import as_array
 from .._data.border import check_entries, check_matrix
 from .._data.checks import check_shape, check_vector
-from .._data.csr import entry_rows
+from .._data.csr import entry_rows, sample, scale_rows, with_values
 from .._data.csr_file import CsrFile
 from .._data.tensor_checks import check_tensor, coordinate_parts
 from .._data.tensors import Tensor
+from .._data.weight_forms import Separable
 from . import terms
 from .losses import Loss
 from .terms import Term
+from .weight_base import Weights
 
 _TWO_WAYS = (
     "{}, which can be read in two ways: give weights.observed(pattern) if all other entries weigh "
     "0, weights.missing(pattern) if its entries are the missing ones."
 )
-
-Self = TypeVar("Self", bound="Weights")
-
-
-class Weights(ABC):
-    """What is asked of weights; `name` is what errors call them."""
-
-    _row_field: ClassVar[str]  # the field that has a row, or a number, for each sample
-    by_vector: ClassVar[bool] = False  # whether it is a number
-
-    @property
-    def by_rows(self) -> Any:
-        """What has a row, or a number, for each sample."""
-        return getattr(self, self._row_field)
-
-    def with_part(self: Self, part: Any) -> Self:
-        """Return the weights of some samples, from their part of `by_rows`."""
-        made: Self = replace(self, **{self._row_field: part})  # type: ignore[type-var]
-        return made
-
-    def hide(self, X: Any) -> Any:
-        """Return X with 0 where an entry has no weight; products of vectors hide nothing."""
-        absent = self.absent(X.shape)(slice(None))
-        if sp.issparse(X):
-            return sp.csr_array(X - X.multiply(absent))
-        return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
-
-    @abstractmethod
-    def absent(self, shape: tuple[int, int]) -> Callable[[slice], Any]:
-        """Return what finds where the weights of rows are 0: a boolean array or CSR matrix."""
-
-    @abstractmethod
-    def term(self, Z: Any, loss: Loss, name: str, threads: int) -> Term:
-        """Check the weights of a clean matrix in memory, and return its term."""
-
-    @abstractmethod
-    def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        """Check the weights of a tensor (of :func:`check_tensor`), and return its term."""
-
-    @abstractmethod
-    def with_rows(self, rows: Array, name: str) -> Weights:
-        """Return the weights with each row multiplied by a number >= 0."""
-
-    @abstractmethod
-    def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> tuple[Any, Weights, float]:
-        """Return a clean X with one row for each group, its weights, and the constant left out.
-
-        G (groups x samples) has a 1 for each sample.
-        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +54,29 @@ class Outer(Weights):
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
         return _by_mode(X, [self.rows, self.columns], loss, threads)
+
+    def seen(self, X: Any) -> Any:
+        if self.rows is None:
+            return super().seen(X)
+        present = (np.asarray(self.rows) > 0).astype(X.dtype)
+        return scale_rows(X, present) if sp.issparse(X) else super().seen(X) * present[:, None]
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        whole = Separable(tuple(self.checked(X, "X_weights")))
+        return with_values(pattern, whole.at(terms.places_of(pattern), X.dtype))
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Weights:
+        from .pattern_weights import Missing
+
+        del X
+        return Missing(hidden, self)
+
+    def cut(self, rows: Array, columns: Array) -> Outer:
+        sides = zip((self.rows, self.columns), (rows, columns), strict=True)
+        return Outer(*(None if v is None else np.asarray(v)[some] for v, some in sides))
+
+    def turned(self) -> Outer:
+        return Outer(self.columns, self.rows)
 
     def checked(self, Z: Any, name: str) -> list[Array | None]:
         """Return the weights of the rows and of the columns of a clean matrix."""
@@ -160,6 +135,20 @@ class Entrywise(Weights):
         if W.shape != X.shape:
             raise ValueError(f"X_weights has shape {W.shape}; expected {X.shape}, the shape of X.")
         return terms.entrywise(X, W, loss, threads, tensor=True)
+
+    def at(self, X: Any, pattern: sp.csr_array) -> sp.csr_array:
+        return sample(self.checked(X, "X_weights"), pattern)
+
+    def apart_from(self, X: Any, hidden: sp.csr_array) -> Entrywise:
+        W = self.checked(X, "X_weights").copy()
+        W[terms.places_of(hidden)] = 0
+        return Entrywise(W)
+
+    def cut(self, rows: Array, columns: Array) -> Entrywise:
+        return Entrywise(as_array(self.array, "X_weights")[rows][:, columns])
+
+    def turned(self) -> Entrywise:
+        return Entrywise(as_array(self.array, "X_weights").T)
 
     def checked(self, Z: Any, name: str) -> Array:
         if sp.issparse(self.array):  # a block of rows on a cluster

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.border import CleanMatrix, read_pattern
+from .._data.border import CleanMatrix
 from .._data.side_by_side import Stop
 from .._models.represent import represent
-from .._solver.pattern_weights import ByPattern
-from .._solver.weights import Entrywise, Outer, Weights
+from .._solver.weight_base import Weights
+from .._solver.weights import as_weights
 from ._errors import Seen, Unseen
 from ._fits import PlainFits
-from ._hidden import draw_entries, known_weights, seen_entries
+from ._hidden import draw_entries
 from ._search import Outcome
 
 _TOL = 1e-4  # of the representations: far below the errors of predictions
@@ -62,14 +62,14 @@ def block_splits(
     Rows and columns are cut into groups at random, and every group is held out once before they are
     cut anew.
     """
-    weights = known_weights(X_weights)
+    weights = as_weights(X_weights, "X_weights")
     groups = max(2, round(1 / np.sqrt(share)))
     if min(X.shape) < groups:
         raise ValueError(
             f"X has shape {X.shape}, too few rows or columns for blocks of {share:g} of its "
             f"entries; expected {groups} of each, or a larger held_out."
         )
-    whole, turned = (X, weights), (sp.csr_array(X.T) if sp.issparse(X) else X.T, _turned(weights))
+    whole, turned = (X, weights), (sp.csr_array(X.T) if sp.issparse(X) else X.T, weights.turned())
     while True:
         cuts = [np.array_split(rng.permutation(n), groups) for n in X.shape]
         for sides in zip(*cuts, strict=True):
@@ -77,29 +77,11 @@ def block_splits(
             rows, columns = (np.isin(np.arange(n), some) for n, some in pairs)
             right, below = _part(*turned, columns, ~rows), _part(*whole, rows, ~columns)
             entries = draw_entries(*_part(*whole, rows, columns), 1.0, zeros, rng)
-            seen = Seen.of(seen_entries(*below), seen_entries(*right))
+            seen = Seen.of(*(of_part.seen(part) for part, of_part in (below, right)))
             unseen = Unseen(*entries, seen)
             yield BlockSplit(_part(*whole, ~rows, ~columns), right, below, unseen, fits)
 
 
 def _part(X: Any, weights: Weights, rows: Array, columns: Array) -> tuple[Any, Weights]:
     """Return some rows and columns of clean data, and of its weights."""
-    part = X[rows][:, columns]
-    if isinstance(weights, Outer):
-        sides = zip((weights.rows, weights.columns), (rows, columns), strict=True)
-        return part, Outer(*(None if v is None else np.asarray(v)[some] for v, some in sides))
-    if isinstance(weights, Entrywise):
-        return part, Entrywise(np.asarray(weights.array)[rows][:, columns])
-    assert isinstance(weights, ByPattern)
-    pattern = read_pattern(weights.pattern, "X_weights")
-    return part, replace(weights, pattern=pattern[rows][:, columns])
-
-
-def _turned(weights: Weights) -> Weights:
-    """Return the weights of the transposed data."""
-    if isinstance(weights, Outer):
-        return Outer(weights.columns, weights.rows)
-    if isinstance(weights, Entrywise):
-        return Entrywise(np.asarray(weights.array).T)
-    assert isinstance(weights, ByPattern)
-    return replace(weights, pattern=read_pattern(weights.pattern, "X_weights").T)
+    return X[rows][:, columns], weights.cut(rows, columns)

@@ -12,7 +12,7 @@ import numpy as np
 from .._data.side_by_side import Stop
 from ._errors import Seen, Unseen
 from ._fits import EstimatorFits, PlainFits
-from ._hidden import Hidden, hide_entries, seen_entries
+from ._hidden import Hidden, hide_entries
 from ._hidden_labels import HiddenLabels, hide_labels
 from ._search import Outcome
 
@@ -29,8 +29,8 @@ class EntrySplit:
     @cached_property
     def _unseen(self) -> Unseen:
         hidden = self.hidden
-        seen = seen_entries(hidden.X, hidden.X_weights)
-        return Unseen(hidden.values, hidden.weights, Seen.of(seen))
+        seen = Seen.of(hidden.X_weights.seen(hidden.X))
+        return Unseen(hidden.values, hidden.weights, seen)
 
     def run(self, rank: int, seed: int, threads: int, stop: Stop) -> Outcome:
         y = None if self.labels is None else self.labels.y

@@ -14,7 +14,6 @@ from .._data.checks import check_integer, check_real
 from .._data.side_by_side import Stop
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
-from .._solver.pattern_weights import Missing
 
 _NEEDED = ("n_components", "loss", "random_state", "n_threads", "callback")
 _MAX_ITER = 500
@@ -79,7 +78,7 @@ class EstimatorFits:
     def fit(
         self, X: Any, X_weights: Any, y: Any, rank: int, seed: int, threads: int, stop: Stop
     ) -> Fit:
-        if isinstance(X_weights, Missing) and X_weights.others.rows is not None:
+        if not X_weights.divisible:
             raise ValueError(
                 "X_weights has weights of the rows of a sparse X, which an estimator cannot take "
                 "beside hidden entries; leave estimator out, or give a dense X."

@@ -10,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.csr import drop_entries, entry_rows, sample, scale_rows, with_values
-from .._data.weight_forms import Separable
-from .._solver.pattern_weights import Missing, Observed
-from .._solver.weights import Entrywise, Outer, Weights, as_weights
+from .._data.csr import drop_entries, sample, with_values
+from .._solver.weight_base import Weights
+from .._solver.weights import as_weights
 
 # Hidden places at most: fits to sparse data go over them in every iteration, zeros among them.
 _MOST_PLACES = 1 << 22
@@ -27,27 +26,17 @@ class Hidden:
     values: sp.csr_array
     weights: sp.csr_array
     X: Any
-    X_weights: Any
+    X_weights: Weights
 
 
 def hide_entries(
     X: Any, X_weights: Any, share: float, zeros: bool, rng: np.random.Generator
 ) -> Hidden:
     """Hide a random share of the entries of a clean matrix, drawn by :func:`draw_entries`."""
-    given = known_weights(X_weights)
+    given = as_weights(X_weights, "X_weights")
     values, weights = draw_entries(X, given, share, zeros, rng)
     ones = with_values(values, np.ones_like(values.data))
-    return Hidden(values, weights, *_what_is_seen(X, given, ones))
-
-
-def known_weights(X_weights: Any) -> Weights:
-    """Return weights of a kind that is known here."""
-    given = as_weights(X_weights, "X_weights")
-    if not isinstance(given, (Outer, Entrywise, Observed, Missing)):
-        raise TypeError(
-            f"X_weights must be None, an array, or from ssnmf_fast.weights; got {X_weights!r:.100}."
-        )
-    return given
+    return Hidden(values, weights, *given.without(X, ones))
 
 
 def draw_entries(
@@ -59,7 +48,7 @@ def draw_entries(
     places would not fit into memory.  Unless `zeros`, only entries above 0 are drawn.
     """
     pattern = _draw(X, given, share, zeros, rng)
-    values, weights = sample(X, pattern), _weights_at(given, X, pattern)
+    values, weights = sample(X, pattern), given.at(X, pattern)
     left_out = np.isnan(values.data) | ~(weights.data > 0)
     if not zeros:
         left_out |= values.data == 0
@@ -76,10 +65,8 @@ def _draw(
 ) -> sp.csr_array:
     """Return a pattern of entries that were drawn, in sorted rows."""
     n, m = X.shape
-    listed = None
-    if isinstance(given, Observed):
-        listed = given.pattern_of(X, "X_weights")
-    elif sp.issparse(X) and not zeros:
+    listed = given.listed(X)
+    if listed is None and sp.issparse(X) and not zeros:
         listed = X
     if listed is not None:
         listed = listed if listed.has_sorted_indices else listed.sorted_indices()
@@ -105,50 +92,3 @@ def _some(count: int, share: float, rng: np.random.Generator) -> Array:
     gaps = rng.geometric(share, int(expected + _SLACK * np.sqrt(expected) + _SLACK))
     places = np.cumsum(gaps) - 1
     return np.asarray(places[places < count])
-
-
-def _weights_at(given: Weights, X: Any, pattern: sp.csr_array) -> sp.csr_array:
-    """Return the weights of the entries of a pattern."""
-    if isinstance(given, Observed):
-        return sample(given.pattern_of(X, "X_weights"), pattern)
-    if isinstance(given, Missing):
-        missing = sample(given.pattern_of(X, "X_weights"), pattern)
-        return with_values(pattern, (missing.data == 0).astype(X.dtype))
-    if isinstance(given, Entrywise):
-        return sample(given.checked(X, "X_weights"), pattern)
-    assert isinstance(given, Outer)
-    whole = Separable(tuple(given.checked(X, "X_weights")))
-    places = entry_rows(pattern.indptr), pattern.indices
-    return with_values(pattern, whole.at(places, X.dtype))
-
-
-def _what_is_seen(X: Any, given: Weights, hidden: sp.csr_array) -> tuple[Any, Any]:
-    """Return X and weights without the hidden entries."""
-    if isinstance(given, Observed):
-        pattern = given.pattern_of(X, "X_weights")
-        return X, Observed(drop_entries(pattern, sample(hidden, pattern).data != 0))
-    if not sp.issparse(X):
-        X = X.copy()
-        X[entry_rows(hidden.indptr), hidden.indices] = np.nan
-        return X, given
-    if isinstance(given, Missing):
-        both = sp.csr_array(hidden + (given.pattern_of(X, "X_weights") != 0))
-        return X, Missing(both)
-    if isinstance(given, Entrywise):
-        W = given.checked(X, "X_weights").copy()
-        W[entry_rows(hidden.indptr), hidden.indices] = 0
-        return X, W
-    assert isinstance(given, Outer)
-    return X, Missing(hidden, given)
-
-
-def seen_entries(X: Any, X_weights: Any) -> Any:
-    """Return a clean matrix with 0 where an entry is missing or has no weight."""
-    given = as_weights(X_weights, "X_weights")
-    seen = given.hide(X)
-    seen = seen if sp.issparse(seen) else np.nan_to_num(seen, nan=0.0)
-    vectors = given if isinstance(given, Outer) else getattr(given, "others", None)
-    if vectors is None or vectors.rows is None:
-        return seen
-    present = (np.asarray(vectors.rows) > 0).astype(X.dtype)
-    return scale_rows(seen, present) if sp.issparse(seen) else seen * present[:, None]
