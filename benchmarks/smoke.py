@@ -41,7 +41,6 @@ CALLS = {
     "cells": "",
     "ranks": "",
     "consensus": "--out {folder}/consensus",
-    "cells": "",
     "receipts": "",
 }
 

@@ -28,7 +28,6 @@ from ._topics import Topic, Topics
 from ._version import __version__
 from .completion._complete import complete
 from .completion._result import Completion, CompletionState
-from .selection._verify import Verification, verify
 
 if TYPE_CHECKING:
     from . import linalg, metrics, plotting

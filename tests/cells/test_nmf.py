@@ -21,6 +21,13 @@ def cosines(found, truth):
     return similar[rows, columns]
 
 
+def test_the_best_of_several_starts_is_kept(cells):
+    sfa.nmf(cells, 4, n_starts=3, random_state=1)
+    used = cells.var["highly_variable"].to_numpy()
+    fit = sf.factorize(cells.X[:, used], n_components=4, n_starts=3, random_state=1)
+    assert cells.uns["nmf"]["objective"] == pytest.approx(min(fit.start_objectives))
+
+
 def test_results_are_where_scanpy_has_them(cells):
     assert sfa.nmf(cells, 4, loss="kullback-leibler", random_state=3) is None
     used = cells.var["highly_variable"].to_numpy()
@@ -144,6 +151,7 @@ def test_no_convergence_is_said(cells):
         ({"gene_sets": {"a": ["gene1"], "b": [3]}}, TypeError, r"gene_sets\['b'\]"),
         ({"gene_sets": {"a": ["gene1"], "b": []}}, ValueError, r"gene_sets\['b'\] has no gene"),
         ({"gene_sets": {"a": ["gene1"], "b": {"gene2": 0}}}, ValueError, r"\['gene2'\] is 0"),
+        ({"gene_sets": {}, "n_starts": 2}, ValueError, "n_starts must be 1 with gene_sets"),
         ({"gene_sets": {}, "batch_key": "batch"}, ValueError, "cannot be given together"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
         ({"loss": "none"}, ValueError, "loss"),

@@ -28,6 +28,7 @@ def nmf(
     loss: str | float = "frobenius",
     solver: str = "auto",
     init: Any = "auto",
+    n_starts: int = 1,
     max_iter: int = 200,
     tol: float = 1e-4,
     random_state: Any = 0,
@@ -63,8 +64,9 @@ def nmf(
         (`membership` "mixed").  Their genes are used even if they are not highly variable.
     key_added : str
         Name of the results.
-    loss, solver, init, max_iter, tol, random_state, n_threads, verbose
-        As in :func:`ssnmf_fast.factorize`; with `gene_sets` there is no `init`.
+    loss, solver, init, n_starts, max_iter, tol, random_state, n_threads, verbose
+        As in :func:`ssnmf_fast.factorize`; with `gene_sets`, which give the start, there is no
+        `init`, and one start.
     memory : int
         Bytes that the matrix of the chosen genes may take, if `adata` is backed by a file.  A
         larger one is written to a temporary file, which every iteration reads.
@@ -109,6 +111,8 @@ def nmf(
     rank = check_integer(n_components, "n_components", 1)
     if gene_sets is not None and batch_key is not None:
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
+    if gene_sets is not None and n_starts != 1:
+        raise ValueError(f"n_starts must be 1 with gene_sets, which give it; got {n_starts!r}.")
     batches = batches_of(adata, batch_key)
     of_batches = names_of_batches(batches)
     sets = None if gene_sets is None else known_sets(adata, gene_sets, rank)
@@ -122,7 +126,9 @@ def nmf(
         model: NMF | SeededTopics
         if sets is None:
             known = None if batches is None else usage_of_profiles(data.X, batches)
-            model = NMF(rank + len(of_batches), init=init, **given).fit(data.X, S_fixed=known)
+            model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given).fit(
+                data.X, S_fixed=known
+            )
         else:
             names = [*sets, *(f"free{number + 1}" for number in range(rank - len(sets)))]
             model = fit_sets(data, sets, rank, given)

@@ -6,5 +6,6 @@ from ._consensus import consensus
 from ._consensus_result import Consensus
 from ._rank import choose_rank
 from ._rank_choice import RankChoice
+from ._verify import Verification, verify
 
-__all__ = ["Consensus", "RankChoice", "choose_rank", "consensus"]
+__all__ = ["Consensus", "RankChoice", "Verification", "choose_rank", "consensus", "verify"]

@@ -204,7 +204,7 @@ def _in_memory(X: Any, criterion: str, n_threads: int | None) -> Any:
     if isinstance(X, CsrFile):
         raise ValueError(
             f"X is on disk, and criterion {criterion!r} needs it in memory: give some of its rows, "
-            "for example X.rows(slice(0, 10000)), or use criterion='bound' or 'stability'."
+            "for example X.rows(slice(0, 10000)), or use criterion='stability'."
         )
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
