@@ -82,8 +82,8 @@ def consensus(
         Where the result of every start is kept: a call that was stopped goes on from there, and
         ends with the same bits.  It may serve several ranks, of the same data and settings.
     n_jobs : int, optional
-        How many starts are fitted at a time; None takes as many as there are threads, but one for
-        data on disk, of which each fit holds rows in memory.
+        How many starts are fitted at a time; None takes as many as there are threads, and at least
+        four for data on disk, which these read together.
     n_threads : int, optional
         Number of threads of all of them together.  Neither changes the result.
     random_state : None, int, Generator or RandomState

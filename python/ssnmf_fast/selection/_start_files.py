@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.replacement import Replacement
 from .._data.border import CleanMatrix
+from .._data.fingerprint import data_fingerprint, input_fingerprint
 from .._version import __version__
-from ._scores import blocks
 from ._starts import Fits, Recipe, Start
 
 _FORMAT = "ssnmf_fast start"
@@ -94,37 +91,9 @@ class KeptStarts:
 def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
     """Return what a start depends on, but its seed."""
     settings = {
-        name: value if isinstance(value, _READABLE) else _hash(value)
+        name: value if isinstance(value, _READABLE) else input_fingerprint(value)
         for name, value in recipe.fitting.items()
     }
     about = {"format": _FORMAT, "version": _VERSION, "ssnmf_fast": __version__}
-    return {**about, "shape": list(X.shape), "data": hash_of_data(X), **settings}
-
-
-def hash_of_data(X: Any) -> str:
-    """Return a hash of a clean matrix, the same on every machine."""
-    hashes = [hashlib.blake2b(digest_size=16) for _ in range(3)]  # whatever the blocks are
-    for _, block in blocks(X):
-        of_csr = sp.issparse(block)
-        parts = (np.diff(block.indptr), block.indices, block.data) if of_csr else (block,)
-        for found, part in zip(hashes, parts, strict=False):
-            whole = part.astype(np.int64, copy=False) if part.dtype.kind == "i" else part
-            found.update(np.ascontiguousarray(whole).data)
-    digests = [found.hexdigest() for found in hashes]
-    return _hash([str(X.shape), np.dtype(X.dtype).str, *digests])
-
-
-def _hash(value: Any) -> str:
-    """Return a hash of arrays, also within other objects, such as weights."""
-    if sp.issparse(value):
-        return hash_of_data(sp.csr_array(value))
-    if is_dataclass(value):
-        value = [type(value).__name__, *(getattr(value, field.name) for field in fields(value))]
-    if isinstance(value, (list, tuple)):
-        whole = "".join(_hash(part) for part in value)
-    elif isinstance(value, _READABLE):
-        whole = repr(value)
-    else:
-        array = np.ascontiguousarray(value)
-        whole = f"{array.dtype}{array.shape}{hashlib.blake2b(array.data).hexdigest()}"
-    return hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
+    of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "data": data_fingerprint(X)}
+    return {**about, **of_data, **settings}
