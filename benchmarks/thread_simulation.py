@@ -73,12 +73,13 @@ def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
     arrays = [a for a in given if isinstance(a, np.ndarray) and a.ndim == 2]
     if name.startswith("sparse_"):
         indptr = next(a for a in given if isinstance(a, np.ndarray))
-        return *sparse_blocks(indptr), float(indptr[-1]) * arrays[-1].shape[1]
+        columns = arrays[-1].shape[1] if arrays else 1  # a fingerprint is of the data alone
+        return *sparse_blocks(indptr), float(indptr[-1]) * columns
     if name == "panel_pass":
         indptr, bounds, G = given[1], given[6], given[5]
         return *panel_blocks(indptr, bounds), float(indptr[-1]) * G.shape[1]
     if name.startswith("dense_"):
-        Z, columns = arrays[0], arrays[1].shape[1]
+        Z, columns = arrays[0], arrays[1].shape[1] if len(arrays) > 1 else 1
         return even(Z.shape[0], TILE_ROWS), None, float(Z.size) * columns
     rows, columns = max((a.shape for a in arrays), default=(1, 1))
     if name == "coordinate_descent":
