@@ -14,18 +14,23 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._labels import is_missing
-from .checks import check_integer, check_option
+from .checks import check_integer
 
-# Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks.
+# Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks; of
+# years into those of the calendar.
 _LENGTHS = {
+    "hour": ("h", 1, 0),
     "day": ("D", 1, 0),
     "week": ("D", 7, 3),
     "month": ("M", 1, 0),
     "quarter": ("M", 3, 0),
-    "year": ("Y", 1, 0),
+    "year": ("Y", 1, 1970),
 }
 FREQUENCIES = tuple(_LENGTHS)
-PER_YEAR = {"day": 365, "week": 52, "month": 12, "quarter": 4}
+_WHOLE = {"h": 24, "D": 1, "M": 12}  # units in a day or a year: what divides them begins with them
+_IN_A_YEAR = {"h": 8766, "D": 365.25, "M": 12, "Y": 1}
+_DRIFT = 0.05  # of a year, for a number of slices to stand for it
+_MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
 
 _MOST_SLICES = 100_000
 _DIGITS = re.compile(r"([1-9]\d{3})(?:(\d{2})(\d{2}))?")
@@ -42,7 +47,7 @@ class Slices:
     Attributes
     ----------
     starts : ndarray of datetime64, shape (T,)
-        When they begin, in the unit of the slices: years, months, days or seconds.
+        When they begin, in the unit of the slices: years, months, days, hours or seconds.
     of : ndarray of int, shape (n,)
         The slice of every document.
     """
@@ -56,19 +61,84 @@ class Slices:
         return np.bincount(self.of, minlength=len(self.starts))
 
 
-def cut(times: Array, freq: Any, name: str = "times") -> Slices:
+@dataclass(frozen=True)
+class Length:
+    """Length of slices: some times a length of the calendar, which has so many units."""
+
+    times: int
+    unit: str
+    units: int
+    shift: int
+
+    @classmethod
+    def of(cls, freq: Any) -> Length | None:
+        """Return the length that a text names, such as "week" or "6 hours"; None for others."""
+        found = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
+        return found and cls(int(found[1] or 1), *_LENGTHS[found[2]])
+
+    @property
+    def count(self) -> int:
+        """Number of units in a slice."""
+        return self.times * self.units
+
+    @property
+    def period(self) -> int | None:
+        """Number of slices in a day, where they divide it, else in a year; None for less than 2."""
+        if self.unit == "h" and self.count < 24 and 24 % self.count == 0:
+            return 24 // self.count
+        exact = _IN_A_YEAR[self.unit] / self.count
+        near = round(exact)
+        return near if near >= 2 and abs(exact - near) <= _DRIFT * exact else None
+
+    def shift_from(self, first: Any, after: Any = None) -> int:
+        """Return how many units after the beginning of a slice 1970 is.
+
+        Slices that divide no day or year have no border in the calendar: they begin with the day,
+        the Monday, the month or the quarter of the first time, or continue those of `after`.
+        """
+        if self.times == 1 or self.unit == "Y" or _WHOLE[self.unit] % self.count == 0:
+            return self.shift
+        known = first if after is None else after
+        unit = int(known.astype(f"datetime64[{self.unit}]").astype(np.int64))
+        if after is not None:
+            return -unit
+        whole = 24 if self.unit == "h" else self.units
+        return (unit + self.shift) % whole - unit
+
+
+def period_of(freq: Any) -> int | None:
+    """Return the number of slices after which what has a period comes back; None if unknown."""
+    length = Length.of(freq)
+    return None if length is None else length.period
+
+
+def cut(
+    times: Array, freq: Any, name: str = "times", *, after: Any = None, least: int = 2
+) -> Slices:
     """Cut the time between the first and the last document into slices of one length.
 
-    Slices without documents are slices too.  Weeks begin on Mondays.
+    Slices without documents are slices too.  Weeks begin on Mondays.  With `after`, the beginning
+    of a slice, the slices continue those that it is one of.
     """
-    if isinstance(freq, str):
-        slices = _periods(times, check_option(freq, "freq", FREQUENCIES), name)
-    elif isinstance(freq, numbers.Integral) and not isinstance(freq, bool):
+    length = Length.of(freq)
+    number = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
+    if length is not None:
+        slices = _periods(times, length, name, after)
+    elif number and after is None:
         slices = _equal_parts(times, check_integer(freq, "freq", 2, _MOST_SLICES), name)
+    elif number:
+        raise ValueError(
+            f"freq={freq} cuts the time of a fit into parts, which other times do not continue. "
+            "Fit with a length of slices, such as freq='month' or freq='2 weeks'."
+        )
     else:
         listed = ", ".join(map(repr, FREQUENCIES))
-        raise TypeError(f"freq must be one of {listed}, or a number of slices; got {freq!r}.")
-    if len(slices.starts) < 2:
+        kind = ValueError if isinstance(freq, str) else TypeError
+        raise kind(
+            f"freq must be one of {listed}, a multiple such as '2 weeks' or '6 hours', or a number "
+            f"of slices; got {freq!r}."
+        )
+    if len(slices.starts) < least:
         raise ValueError(
             f"all {name} lie in one slice, which begins at {slices.starts[0]}; topics over time "
             "need two slices or more: choose a shorter freq."
@@ -76,9 +146,9 @@ def cut(times: Array, freq: Any, name: str = "times") -> Slices:
     return slices
 
 
-def _periods(times: Array, freq: str, name: str) -> Slices:
-    unit, length, shift = _LENGTHS[freq]
-    count = (times.astype(f"datetime64[{unit}]").astype(np.int64) + shift) // length
+def _periods(times: Array, length: Length, name: str, after: Any) -> Slices:
+    unit, shift = length.unit, length.shift_from(times.min(), after)
+    count = (times.astype(f"datetime64[{unit}]").astype(np.int64) + shift) // length.count
     first, last = int(count.min()), int(count.max())
     if last - first >= _MOST_SLICES:
         early, late = int(times.argmin()), int(times.argmax())
@@ -87,7 +157,7 @@ def _periods(times: Array, freq: str, name: str) -> Slices:
             f"{name}[{late}] is {times[late]}); at most {_MOST_SLICES} are allowed. Is a year "
             "wrong? Else choose a longer freq."
         )
-    starts = (np.arange(first, last + 1) * length - shift).astype(f"datetime64[{unit}]")
+    starts = (np.arange(first, last + 1) * length.count - shift).astype(f"datetime64[{unit}]")
     return Slices(starts, count - first)
 
 

@@ -13,7 +13,7 @@ from ..completion._result import CompletionState
 
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
-_UNITS_OF_TIME = ("Y", "M", "D", "s")
+_UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:

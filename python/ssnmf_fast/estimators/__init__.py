@@ -8,7 +8,8 @@ from ._classifier import SSNMFClassifier
 from ._constrained import ConstrainedNMF, TopicSupervisedNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
-from ._dynamic_fits import Peak
+from ._dynamic_peaks import Peak, PeakInterval
+from ._dynamic_stream import SlicePrevalence
 from ._explanation import Explanation, Reasons
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
@@ -31,10 +32,12 @@ __all__ = [
     "MarginNMF",
     "NonnegativeCP",
     "Peak",
+    "PeakInterval",
     "Reasons",
     "SSNMFClassifier",
     "SSNMFRegressor",
     "SeededTopics",
+    "SlicePrevalence",
     "SupervisedBayesianNMF",
     "TopicNode",
     "TopicSupervisedNMF",

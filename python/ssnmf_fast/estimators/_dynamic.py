@@ -5,33 +5,22 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
 from .._data.border import CleanMatrix
-from .._data.checks import check_integer, check_option
-from .._data.csr_file import CsrFile
-from .._data.times import PER_YEAR, cut, read_times
+from .._data.checks import check_integer, check_random_state
+from .._data.times import cut
+from .._models.folding import means_of_slices
 from .._models.represent import represent
-from .._topics import numbered_names
-from ._base import FactorizationBase
 from ._docstrings import complete_docstring
-from ._dynamic_fits import (
-    METHODS,
-    Peak,
-    fit_matrix,
-    fit_tensor,
-    means,
-    peak_of,
-    warn_if_degenerate,
-)
+from ._dynamic_fits import find_topics, method_of, name_of, warn_if_degenerate
+from ._dynamic_peaks import TopicsOverTime
+from ._dynamic_stream import dated, in_memory
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class DynamicTopics(FactorizationBase):
+class DynamicTopics(TopicsOverTime):
     """Topics of dated documents, and how prevalent each is over time.
 
     The time from the first to the last document is cut into slices.  With ``method="tensor"`` the
@@ -41,12 +30,24 @@ class DynamicTopics(FactorizationBase):
 
     Parameters
     ----------
-    freq : {"day", "week", "month", "quarter", "year"} or int
-        Length of the slices (weeks begin on Mondays), or their number, at least 2: equal parts of
-        the time from the first to the last document.
-    method : {"tensor", "nmf"}
-        "nmf" factorizes the matrix of all documents, without regard to time; the prevalence of a
-        topic is its mean in the documents of a slice.
+    freq : str or int
+        Length of the slices: "hour", "day", "week" (from Monday), "month", "quarter", "year", or a
+        multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
+        it, others with the first document's day, Monday, month or quarter.  Or a number of slices,
+        at least 2: equal parts of the time from the first to the last document.
+    method : {"tensor", "sums", "two-layer", "nmf"} or estimator
+        How topics are found.
+
+        - "tensor": the nonnegative CP decomposition.
+        - "sums": NMF of the sums of the documents of every slice (slices x terms).
+        - "two-layer": NMF of the documents of every slice, and then of the topics of all slices,
+          each by its 20 largest terms [2]_.
+        - "nmf": NMF of the matrix of all documents, without regard to time; the prevalence of a
+          topic is its mean in the documents of a slice.
+        - An estimator that is not fitted, with ``fit_transform`` and ``components_``, such as
+          scikit-learn's LatentDirichletAllocation: likewise without regard to time.  A copy of it
+          is fitted, with `n_components` and, unless it has one, a `random_state` of this model.
+          The other parameters have no say in its fit; `loss` has in representations.
     documents_per_slice : int, optional
         Of the tensor: number of documents of every slice.  Of a slice with more documents so many
         are drawn at random; one with fewer is padded with empty documents.  None takes the median
@@ -56,9 +57,13 @@ class DynamicTopics(FactorizationBase):
         Squared error (of the paper), the I-divergence, for counts, or another loss, as in
         :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start.  "auto" is "slices" for the tensor: the best of ten short fits of NMF to the sums of
-        the documents of the slices.  Others as in :func:`ssnmf_fast.factorize_tensor` or, with
-        "nmf", in :func:`ssnmf_fast.factorize`.
+        Start.  "auto" is "slices" for "tensor" and "sums": the best of ten short fits of NMF to
+        the sums of the documents of the slices.  Others as in
+        :func:`ssnmf_fast.factorize_tensor` or, with the other methods, in
+        :func:`ssnmf_fast.factorize`.
+    forget_factor : float
+        In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
+        between 0 and 1.  1 is for topics whose terms stay the same.
     random_state : None, int, Generator or RandomState
         Seed of the documents that are drawn and of the start.
 
@@ -68,14 +73,25 @@ class DynamicTopics(FactorizationBase):
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
         How much of a mean document of every slice each topic explains, in the unit of X.  Of the
-        tensor: the factor of time, times the weights of the topics, per document that was taken.  A
+        tensor: the factor of time, times the weights of the topics, per document that was taken.
+        Of "two-layer": of the topics of a slice, each counts for the topic that has most of it.  Of
+        an estimator: the mean of its weights, where these are shares of documents that sum to 1.  A
         slice without documents has zeros.
     slices_ : ndarray of datetime64, shape (slices,)
-        When the slices begin, in years, months, days or seconds.
+        When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
     representation_ : ndarray, shape (n, r)
-        Coefficients of all documents over the topics, also of those that were not drawn.
+        Coefficients of all documents over the topics, also of those that were not drawn.  Not
+        there after :meth:`partial_fit` has continued a fit.
+    objective_ : list of (int, float)
+        Iterations at which the objective was evaluated, and its values; of "two-layer" that of the
+        topics of slices, of an estimator none.  After :meth:`partial_fit`: numbers of calls since
+        the fit, and estimates of the objective per slice, or per document with "nmf".
+    n_iter_ : int
+        Number of iterations, or of calls of :meth:`partial_fit` since the fit.
+    estimator_ : estimator
+        The fitted copy of an estimator that is the `method`; it is not saved.
 
     See Also
     --------
@@ -91,6 +107,8 @@ class DynamicTopics(FactorizationBase):
     ----------
     .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
        factorizations", PhD thesis, 2021, chapter 4.
+    .. [2] D. Greene, J. P. Cross, "Exploring the political agenda of the European Parliament using
+       a dynamic topic modeling approach", Political Analysis 25(1), 2017.
 
     Examples
     --------
@@ -106,11 +124,12 @@ class DynamicTopics(FactorizationBase):
     n_components: int = 10
     _: KW_ONLY
     freq: str | int = "month"
-    method: str = "tensor"
+    method: Any = "tensor"
     documents_per_slice: int | None = None
     loss: str | float = "frobenius"
     solver: str = "auto"
     init: Any = "auto"
+    forget_factor: float = 0.98
 
     _allow_nan: ClassVar = False
     _verifiable: ClassVar = False
@@ -119,6 +138,9 @@ class DynamicTopics(FactorizationBase):
         "slices_": Saved("t", "times"),
         "slice_sizes_": Saved("t"),
         "loss_": PLAIN,
+        "freq_": PLAIN,
+        "method_": PLAIN,
+        "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -172,96 +194,33 @@ class DynamicTopics(FactorizationBase):
         return super().transform(X)
 
     def _learn(self, X: Any, times: Any) -> None:
-        if isinstance(X, CsrFile):
-            raise ValueError(
-                "X is on disk, and DynamicTopics needs it in memory: it puts documents into slices."
-            )
+        X = in_memory(X)
         rank = check_integer(self.n_components, "n_components", 1)
-        read = read_times(times)
-        if len(read) != X.shape[0]:
-            raise ValueError(
-                f"times has {len(read)} entries and X has {X.shape[0]} documents; expected one "
-                "time for each document."
-            )
-        slices = cut(read, self.freq)
-        tensor = check_option(self.method, "method", METHODS) == "tensor"
+        slices = cut(dated(X, times), self.freq)
+        method = method_of(self.method)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if not tensor:
+            if not method.draws:
                 raise ValueError(
-                    "documents_per_slice belongs to method='tensor'; the other takes all "
+                    "documents_per_slice belongs to method='tensor'; the others take all "
                     "documents. Leave it out."
                 )
-        self.loss_ = self.loss
-        if tensor:
-            self.prevalence_ = fit_tensor(self, X, slices, rank)
-        else:
-            fit_matrix(self, X, rank)
+        found = find_topics(self, X, slices, rank, check_random_state(self.random_state))
+        for earlier in ("stream_statistics_", "estimator_"):
+            self.__dict__.pop(earlier, None)
+        self.loss_, self.freq_, self.method_ = self.loss, self.freq, name_of(self.method)
+        self.components_ = found.components
+        self.objective_, self.n_iter_ = found.objective, found.n_iter
+        if found.estimator is not None:
+            self.estimator_ = found.estimator
+        self._warn_unless_converged(found)
         self.representation_ = S = self._represent(X, None)
-        if not tensor:
-            self.prevalence_ = means(S, slices)
+        means = found.prevalence is None
+        self.prevalence_ = means_of_slices(S, slices) if means else found.prevalence
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        warn_if_degenerate(self, tensor)
+        warn_if_degenerate(self, not method.of_documents)
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
-
-    def topics_over_time(self, feature_names: Any = None, n_terms: int = 3) -> Any:
-        """Return the prevalence of the topics as a table.
-
-        Parameters
-        ----------
-        n_terms : int
-            Number of terms in the name of a column, at least 1.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each slice, indexed by its beginning, and a column for each topic, called by
-            its number and largest terms, as "3: tsunami, aceh, quake".  Without pandas: a
-            structured array with the same columns behind one called "slice".
-        """
-        names = numbered_names(self.topics(feature_names, n_terms))
-        starts, prevalence = self.slices_, self.prevalence_
-        try:
-            import pandas
-        except ImportError:
-            columns = [("slice", starts.dtype), *((name, prevalence.dtype) for name in names)]
-            table = np.empty(len(starts), dtype=columns)
-            table["slice"] = starts
-            for name, values in zip(names, prevalence.T, strict=True):
-                table[name] = values
-            return table
-        index = pandas.DatetimeIndex(starts.astype("datetime64[s]"), name="slice")
-        return pandas.DataFrame(prevalence, index=index, columns=names)
-
-    def peaks(self, window: int = 1, period: int | None = None) -> list[Peak]:
-        """Return when every topic is most prevalent, and how much it is bound to that time.
-
-        Parameters
-        ----------
-        window : int
-            Number of slices before and after the peak whose share in the prevalence is its
-            `concentration`, at least 0.
-        period : int, optional
-            Period in slices, at least 2, for the `periodicity`.  None stands for a year, which
-            slices of a quarter or shorter have.
-
-        Returns
-        -------
-        list of Peak
-            One for each topic, in their order; ``pandas.DataFrame(model.peaks())`` is a table of
-            them.
-        """
-        check_is_fitted(self)
-        check_integer(window, "window", 0)
-        if period is not None:
-            period = check_integer(period, "period", 2)
-        elif isinstance(self.freq, str):
-            period = PER_YEAR.get(self.freq)
-        of_topics = self.prevalence_.astype(np.float64).T
-        return [
-            peak_of(k, values, self.slices_, window, period) for k, values in enumerate(of_topics)
-        ]
