@@ -49,6 +49,7 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert content["slices"] == 12
     assert sorted(peak["slice"] < "2004-07" for peak in content["peaks"]) == [False, True]
     assert content["peaks"][0]["periodicity"] is None
+    assert {peak["length"] for peak in content["peaks"]} == {6}
     printed = capsys.readouterr().out
     assert "slices of time 12" in printed
     assert "\nPeaks" in printed
@@ -81,9 +82,9 @@ def test_options(tmp_path: Path) -> None:
     model = sf.load(tmp_path / "a" / "model.npz")
     assert (model.freq, model.documents_per_slice, model.loss) == ("quarter", 4, "kullback-leibler")
     assert len(rows_of(tmp_path / "a" / "topics_over_time.csv")) == 4
-    assert fit(data, tmp_path / "b", "--freq", "3", "--method", "nmf") == 0
+    assert fit(data, tmp_path / "b", "--freq", "17 weeks", "--method", "sums") == 0
     assert len(rows_of(tmp_path / "b" / "topics_over_time.csv")) == 3
-    assert sf.load(tmp_path / "b" / "model.npz").method == "nmf"
+    assert sf.load(tmp_path / "b" / "model.npz").method == "sums"
 
 
 def test_predict(tmp_path: Path) -> None:
@@ -113,8 +114,10 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         ([], None, "--model dynamic needs --time, the column of the dates"),
         ([], "day", "has no column 'day'; its columns are: date, body"),
         ([], "body", "body[0] is 'cat dog pet vet word0', which is not a date; expected dates"),
-        (["--freq", "eon"], "date", "argument --freq: must be day, week, month"),
-        (["--freq", "1"], "date", "argument --freq: must be day"),
+        (["--freq", "eon"], "date", "argument --freq: must be hour, day, week, month"),
+        (["--freq", "0 weeks"], "date", "or a multiple as '2 weeks', or a number of slices"),
+        (["--method", "lda"], "date", "argument --method"),
+        (["--freq", "1"], "date", "argument --freq: must be hour"),
         (["--freq", "year"], "date", "all times lie in one slice"),
         (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: must be"),
         (["--documents-per-slice", "2", "--method", "nmf"], "date", "belongs to --method tensor"),

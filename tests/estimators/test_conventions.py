@@ -74,6 +74,10 @@ class Dated(sf.DynamicTopics):
     def fit_transform(self, X, y=None):
         return self.fit(X).transform(X)
 
+    def partial_fit(self, X, y=None):
+        months = np.datetime64("2000-01", "M") + np.arange(len(np.asarray(X))) // 2
+        return super().partial_fit(X, months)
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")

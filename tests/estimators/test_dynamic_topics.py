@@ -236,7 +236,7 @@ class TestFolding:
         assert places.max() == 29
 
 
-@pytest.mark.parametrize("method", ["tensor", "nmf"])
+@pytest.mark.parametrize("method", ["tensor", "sums", "two-layer", "nmf"])
 def test_data_of_any_size_have_the_same_topics(method):
     model = sf.DynamicTopics(4, method=method, random_state=0)
     expected = clone(model).fit(X, TIMES).components_
@@ -259,7 +259,7 @@ class TestErrors:
             ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
             ({"freq": 1}, MONTHLY, "freq must be at least 2"),
-            ({"method": "lda"}, MONTHLY, "method must be one of 'tensor', 'nmf'"),
+            ({"method": "lda"}, MONTHLY, "method must be one of 'tensor', 'sums', 'two-layer'"),
             ({"loss": "squares"}, MONTHLY, "loss must be one of"),
             ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
             ({"documents_per_slice": 2, "method": "nmf"}, MONTHLY, "belongs to method='tensor'"),
@@ -274,8 +274,9 @@ class TestErrors:
         assert not hasattr(model, "components_")
 
     def test_types(self):
-        with pytest.raises(ValueError, match="method must be one of"):
-            sf.DynamicTopics(2, method=sf.NMF()).fit(SMALL, MONTHLY)
+        for method in (sf.NMF, 3, None, np.ones(2)):
+            with pytest.raises(TypeError, match=r"method must be one of.* or an estimator"):
+                sf.DynamicTopics(2, method=method).fit(SMALL, MONTHLY)
         with pytest.raises(TypeError, match="freq must be one of"):
             sf.DynamicTopics(2, freq=1.5).fit(SMALL, MONTHLY)
         with pytest.raises(ValueError, match="Negative values"):

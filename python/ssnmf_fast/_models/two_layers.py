@@ -18,12 +18,11 @@ _STARTS = 10  # of the second layer, which is small
 
 def factorize_two_layers(
     X: Any, slices: Slices, rank: int, rng: np.random.Generator, arguments: dict[str, Any]
-) -> tuple[Factorization, Array]:
-    """Factorize every slice, and the topics of all slices [1]_.
+) -> Factorization:
+    """Factorize the documents of every slice, and the topics of all slices, by squares [1]_.
 
-    Returns the factorization of the second layer, and how much of a mean document of every slice
-    the topics explain, (slices, r), in the unit of X.  A topic of a slice, of which the largest
-    terms are taken, brought to length 1, counts for the topic that has most of it.
+    Returns the second layer, whose samples are topics of slices: the largest terms of each, brought
+    to length 1.
 
     References
     ----------
@@ -31,25 +30,14 @@ def factorize_two_layers(
        a dynamic topic modeling approach", Political Analysis 25(1), 2017.
     """
     order = np.argsort(slices.of, kind="stable")
-    places, sizes, topics = [], [], []
-    first = arguments | {"callback": None, "verbose": 0, "random_state": rng}
-    for t, some in enumerate(np.split(order, np.cumsum(slices.sizes)[:-1])):
-        if not len(some):
-            continue
-        wanted = first | {"n_components": min(rank, len(some))}
-        S, A = (fit := factorize(CleanMatrix(X[some]), **wanted)).S, fit.A
-        places += [t] * len(A)
-        sizes.append(S.mean(axis=0) * A.sum(axis=1))
-        topics.append(_leading(A))
-    stacked, size = np.concatenate(topics), np.concatenate(sizes)
-    second = {"n_components": rank, "loss": "frobenius", "random_state": rng}
-    result = factorize(stacked, n_starts=_STARTS, **{**arguments, **second, "callback": None})
-    parts = result.S * result.A.sum(axis=1)
-    held = parts.any(axis=1)
-    prevalence = np.zeros((len(slices.starts), rank), dtype=X.dtype)
-    at = np.asarray(places)[held], parts.argmax(axis=1)[held]
-    np.add.at(prevalence, at, size[held])
-    return result, prevalence
+    arguments = arguments | {"random_state": rng, "callback": None}
+    topics = []
+    for some in np.split(order, np.cumsum(slices.sizes)[:-1]):
+        if len(some):
+            wanted = {"n_components": min(rank, len(some)), "verbose": 0}
+            topics.append(_leading(factorize(CleanMatrix(X[some]), **arguments | wanted).A))
+    second = {"n_components": rank, "loss": "frobenius", "init": "auto", "n_starts": _STARTS}
+    return factorize(np.concatenate(topics), **arguments | second)
 
 
 def _leading(A: Array) -> Array:

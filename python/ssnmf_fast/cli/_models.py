@@ -64,8 +64,10 @@ class Model:
                     f"--model {self.name} has no use for --{name.replace('_', '-')}; it is for "
                     f"{users}"
                 )
-        if options.method == "nmf" and options.documents_per_slice is not None:
-            raise UsageError("--documents-per-slice belongs to --method tensor; nmf takes them all")
+        if options.method not in (None, "tensor") and options.documents_per_slice is not None:
+            raise UsageError(
+                "--documents-per-slice belongs to --method tensor; the others take all texts"
+            )
         options.model = self.name
         defaults = getattr(ssnmf_fast, self.estimator)().get_params()
         for name, parameter in self._parameters.items():

@@ -136,6 +136,13 @@ def _token_pattern(text: str) -> str:
     return text
 
 
+def _slices(text: str) -> str | int:
+    """Read a length of slices of time, or a number of slices."""
+    from .._data.times import Length
+
+    return text if Length.of(text) else _within(int, 2, math.inf)(text)
+
+
 _COUNT = _within(int, 1, math.inf)
 
 # By their names in the help: what a value must be, and what reads it.  A reader refuses a value by
@@ -143,7 +150,7 @@ _COUNT = _within(int, 1, math.inf)
 TYPES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "INTEGER": ("a whole number of at least 0", _within(int, 0, math.inf)),
     "COUNT": ("a whole number of at least 1", _COUNT),
-    "SLICES": ("a number of slices of at least 2", _within(int, 2, math.inf)),
+    "SLICES": ("a multiple as '2 weeks', or a number of slices of at least 2", _slices),
     "FRACTION": ("a number from 0 to 1", _within(float, 0, 1)),
     "SHARE": ("a number above 0 and below 1", _share),
     "POSITIVE": ("a number above 0", _within(float, sys.float_info.min, sys.float_info.max)),

@@ -105,10 +105,11 @@ _MODEL = {
     "(default: 0 where the fit validates, as ssnmf does, else 0.2)",
     "--time COLUMN": "column of the table with the dates (2004-12-26, 20041226, ...), or a text "
     "file with one date per line ({users})",
-    f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, or how many "
-    "(default: month; {users})",
-    "--method tensor|nmf": "how topics are found: from terms and time together, or from the texts "
-    "alone (default: tensor; {users})",
+    f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, also in "
+    "multiples as '2 weeks' or '6 hours', or how many (default: month; {users})",
+    "--method tensor|sums|two-layer|nmf": "how topics are found: from terms and time together, "
+    "from the sums of the texts of each slice, from topics of each slice, or from the texts alone "
+    "(default: tensor; {users})",
     "--documents-per-slice COUNT": "texts that are drawn from every slice of time for the tensor "
     "(default: the median; {users})",
     "--free-topics INTEGER": "topics in addition to those with names (default: 0; {users})",

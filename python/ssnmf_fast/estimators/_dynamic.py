@@ -36,18 +36,14 @@ class DynamicTopics(TopicsOverTime):
         it, others with the first document's day, Monday, month or quarter.  Or a number of slices,
         at least 2: equal parts of the time from the first to the last document.
     method : {"tensor", "sums", "two-layer", "nmf"} or estimator
-        How topics are found.
-
-        - "tensor": the nonnegative CP decomposition.
-        - "sums": NMF of the sums of the documents of every slice (slices x terms).
-        - "two-layer": NMF of the documents of every slice, and then of the topics of all slices,
-          each by its 20 largest terms [2]_.
-        - "nmf": NMF of the matrix of all documents, without regard to time; the prevalence of a
-          topic is its mean in the documents of a slice.
-        - An estimator that is not fitted, with ``fit_transform`` and ``components_``, such as
-          scikit-learn's LatentDirichletAllocation: likewise without regard to time.  A copy of it
-          is fitted, with `n_components` and, unless it has one, a `random_state` of this model.
-          The other parameters have no say in its fit; `loss` has in representations.
+        How topics are found.  "tensor": by the decomposition.  "sums": by NMF of the sums of the
+        documents of every slice.  "two-layer": by NMF of the documents of every slice, and of the
+        topics of all slices, each by its 20 largest terms [2]_; both have `n_components` topics.
+        "nmf": by NMF of the matrix of all documents, without regard to time.  An estimator that is
+        not fitted, with `fit_transform` and `components_`, such as LatentDirichletAllocation of
+        scikit-learn, also finds them without regard to time: a copy of it is fitted, with
+        `n_components` and, unless it has one, a `random_state` of this model.  Other parameters
+        have no say in that; `loss` is that of representations.
     documents_per_slice : int, optional
         Of the tensor: number of documents of every slice.  Of a slice with more documents so many
         are drawn at random; one with fewer is padded with empty documents.  None takes the median
@@ -74,9 +70,9 @@ class DynamicTopics(TopicsOverTime):
     prevalence_ : ndarray, shape (slices, r)
         How much of a mean document of every slice each topic explains, in the unit of X.  Of the
         tensor: the factor of time, times the weights of the topics, per document that was taken.
-        Of "two-layer": of the topics of a slice, each counts for the topic that has most of it.  Of
-        an estimator: the mean of its weights, where these are shares of documents that sum to 1.  A
-        slice without documents has zeros.
+        Of "two-layer" and "nmf": the mean of `representation_`.  Of an estimator: the mean of its
+        weights, as they are where they are shares that sum to 1.  A slice without documents has
+        zeros.
     slices_ : ndarray of datetime64, shape (slices,)
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
@@ -215,8 +211,8 @@ class DynamicTopics(TopicsOverTime):
             self.estimator_ = found.estimator
         self._warn_unless_converged(found)
         self.representation_ = S = self._represent(X, None)
-        means = found.prevalence is None
-        self.prevalence_ = means_of_slices(S, slices) if means else found.prevalence
+        given = found.prevalence
+        self.prevalence_ = means_of_slices(S, slices) if given is None else given
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
         warn_if_degenerate(self, not method.of_documents)
 

@@ -140,13 +140,8 @@ def _fit_two_layers(
             "init holds arrays, and method='two-layer' makes a fit for every slice; give a name, "
             "such as 'auto'."
         )
-    result, prevalence = factorize_two_layers(X, slices, rank, rng, model._arguments())
-    # The topics as they are, with sum 1: the prevalence has their size.
-    sums = result.A.sum(axis=1, keepdims=True)
-    components = result.A / np.where(sums > 0, sums, 1)
-    return DatedTopics(
-        components.astype(X.dtype), prevalence, result.objective, result.n_iter, result.converged
-    )
+    result = factorize_two_layers(X, slices, rank, rng, model._arguments())
+    return DatedTopics(result.A, None, result.objective, result.n_iter, bool(result.converged))
 
 
 def _fit_estimator(

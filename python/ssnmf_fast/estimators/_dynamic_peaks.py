@@ -126,14 +126,11 @@ def intervals_of(
         for found in (peaks, lengths)
     )
     for k, values in enumerate(of_model):
-        yield PeakInterval(
-            k,
-            model.slices_[values.argmax()],
-            *model.slices_[at[:, k]],
-            length_of(values),
-            *long[:, k].tolist(),
-            float(np.clip(cosines[:, k].mean(), 0, 1)),
-        )
+        low, high = model.slices_[at[:, k]]
+        short, wide = long[:, k].tolist()
+        similarity = float(np.clip(cosines[:, k].mean(), 0, 1))
+        top = model.slices_[values.argmax()]
+        yield PeakInterval(k, top, low, high, length_of(values), short, wide, similarity)
 
 
 def _unit(components: Array) -> Array:

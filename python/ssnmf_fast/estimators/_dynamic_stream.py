@@ -91,7 +91,7 @@ class DatedLearner(FactorizationBase):
             )
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
-    def partial_fit(self, X: Any, times: Any) -> DatedLearner:  # type: ignore[override]
+    def partial_fit(self, X: Any, times: Any) -> DatedLearner:
         """Learn from new dated documents, in addition to earlier ones.
 
         Parameters
