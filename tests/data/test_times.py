@@ -7,6 +7,9 @@ from datetime import date, datetime, timedelta, timezone
 import numpy as np
 import pytest
 from absent_packages import hide
+from hypothesis import given
+from hypothesis import strategies as st
+from internals import times as slicing
 
 import ssnmf_fast as sf
 
@@ -135,6 +138,86 @@ def test_without_pandas(monkeypatch):
 )
 def test_slices(freq, starts, sizes):
     assert slices(["2004-02-23", "2004-02-29", "2004-03-01"], freq) == (starts, sizes)
+
+
+EVENING, NIGHT = "2004-02-26 22:30", "2004-02-29 01:00"
+WITH_HOURS = [
+    ("hour", "2004-02-26T22", 52),
+    ("6 hours", "2004-02-26T18", 10),
+    ("1 hours", "2004-02-26T22", 52),
+    ("5 hours", "2004-02-26T20", 11),  # which begin with the first day
+    ("24 hours", "2004-02-26T00", 4),
+    ("2 days", "2004-02-26", 2),
+]
+
+
+@pytest.mark.parametrize(("freq", "first", "count"), WITH_HOURS)
+def test_slices_of_hours(freq, first, count):
+    starts, sizes = slices([EVENING, NIGHT], freq)
+    assert (starts[0], len(starts)) == (first, count)
+    assert sizes == [1, *[0] * (count - 2), 1]
+
+
+@pytest.mark.parametrize(
+    ("freq", "starts"),
+    [
+        ("2 weeks", ["2004-02-23", "2004-03-08"]),  # from the Monday of the first week
+        ("10 days", ["2004-02-29", "2004-03-10"]),
+        ("3 months", ["2004-01", "2004-04", "2004-07", "2004-10", "2005-01"]),  # quarters
+        ("2 quarters", ["2004-01", "2004-07", "2005-01"]),
+        ("7 months", ["2004-02", "2004-09"]),
+        ("3 quarters", ["2004-01", "2004-10"]),
+        ("10 years", ["2000", "2010"]),
+        ("6 years", ["1998", "2004"]),
+    ],
+)
+def test_multiples_begin_at_borders_of_the_calendar(freq, starts):
+    ends = {
+        "2 weeks": "2004-03-08",
+        "10 days": "2004-03-11",
+        "10 years": "2010-01-01",
+        "6 years": "2004-03-01",
+    }
+    first = "2003-12-31" if freq == "6 years" else "2004-02-29"
+    assert slices([first, ends.get(freq, "2005-01-01")], freq)[0] == starts
+
+
+@given(
+    freq=st.sampled_from(["hour", "5 hours", "10 days", "2 weeks", "7 months", "2 years"]),
+    hours=st.lists(st.integers(-40_000, 40_000), min_size=2, max_size=6),
+    more=st.integers(-40_000, 40_000),
+)
+def test_slices_are_even_and_go_on(freq, hours, more):
+    """Every time lies in its slice, slices are alike, and other times continue them."""
+    read = np.array(hours).astype("datetime64[h]").astype("datetime64[s]")
+    found = slicing.cut(read, freq, least=1)
+    steps = np.diff(found.starts)
+    assert (steps == steps[:1]).all()
+    assert (found.starts[found.of] <= read).all()
+    assert (read[found.of < len(steps)] < found.starts[1:][found.of[found.of < len(steps)]]).all()
+    one = read[:1] + np.timedelta64(more, "h")
+    after = slicing.cut(one, freq, after=found.starts[0], least=1).starts
+    both = slicing.cut(np.concatenate([read, one]), freq, after=found.starts[0], least=1).starts
+    assert np.isin(found.starts, both).all()
+    assert after[0] in both
+
+
+@pytest.mark.parametrize(
+    ("freq", "period"),
+    [
+        *[("hour", 24), ("6 hours", 4), ("24 hours", 365), ("day", 365), ("week", 52)],
+        *[("2 weeks", 26), ("month", 12), ("2 months", 6), ("quarter", 4), ("2 quarters", 2)],
+        *[("5 months", None), ("100 days", None), ("90 days", 4), ("year", None), (7, None)],
+    ],
+)
+def test_the_period_of_slices(freq, period):
+    assert slicing.period_of(freq) == period
+
+
+@pytest.mark.parametrize("freq", ["0 days", "-1 days", "2.5 days", "2  days", "Day", ""])
+def test_what_is_no_length(freq):
+    with pytest.raises(ValueError, match=r"freq must be one of 'hour', .*such as '2 weeks'"):
+        slices(["2004-01-01", "2005-01-01"], freq)
 
 
 def test_one_slice_is_refused():
