@@ -97,7 +97,7 @@ class Fits:
     def new(self, name):
         one = estimators()[name]
         known = inspect.signature(one).parameters
-        given = {"rank": 1, "freq": 4, "supervision_weight": 1.0, **MORE}
+        given = {"rank": 1, "freq": "week", "supervision_weight": 1.0, **MORE}
         if name in ("SSNMFClassifier", "SSNMFRegressor"):
             given["readout"] = "refit"  # others are slow
         return one(**{key: value for key, value in given.items() if key in known})
@@ -124,7 +124,7 @@ class Fits:
             return build
         X, *others = self.data(name)
         known = inspect.signature(getattr(estimators()[name], method)).parameters
-        given = {"X": S if method == "inverse_transform" else X}
+        given = {"X": S if method == "inverse_transform" else X, "n_fits": 2}
         if others:
             given["times" if name == "DynamicTopics" else "y"] = others[0]
         if "classes" in known:

@@ -30,6 +30,11 @@ FITS = {
     "real": lambda X, y: sf.SSNMFRegressor(**parameters(max_iter=np.int64(10))).fit(X, y),
     "dynamic": lambda X, y: sf.DynamicTopics(**parameters(freq="week")).fit(X, _days(X)),
     "dynamic parts": lambda X, y: sf.DynamicTopics(**parameters(freq=4)).fit(X, _days(X)),
+    "dynamic stream": lambda X, y: (
+        sf.DynamicTopics(**parameters(freq="6 hours"), method="sums")
+        .fit(X[:60], _days(X)[:60])
+        .partial_fit(X[60:], _days(X)[60:])
+    ),
     "dynamic months": lambda X, y: sf.DynamicTopics(**parameters(), loss="kullback-leibler").fit(
         X, _days(X)
     ),
