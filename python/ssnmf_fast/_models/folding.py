@@ -61,7 +61,11 @@ def start_from_slices(
 
 
 def best_short_fit(
-    sums: Any, rank: int, rng: np.random.Generator, n_threads: int | None
+    sums: Any,
+    rank: int,
+    rng: np.random.Generator,
+    n_threads: int | None,
+    penalties: dict[str, Any] | None = None,
 ) -> tuple[Array, Array]:
     """Return S and A, without zeros, to start from: of the sums of the documents of the slices.
 
@@ -77,13 +81,17 @@ def best_short_fit(
             init="random",
             random_state=rng,
             n_threads=n_threads,
+            penalties=penalties,
         )
         for _ in range(_FITS)
     )
     best = min(fits, key=lambda fit: fit.objective[-1][1])
-    # Zeros would stay.
-    S, A = (np.maximum(F, _FILLER * (F.mean() or 1.0)) for F in (best.S, best.A))
-    return np.ldexp(S, exponent), A
+    return np.ldexp(without_zeros(best.S), exponent), without_zeros(best.A)
+
+
+def without_zeros(F: Array) -> Array:
+    """Return a factor to start from; zeros would stay."""
+    return np.maximum(F, _FILLER * (F.mean() or 1.0)).astype(F.dtype, copy=False)
 
 
 def sums_of_slices(values: Any, slices: Slices) -> Any:

@@ -120,7 +120,7 @@ class DynamicTopics(TopicsOverTime):
     n_components: int = 10
     _: KW_ONLY
     freq: str | int = "month"
-    method: Any = "tensor"
+    method: Any = "tied"
     documents_per_slice: int | None = None
     loss: str | float = "frobenius"
     solver: str = "auto"
@@ -196,7 +196,7 @@ class DynamicTopics(TopicsOverTime):
         method = method_of(self.method)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
-            if not method.draws:
+            if not method.per_slice:
                 raise ValueError(
                     "documents_per_slice belongs to method='tensor'; the others take all "
                     "documents. Leave it out."

@@ -25,6 +25,7 @@ from .._models.folding import (
     sums_of_slices,
 )
 from .._models.represent import represent
+from .._models.tied import factorize_tied
 from .._models.two_layers import factorize_two_layers
 from ._base import count_copies
 
@@ -68,15 +69,15 @@ class Method:
         and a generator.
     of_documents : bool
         Whether the prevalence is the mean over documents, rather than that of the mean document.
-    draws : bool
-        Whether documents are drawn from the slices.
+    per_slice : bool
+        Whether a slice counts for so many documents at most.
     continues : bool
         Whether new documents can continue a fit.
     """
 
     fit: Callable[[Any, Any, Slices, int, np.random.Generator], DatedTopics]
     of_documents: bool = False
-    draws: bool = False
+    per_slice: bool = False
     continues: bool = True
 
     def prevalence(self, model: Any, X: Any, slices: Slices) -> Array:
@@ -105,6 +106,16 @@ def _fit_tensor(
     taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
     prevalence = (time * (result.weights * documents.sum(axis=0)) / taken).astype(time.dtype)
     return DatedTopics(terms.T, prevalence, result.objective, result.n_iter, bool(result.converged))
+
+
+def _fit_tied(
+    model: Any, X: Any, slices: Slices, rank: int, rng: np.random.Generator
+) -> DatedTopics:
+    """Fit documents that share their coefficients within a slice."""
+    most = model.documents_per_slice
+    found = factorize_tied(X, slices, rank, rng, most, model._arguments())
+    fit = found.fit
+    return DatedTopics(found.A, found.P, fit.objective, fit.n_iter, bool(fit.converged))
 
 
 def _fit_sums(
@@ -188,7 +199,8 @@ def weights_of_estimator(estimator: Any, weights: Array, slices: Slices) -> Arra
 
 
 METHODS = {
-    "tensor": Method(_fit_tensor, draws=True),
+    "tied": Method(_fit_tied, per_slice=True),
+    "tensor": Method(_fit_tensor, per_slice=True),
     "sums": Method(_fit_sums),
     "two-layer": Method(_fit_two_layers, of_documents=True, continues=False),
     "nmf": Method(_fit_matrix, of_documents=True),

@@ -1,0 +1,129 @@
+"""Topics of dated documents that share their coefficients within a slice of time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._common.arrays import Array
+from .._data.times import Slices
+from .._solver.beta_divergences import loss_named
+from .._solver.penalties import L2, Temporal
+from .._solver.result import Factorization
+from .._solver.units import exponent_of, scaled
+from .factorize import factorize
+from .folding import best_short_fit, means_of_slices, without_zeros
+
+# Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
+# components share their size between the factors; chosen on planted events.
+_SMOOTHING = 1e-4
+
+
+class Tied(NamedTuple):
+    """Topics, their prevalence in the mean document of every slice, and the fit of the slices."""
+
+    A: Array
+    P: Array
+    fit: Factorization
+
+
+def counted_documents(sizes: Array, most: int | None) -> Array:
+    """Return how many documents each slice counts for; None: at most the median of those in use."""
+    used = sizes[sizes > 0]
+    return np.minimum(sizes, np.median(used) if most is None else most)
+
+
+def factorize_tied(
+    X: Any,
+    slices: Slices,
+    rank: int,
+    rng: np.random.Generator,
+    most: int | None,
+    arguments: dict[str, Any],
+) -> Tied:
+    """Minimize the loss of documents whose coefficients are those of their slice.
+
+    ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)``, where w_t is n_t, the number
+    of documents, or `most` if that is less.  Up to a constant that is the loss of the mean
+    documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
+    """
+    used = slices.sizes > 0
+    counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
+    quadratic = loss_named(arguments["loss"], "loss").quadratic
+    arguments = arguments | {"n_components": rank, "random_state": rng}
+    if quadratic:
+        exponent = exponent_of(X, "X")
+        X = scaled(X, -exponent)
+        unit = np.ldexp(_mean_length(X), exponent)
+        weights = np.sqrt(counted)
+        rows = _product(weights / _mean_length(X), means_of_slices(X, slices)[used])
+        fit = _fit_squares(rows, rng, arguments)
+        P = fit.S * (unit / weights)
+    else:
+        rows = _product(counted, means_of_slices(shares(X), slices)[used])
+        if _is_default(arguments["init"]):
+            weights = np.sqrt(counted)
+            told = _product(weights, means_of_slices(_telling(X), slices)[used])
+            squares = {"loss": "frobenius", "callback": None, "verbose": 0}
+            S = _fit_squares(told, rng, arguments | squares).S * weights
+            arguments["init"] = _topics_of(S, rows, counted)
+        fit = factorize(rows, **arguments)
+        P = fit.S / counted
+    prevalence = np.zeros((len(used), rank), dtype=fit.S.dtype)
+    prevalence[used] = P
+    return Tied(fit.A, prevalence, fit)
+
+
+def shares(X: Any) -> Any:
+    """Return documents with sum 1, so that each counts the same; empty ones stay."""
+    sums = np.asarray(X.sum(axis=1)).reshape(-1, 1)
+    return _product((1 / np.where(sums > 0, sums, 1)).astype(X.dtype), X)
+
+
+def _is_default(init: Any) -> bool:
+    return isinstance(init, str) and init in ("auto", "slices")
+
+
+def _fit_squares(rows: Any, rng: np.random.Generator, arguments: dict[str, Any]) -> Factorization:
+    """Fit mean documents by squares, with prevalences that are smooth over time."""
+    smooth = {"S": Temporal(_SMOOTHING), "A": L2(_SMOOTHING)} if rows.shape[0] > 1 else None
+    init = arguments["init"]
+    if _is_default(init):
+        settings = rng, arguments["n_threads"], smooth
+        init = best_short_fit(rows, arguments["n_components"], *settings)
+    return factorize(rows, **arguments | {"init": init, "penalties": smooth})
+
+
+def _telling(X: Any) -> Any:
+    """Return documents of length 1 in which terms count by how well they tell documents apart.
+
+    Counts themselves are mostly those of frequent terms and of long documents.
+    """
+    stored = sp.csr_array(X)
+    frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
+    rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
+    documents = _product(rarity[None].astype(X.dtype), shares(X))
+    length = np.sqrt(np.asarray((documents * documents).sum(axis=1))).reshape(-1, 1)
+    return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
+
+
+def _topics_of(S: Array, rows: Any, counted: Array) -> tuple[Array, Array]:
+    """Return S and A to start from: of each topic the mean of slices by its share in these."""
+    S = without_zeros(S)
+    S *= counted / S.sum(axis=1, keepdims=True)
+    A = (S / counted).T @ rows
+    A = np.asarray(A.toarray() if sp.issparse(A) else A)
+    return S, without_zeros(A / S.sum(axis=0)[:, None])
+
+
+def _mean_length(X: Any) -> float:
+    """Return the root of the mean square of the lengths of documents; 1 for zeros."""
+    squares = float((X * X).sum(dtype=np.float64))
+    return float(np.sqrt(squares / X.shape[0])) or 1.0
+
+
+def _product(weights: Array, X: Any) -> Any:
+    """Return X times weights of its rows, (n, 1), or columns, (1, m)."""
+    return sp.csr_array(X.multiply(weights)) if sp.issparse(X) else X * weights
