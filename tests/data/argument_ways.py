@@ -182,7 +182,7 @@ WAYS = {
         "sample_weight": [Way(ROW)],
         "classes": [Way(np.arange(3.0))],
         "alpha": [Way(S)],
-        "times": [Way(np.arange(20200101.0, 20200113)), Way(TIMES)],
+        "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
         "init": START,
         "S_fixed": [Way(S[:, :1])],
         "A_support": [Way((A > 0.5) * 1.0)],
@@ -198,7 +198,6 @@ WAYS = {
         "init": TENSOR_START,
         "y": [],
     },
-    "DynamicTopics.intervals": {"times": [Way(TIMES)]},
     "DynamicTopics": {"init": [Way(A.T.copy(), lambda Z: [Z, F[0][:3], F[2]])]},
 }
 REQUIRED = {

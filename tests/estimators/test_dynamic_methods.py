@@ -154,8 +154,8 @@ class TestIntervals:
         for over in ("documents", "starts"):
             table = model.intervals(X, TIMES, over=over, n_fits=8)
             assert [row.topic for row in table] == [0, 1, 2, 3]
-            for row, peak in zip(table, model.peaks(), strict=True):
-                assert (row.slice, row.length) == (peak.slice, peak.length)
+            for row, peak, length in zip(table, model.peaks(), model.lengths(), strict=True):
+                assert (row.slice, row.length) == (peak.slice, length)
                 assert row.low_slice <= row.high_slice
                 assert row.low_length <= row.high_length
                 assert 0.9 < row.similarity <= 1

@@ -213,6 +213,28 @@ class TestTables:
         assert found[2] > 0.9
         assert max(found[0], found[1], found[3]) < 0.1
 
+    def test_lengths(self):
+        model = sf.DynamicTopics(4, random_state=0).fit(X, TIMES)
+        model.prevalence_ = np.zeros((36, 4))
+        model.prevalence_[3:7, 0] = [1, 2, 4, 2]
+        model.prevalence_[::12, 1] = 1
+        model.prevalence_[:, 2] = 1
+        assert model.lengths().tolist() == [3, 3, 36, 0]
+        assert model.lengths(share=0.25).tolist() == [4, 3, 36, 0]
+        assert model.lengths(share=1).tolist() == [1, 3, 36, 0]
+        for share in (0, 1.5):
+            with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
+                model.lengths(share)
+
+    def test_a_period_of_a_day(self):
+        hours = np.datetime64("2020-01-01", "h") + np.arange(96)
+        counts = np.ones((96, 4))
+        counts[np.arange(96) % 24 < 6, :2] = 5
+        model = sf.DynamicTopics(1, freq="6 hours", method="sums", random_state=0)
+        assert model.fit(counts, hours).peaks()[0].periodicity > 0.6
+        assert str(model.slices_[1]) == "2020-01-01T06"
+        assert model.prevalence(counts[:1], hours[:1] + 200).slices.dtype == model.slices_.dtype
+
 
 class TestFolding:
     def test_every_document_is_in_its_slice(self):

@@ -229,9 +229,9 @@ def _peaks(model: Any) -> list[dict[str, Any]]:
             "prevalence": peak.prevalence,
             "concentration": round(peak.concentration, 6),
             "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
-            "length": peak.length,
+            "length": length,
         }
-        for peak in model.peaks()
+        for peak, length in zip(model.peaks(), model.lengths().tolist(), strict=True)
     ]
 
 

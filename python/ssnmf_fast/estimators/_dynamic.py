@@ -134,8 +134,8 @@ class DynamicTopics(TopicsOverTime):
         "slices_": Saved("t", "times"),
         "slice_sizes_": Saved("t"),
         "loss_": PLAIN,
-        "freq_": PLAIN,
-        "method_": PLAIN,
+        "freq_": Saved(optional=True),
+        "method_": Saved(optional=True),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 

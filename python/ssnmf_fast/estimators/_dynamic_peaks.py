@@ -19,8 +19,6 @@ from .._topics import numbered_names
 from ._dynamic_fits import find_topics, method_of
 from ._dynamic_stream import DatedLearner, dated, in_memory
 
-_HALF = 0.5  # of its peak: where a topic has more, it lasts
-
 
 class Peak(NamedTuple):
     """When a topic is most prevalent, and how much it is bound to that time.
@@ -40,9 +38,6 @@ class Peak(NamedTuple):
         How much the topic comes back with the period, from 0 to 1: the autocovariance at one
         period, divided by the variance, without the moving mean over a period.  NaN where there
         are less than two periods.
-    length : int
-        Number of slices, not only those next to each other, in which the topic has at least half of
-        the prevalence of its peak.
     """
 
     topic: int
@@ -50,7 +45,6 @@ class Peak(NamedTuple):
     prevalence: float
     concentration: float
     periodicity: float
-    length: int
 
 
 def peak_of(topic: int, values: Array, starts: Array, window: int, period: int | None) -> Peak:
@@ -59,13 +53,14 @@ def peak_of(topic: int, values: Array, starts: Array, window: int, period: int |
     near = float(values[max(0, top - window) : top + window + 1].sum())
     concentration = near / total if total > 0 else 0.0
     periodic = periodicity(values, period)
-    return Peak(topic, starts[top], float(values[top]), concentration, periodic, length_of(values))
+    return Peak(topic, starts[top], float(values[top]), concentration, periodic)
 
 
-def length_of(values: Array) -> int:
-    """Return the number of slices in which a topic has at least half of its peak."""
-    peak = float(values.max())
-    return int((values >= _HALF * peak).sum()) if peak > 0 else 0
+def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
+    """Return the number of slices in which every topic has at least a share of its peak."""
+    return np.asarray(
+        ((prevalence >= share * prevalence.max(axis=0)) & (prevalence > 0)).sum(axis=0)
+    )
 
 
 def periodicity(values: Array, period: int | None) -> float:
@@ -92,7 +87,7 @@ class PeakInterval(NamedTuple):
         Beginnings of the slice of the peak of the model, and of those between which the peaks of
         the fits lie.
     length, low_length, high_length : int
-        The same of the number of slices in which the topic has at least half of its peak.
+        The same of the number of slices that the topic lasts, as of :meth:`DynamicTopics.lengths`.
     similarity : float
         Mean cosine of the topic and those that match it in the fits, from 0 to 1: near 1 for a
         topic that all of them find.  The intervals of a topic with a small one say little.
@@ -119,18 +114,18 @@ def intervals_of(
         topics, matched = linear_sum_assignment(cosine, maximize=True)
         values = prevalence.T[matched]
         peaks[number], cosines[number] = values.argmax(axis=1), cosine[topics, matched]
-        lengths[number] = [length_of(one) for one in values]
+        lengths[number] = lengths_of(values.T)
     ends = [(1 - level) / 2, (1 + level) / 2]
     at, long = (
         np.quantile(found, ends, axis=0, method="inverted_cdf").astype(int)
         for found in (peaks, lengths)
     )
-    for k, values in enumerate(of_model):
+    for k, (values, length) in enumerate(zip(of_model, model.lengths().tolist(), strict=True)):
         low, high = model.slices_[at[:, k]]
         short, wide = long[:, k].tolist()
         similarity = float(np.clip(cosines[:, k].mean(), 0, 1))
         top = model.slices_[values.argmax()]
-        yield PeakInterval(k, top, low, high, length_of(values), short, wide, similarity)
+        yield PeakInterval(k, top, low, high, length, short, wide, similarity)
 
 
 def _unit(components: Array) -> Array:
@@ -192,11 +187,35 @@ class TopicsOverTime(DatedLearner):
         """
         check_is_fitted(self)
         check_integer(window, "window", 0)
-        known = period_of(self.freq_) if period is None else check_integer(period, "period", 2)
+        known = (
+            period_of(getattr(self, "freq_", self.freq))
+            if period is None
+            else check_integer(period, "period", 2)
+        )
         of_topics = self.prevalence_.astype(np.float64).T
         return [
             peak_of(k, values, self.slices_, window, known) for k, values in enumerate(of_topics)
         ]
+
+    def lengths(self, share: float = 0.5) -> Array:
+        """Return how many slices every topic lasts.
+
+        Parameters
+        ----------
+        share : float
+            A topic lasts where it has at least this share of the prevalence of its peak, above 0
+            and at most 1.
+
+        Returns
+        -------
+        ndarray of int, shape (r,)
+            Numbers of slices, also of those that are not next to each other; 0 for a topic without
+            any prevalence.
+        """
+        check_is_fitted(self)
+        if not 0 < check_real(share, "share") <= 1:
+            raise ValueError(f"share must be above 0 and at most 1; got {share!r}.")
+        return lengths_of(self.prevalence_, share)
 
     def intervals(
         self,

@@ -49,8 +49,8 @@ class DatedLearner(FactorizationBase):
     slices_: Array
     slice_sizes_: Array
     loss_: Any
-    freq_: Any
-    method_: str
+    freq: Any
+    method: Any
 
     def prevalence(self, X: Any, times: Any) -> SlicePrevalence:
         """Return the prevalence of the topics in slices of other documents.
@@ -78,15 +78,16 @@ class DatedLearner(FactorizationBase):
         """
         check_is_fitted(self)
         X = in_memory(self._checked(X, reset=False))
-        slices = cut(dated(X, times), self.freq_, after=self.slices_[0], least=1)
-        if self.method_ in METHODS:
-            values = METHODS[self.method_].prevalence(self, X, slices)
+        of_fit = self._learned_with()
+        slices = cut(dated(X, times), of_fit["freq"], after=self.slices_[0], least=1)
+        if of_fit["method"] in METHODS:
+            values = METHODS[of_fit["method"]].prevalence(self, X, slices)
         elif hasattr(self, "estimator_"):
             weights = np.asarray(self.estimator_.transform(X))
             values = weights_of_estimator(self.estimator_, weights, slices).astype(X.dtype)
         else:
             raise ValueError(
-                f"the {self.method_} that found the topics is not saved, and prevalence needs it; "
+                f"the {of_fit['method']} that found the topics is not saved, and prevalence needs it; "
                 "fit again."
             )
         return SlicePrevalence(slices.starts, slices.sizes, values)
@@ -162,15 +163,19 @@ class DatedLearner(FactorizationBase):
         self.__dict__.pop("representation_", None)
         return self
 
+    def _learned_with(self) -> dict[str, Any]:
+        """Return the settings of the fit; files of earlier versions do not have all of them."""
+        return {
+            "n_components": len(self.components_),
+            "loss": self.loss_,
+            "freq": getattr(self, "freq_", self.freq),
+            "method": getattr(self, "method_", name_of(self.method)),
+        }
+
     def _refuse_changes(self) -> None:
         """Raise ValueError if settings have changed since the fit."""
-        learned = {
-            "n_components": (self.n_components, len(self.components_)),
-            "loss": (self.loss, self.loss_),
-            "freq": (self.freq, self.freq_),
-            "method": (name_of(self.method), self.method_),
-        }
-        for name, (value, earlier) in learned.items():
+        for name, earlier in self._learned_with().items():
+            value = getattr(self, name) if name != "method" else name_of(self.method)
             if value != earlier:
                 raise ValueError(
                     f"{name}={value!r} differs from {name}={earlier!r}, with which the model has "
