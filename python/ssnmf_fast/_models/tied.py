@@ -51,9 +51,8 @@ def factorize_tied(
     """
     used = slices.sizes > 0
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
-    quadratic = loss_named(arguments["loss"], "loss").quadratic
     arguments = arguments | {"n_components": rank, "random_state": rng}
-    if quadratic:
+    if _is_quadratic(arguments["loss"]):
         exponent = exponent_of(X, "X")
         X = scaled(X, -exponent)
         unit = np.ldexp(_mean_length(X), exponent)
@@ -62,7 +61,7 @@ def factorize_tied(
         fit = _fit_squares(rows, rng, arguments)
         P = fit.S * (unit / weights)
     else:
-        rows = _product(counted, means_of_slices(shares(X), slices)[used])
+        rows = _product(counted, means_of_slices(_shares(X), slices)[used])
         if _is_default(arguments["init"]):
             weights = np.sqrt(counted)
             told = _product(weights, means_of_slices(_telling(X), slices)[used])
@@ -76,7 +75,16 @@ def factorize_tied(
     return Tied(fit.A, prevalence, fit)
 
 
-def shares(X: Any) -> Any:
+def counted_alike(X: Any, loss: str | float) -> Any:
+    """Return documents as they are for squared errors, else with sum 1."""
+    return X if _is_quadratic(loss) else _shares(X)
+
+
+def _is_quadratic(loss: str | float) -> bool:
+    return bool(loss_named(loss, "loss").quadratic)
+
+
+def _shares(X: Any) -> Any:
     """Return documents with sum 1, so that each counts the same; empty ones stay."""
     sums = np.asarray(X.sum(axis=1)).reshape(-1, 1)
     return _product((1 / np.where(sums > 0, sums, 1)).astype(X.dtype), X)
@@ -88,7 +96,7 @@ def _is_default(init: Any) -> bool:
 
 def _fit_squares(rows: Any, rng: np.random.Generator, arguments: dict[str, Any]) -> Factorization:
     """Fit mean documents by squares, with prevalences that are smooth over time."""
-    smooth = {"S": Temporal(_SMOOTHING), "A": L2(_SMOOTHING)} if rows.shape[0] > 1 else None
+    smooth = {"S": Temporal(_SMOOTHING), "A": L2(_SMOOTHING)}
     init = arguments["init"]
     if _is_default(init):
         settings = rng, arguments["n_threads"], smooth
@@ -104,7 +112,7 @@ def _telling(X: Any) -> Any:
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
-    documents = _product(rarity[None].astype(X.dtype), shares(X))
+    documents = _product(rarity[None].astype(X.dtype), _shares(X))
     length = np.sqrt(np.asarray((documents * documents).sum(axis=1))).reshape(-1, 1)
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
 

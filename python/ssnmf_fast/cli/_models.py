@@ -64,9 +64,13 @@ class Model:
                     f"--model {self.name} has no use for --{name.replace('_', '-')}; it is for "
                     f"{users}"
                 )
-        if options.method not in (None, "tensor") and options.documents_per_slice is not None:
+        if (
+            options.method not in (None, "tied", "tensor")
+            and options.documents_per_slice is not None
+        ):
             raise UsageError(
-                "--documents-per-slice belongs to --method tensor; the others take all texts"
+                "--documents-per-slice belongs to --method tied and tensor; the others take all "
+                "texts"
             )
         options.model = self.name
         defaults = getattr(ssnmf_fast, self.estimator)().get_params()

@@ -23,10 +23,10 @@ from ._dynamic_stream import dated, in_memory
 class DynamicTopics(TopicsOverTime):
     """Topics of dated documents, and how prevalent each is over time.
 
-    The time from the first to the last document is cut into slices.  With ``method="tensor"`` the
-    documents are folded to a tensor, terms x documents in a slice x slices, whose nonnegative CP
-    decomposition has a factor of time beside that of terms: unlike a factorization of the matrix,
-    it finds topics that last for a short time [1]_.
+    The time from the first to the last document is cut into slices.  All documents of a slice share
+    their coefficients over the topics: unlike a factorization of the matrix of documents, this
+    finds topics that last for a short time.  The nonnegative CP decomposition of a tensor [1]_ and
+    baselines are one argument away.
 
     Parameters
     ----------
@@ -35,8 +35,10 @@ class DynamicTopics(TopicsOverTime):
         multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
         it, others with the first document's day, Monday, month or quarter.  Or a number of slices,
         at least 2: equal parts of the time from the first to the last document.
-    method : {"tensor", "sums", "two-layer", "nmf"} or estimator
-        How topics are found.  "tensor": by the decomposition.  "sums": by NMF of the sums of the
+    method : {"tied", "tensor", "sums", "two-layer", "nmf"} or estimator
+        How topics are found.  "tied": with the same coefficients for all documents of a slice,
+        which are smooth over time; see the notes.  "tensor": by the nonnegative CP decomposition
+        of the tensor terms x documents in a slice x slices.  "sums": by NMF of the sums of the
         documents of every slice.  "two-layer": by NMF of the documents of every slice, and of the
         topics of all slices, each by its 20 largest terms [2]_; both have `n_components` topics.
         "nmf": by NMF of the matrix of all documents, without regard to time.  An estimator that is
@@ -45,16 +47,17 @@ class DynamicTopics(TopicsOverTime):
         `n_components` and, unless it has one, a `random_state` of this model.  Other parameters
         have no say in that; `loss` is that of representations.
     documents_per_slice : int, optional
-        Of the tensor: number of documents of every slice.  Of a slice with more documents so many
-        are drawn at random; one with fewer is padded with empty documents.  None takes the median
-        number of documents of the slices that have any; no more than the largest slice has are
-        taken.
+        Of "tied": for how many documents a slice counts at most, so that one with many does not
+        rule the topics; all documents are in its mean.  Of "tensor": number of documents of every
+        slice.  Of a slice with more so many are drawn at random; one with fewer is padded with
+        empty documents.  None takes the median number of documents of the slices that have any; no
+        more than the largest slice has are taken.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
-        Squared error (of the paper), the I-divergence, for counts, or another loss, as in
+        Squared error, for TF-IDF; the I-divergence, for counts or TF-IDF; or another loss, as in
         :func:`ssnmf_fast.factorize`.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start.  "auto" is "slices" for "tensor" and "sums": the best of ten short fits of NMF to
-        the sums of the documents of the slices.  Others as in
+        Start.  "auto" is "slices" for "tied", "tensor" and "sums": the best of ten short fits by
+        squared errors to the documents of the slices, added up.  Others as in
         :func:`ssnmf_fast.factorize_tensor` or, with the other methods, in
         :func:`ssnmf_fast.factorize`.
     forget_factor : float
@@ -68,8 +71,8 @@ class DynamicTopics(TopicsOverTime):
     components_ : ndarray, shape (r, m)
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
-        How much of a mean document of every slice each topic explains, in the unit of X.  Of the
-        tensor: the factor of time, times the weights of the topics, per document that was taken.
+        How much of a mean document of every slice each topic explains, in the unit of X; of "tied"
+        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the factor of time, times the weights of the topics, per document that was taken.
         Of "two-layer" and "nmf": the mean of `representation_`.  Of an estimator: the mean of its
         weights, as they are where they are shares that sum to 1.  A slice without documents has
         zeros.
@@ -96,8 +99,19 @@ class DynamicTopics(TopicsOverTime):
 
     Notes
     -----
-    The order of the documents within a slice is arbitrary, and so is the factor of documents;
-    documents are represented over the factor of terms instead, as :meth:`transform` does.
+    "tied" minimizes ``sum over slices t, documents d in t of w_t / n_t d(x_d, p_t A)`` over
+    prevalences p_t and topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)``
+    of its n_t documents.  Up to a constant that is ``w_t ||mean_t - p_t A||^2`` for squared errors,
+    ``d(w_t mean_t, w_t p_t A)`` for other losses.  By squared errors the p_t have a small penalty,
+    of 1e-4 times their differences in time (:class:`~ssnmf_fast.penalties.Temporal`), and A of 1e-4
+    times its squares, for X in units of the mean length of documents.  For other losses a document
+    is divided by its sum, so that each counts the same, and the start is of terms weighted by how
+    few documents have them.
+
+    The tensor has a factor of the places of documents within slices.  Their order is arbitrary, and
+    a fit of it makes topics seem to be bound to time more than their words are.
+
+    Documents are represented over the factor of terms, as :meth:`transform` does.
 
     References
     ----------
@@ -165,7 +179,8 @@ class DynamicTopics(TopicsOverTime):
         -----
         UserWarning
             If more than half of the topics resemble others, or lie in a single slice; or, for
-            ``method="tensor"``, if there are nearly as many topics as slices with documents.
+            "tied", "tensor" and "sums", if there are nearly as many topics as slices with
+            documents.
         """
         self._learn(self._checked(X, reset=True), times)
         return self

@@ -25,7 +25,7 @@ from .._models.folding import (
     sums_of_slices,
 )
 from .._models.represent import represent
-from .._models.tied import factorize_tied
+from .._models.tied import counted_alike, factorize_tied
 from .._models.two_layers import factorize_two_layers
 from ._base import count_copies
 
@@ -73,17 +73,20 @@ class Method:
         Whether a slice counts for so many documents at most.
     continues : bool
         Whether new documents can continue a fit.
+    prepare : callable
+        Gives the documents, of those of the user and a loss, whose prevalence it is.
     """
 
     fit: Callable[[Any, Any, Slices, int, np.random.Generator], DatedTopics]
     of_documents: bool = False
     per_slice: bool = False
     continues: bool = True
+    prepare: Callable[[Any, Any], Any] = lambda X, loss: X
 
     def prevalence(self, model: Any, X: Any, slices: Slices) -> Array:
         """Return the prevalence of the model's topics in slices, (slices, r)."""
         if not self.of_documents:
-            X = means_of_slices(X, slices)
+            X = means_of_slices(self.prepare(X, model.loss_), slices)
         S = represent(X, model.components_, loss=model.loss_, n_threads=model.n_threads)
         return np.asarray(means_of_slices(S, slices)) if self.of_documents else S
 
@@ -199,7 +202,7 @@ def weights_of_estimator(estimator: Any, weights: Array, slices: Slices) -> Arra
 
 
 METHODS = {
-    "tied": Method(_fit_tied, per_slice=True),
+    "tied": Method(_fit_tied, per_slice=True, prepare=counted_alike),
     "tensor": Method(_fit_tensor, per_slice=True),
     "sums": Method(_fit_sums),
     "two-layer": Method(_fit_two_layers, of_documents=True, continues=False),

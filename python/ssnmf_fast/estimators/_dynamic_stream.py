@@ -133,7 +133,7 @@ class DatedLearner(FactorizationBase):
         if not method.continues:
             raise ValueError(
                 f"method={name_of(self.method)!r} cannot continue a fit by new documents; fit all "
-                "documents together, or choose 'tensor', 'sums' or 'nmf'."
+                "documents together, or choose 'tied', 'tensor', 'sums' or 'nmf'."
             )
         if not hasattr(self, "components_"):
             self.fit(X, times)
@@ -147,6 +147,7 @@ class DatedLearner(FactorizationBase):
         new = cut(dated(X, times), self.freq, after=self.slices_[0], least=1)
         used = new.sizes > 0
         seen = np.isin(new.starts[used], self.slices_[self.slice_sizes_ > 0])
+        X = method.prepare(X, self.loss)
         rows = X if method.of_documents else sums_of_slices(X, new)[used]
         share = keep ** (float((~seen).sum()) / rows.shape[0])  # of earlier rows, for each of these
         threads = resolve_threads(self.n_threads)
