@@ -165,7 +165,7 @@ class DynamicTopics(TopicsOverTime):
         -----
         UserWarning
             If more than half of the topics resemble others, or lie in a single slice; or, for
-            ``method="tensor"``, if there are nearly as many topics as slices with documents.
+            "tensor" and "sums", if there are nearly as many topics as slices with documents.
         """
         self._learn(self._checked(X, reset=True), times)
         return self
