@@ -49,7 +49,10 @@ def factorize_tied(
     of documents, or `most` if that is less.  Up to a constant that is the loss of the mean
     documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
     """
-    used = slices.sizes > 0
+    words = np.asarray(sums_of_slices(X, slices).sum(axis=1)).ravel()
+    used = words > 0
+    if not used.any():
+        return _nothing(slices, rank, X)
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):

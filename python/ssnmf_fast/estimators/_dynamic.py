@@ -72,8 +72,8 @@ class DynamicTopics(TopicsOverTime):
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
         How much of a mean document of every slice each topic explains, in the unit of X; of "tied"
-        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the factor of time, times the weights of the topics, per document that was taken.
-        Of "two-layer" and "nmf": the mean of `representation_`.  Of an estimator: the mean of its
+        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the
+        factor of time, times the weights of the topics, per document that was taken.  Of "two-layer" and "nmf": the mean of `representation_`.  Of an estimator: the mean of its
         weights, as they are where they are shares that sum to 1.  A slice without documents has
         zeros.
     slices_ : ndarray of datetime64, shape (slices,)

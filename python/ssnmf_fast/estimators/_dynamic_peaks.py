@@ -58,9 +58,8 @@ def peak_of(topic: int, values: Array, starts: Array, window: int, period: int |
 
 def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
     """Return the number of slices in which every topic has at least a share of its peak."""
-    return np.asarray(
-        ((prevalence >= share * prevalence.max(axis=0)) & (prevalence > 0)).sum(axis=0)
-    )
+    lasts = prevalence >= share * prevalence.max(axis=0)
+    return np.asarray((lasts & (prevalence > 0)).sum(axis=0))
 
 
 def periodicity(values: Array, period: int | None) -> float:
@@ -187,11 +186,10 @@ class TopicsOverTime(DatedLearner):
         """
         check_is_fitted(self)
         check_integer(window, "window", 0)
-        known = (
-            period_of(getattr(self, "freq_", self.freq))
-            if period is None
-            else check_integer(period, "period", 2)
-        )
+        if period is None:
+            known = period_of(self._learned_with()["freq"])
+        else:
+            known = check_integer(period, "period", 2)
         of_topics = self.prevalence_.astype(np.float64).T
         return [
             peak_of(k, values, self.slices_, window, known) for k, values in enumerate(of_topics)

@@ -87,8 +87,8 @@ class DatedLearner(FactorizationBase):
             values = weights_of_estimator(self.estimator_, weights, slices).astype(X.dtype)
         else:
             raise ValueError(
-                f"the {of_fit['method']} that found the topics is not saved, and prevalence needs it; "
-                "fit again."
+                f"the {of_fit['method']} that found the topics is not saved, and prevalence "
+                "needs it; fit again."
             )
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
