@@ -120,7 +120,11 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         (["--freq", "1"], "date", "argument --freq: must be hour"),
         (["--freq", "year"], "date", "all times lie in one slice"),
         (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: must be"),
-        (["--documents-per-slice", "2", "--method", "nmf"], "date", "belongs to --method tensor"),
+        (
+            ["--documents-per-slice", "2", "--method", "nmf"],
+            "date",
+            "belongs to --method tied and tensor",
+        ),
         (["--svm-c", "1"], "date", "--model dynamic has no use for --svm-c"),
         (["--model", "nmf"], "date", "--model nmf has no use for --time; it is for dynamic"),
         (["--model", "nmf", "--freq", "day"], None, "has no use for --freq; it is for dynamic"),

@@ -120,7 +120,7 @@ class TestEstimators:
         assert [peak.slice for peak in loaded.peaks()] == [peak.slice for peak in model.peaks()]
         with pytest.raises(ValueError, match="the NMF that found the topics is not saved"):
             loaded.prevalence(X, TIMES)
-        with pytest.raises(ValueError, match="method='tensor' differs from method='NMF'"):
+        with pytest.raises(ValueError, match="method='tied' differs from method='NMF'"):
             loaded.partial_fit(X, TIMES)
 
     def test_a_fit_by_name_forgets_the_estimator(self):

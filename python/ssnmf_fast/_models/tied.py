@@ -14,7 +14,7 @@ from .._solver.penalties import L2, Temporal
 from .._solver.result import Factorization
 from .._solver.units import exponent_of, scaled
 from .factorize import factorize
-from .folding import best_short_fit, means_of_slices, without_zeros
+from .folding import best_short_fit, means_of_slices, sums_of_slices, without_zeros
 
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
 # components share their size between the factors; chosen on planted events.
@@ -50,9 +50,7 @@ def factorize_tied(
     documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
     """
     words = np.asarray(sums_of_slices(X, slices).sum(axis=1)).ravel()
-    used = words > 0
-    if not used.any():
-        return _nothing(slices, rank, X)
+    used = words > 0 if words.any() else slices.sizes > 0
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):

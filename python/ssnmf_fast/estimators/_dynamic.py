@@ -72,10 +72,10 @@ class DynamicTopics(TopicsOverTime):
         Terms of every topic, with sum 1.
     prevalence_ : ndarray, shape (slices, r)
         How much of a mean document of every slice each topic explains, in the unit of X; of "tied"
-        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the
-        factor of time, times the weights of the topics, per document that was taken.  Of "two-layer" and "nmf": the mean of `representation_`.  Of an estimator: the mean of its
-        weights, as they are where they are shares that sum to 1.  A slice without documents has
-        zeros.
+        with another loss than "frobenius", of documents with sum 1.  Of the tensor: the factor of
+        time, times the weights of the topics, per document that was taken.  Of "two-layer" and
+        "nmf": the mean of `representation_`.  Of an estimator: the mean of its weights, as they are
+        where they are shares that sum to 1.  A slice without documents has zeros.
     slices_ : ndarray of datetime64, shape (slices,)
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
@@ -213,8 +213,8 @@ class DynamicTopics(TopicsOverTime):
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
             if not method.per_slice:
                 raise ValueError(
-                    "documents_per_slice belongs to method='tensor'; the others take all "
-                    "documents. Leave it out."
+                    "documents_per_slice belongs to method='tied' and 'tensor'; the others take "
+                    "all documents. Leave it out."
                 )
         found = find_topics(self, X, slices, rank, check_random_state(self.random_state))
         for earlier in ("stream_statistics_", "estimator_"):
