@@ -18,7 +18,7 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 # Names of arguments that take no array.
 NAMES = """
     A_mean A_shape assignment ax baselines biases burn_in C callback choice class_names
-    class_weight columns_ common_scale consensus consensuses count_scale coverage criterion
+    class_weight columns_ common_scale consensus consensuses consider_weights count_scale coverage criterion
     darkest density_threshold documents_per_slice estimator feature_names feature_weight
     features fill_value fit_params fits folder forbidden forget_factor free_in_labeled freq
     gamma_min given held_out history_or_completion input_features interval keep_observed kind
@@ -162,6 +162,7 @@ WAYS = {
     "Completion.predict": {"rows": [Way(np.arange(3))], "columns": [Way(np.arange(3))]},
     "CsrFile.rows": {"rows": []},  # a slice
     "metrics.clustering_score": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.factor_match_score": {"A": TENSOR_START, "B": TENSOR_START},
     "metrics.match_topics": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.inter_label_sparsity": {"S": [Way(S)], "labels": ANSWERS},
@@ -227,6 +228,7 @@ REQUIRED = {
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
     "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},
     "metrics.clustering_score": {"S": S, "truth": y},
+    "metrics.factor_match_score": {"A": F, "B": F},
     "metrics.match_topics": {"S": S, "truth": y},
     "metrics.jaccard_similarity": {"S": S, "truth": y},
     "metrics.inter_label_sparsity": {"S": S, "labels": y},

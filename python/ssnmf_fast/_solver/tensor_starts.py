@@ -67,8 +67,9 @@ def start_tensor(
 
 def given_factors(init: Any) -> tuple[Any, list[Any]] | None:
     """Return the weights, perhaps None, and the factors of a given start; None if it is a name."""
-    if hasattr(init, "weights") and hasattr(init, "factors"):
-        return init.weights, list(init.factors)
+    for name in ("factors", "factor_matrices"):  # the latter of pyttb
+        if hasattr(init, "weights") and hasattr(init, name):
+            return init.weights, list(getattr(init, name))
     if not isinstance(init, (tuple, list)):
         return None
     pair = len(init) == 2 and isinstance(init[1], (tuple, list))
