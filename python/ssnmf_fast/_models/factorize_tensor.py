@@ -76,7 +76,7 @@ def factorize_tensor(
         TensorLy.  A sequence holds a factor (n_k x r) for each mode.  Zeros of given factors stay.
         "least-squares" squares a short fit of squared errors to the square roots of X; "svd" takes
         the leading left singular vectors of every unfolding, their larger part of one sign.
-        "auto" tries both for five iterations, for "frobenius" and "kullback-leibler", and is the
+        "auto" tries both for three iterations, for "frobenius" and "kullback-leibler", and is the
         one with the smaller objective then; for other losses, and for two modes, it is the start
         of :func:`factorize`.
     max_iter, tol, random_state, n_threads, verbose

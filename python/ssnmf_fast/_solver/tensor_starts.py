@@ -29,7 +29,7 @@ from .weights import build_tensor_term
 TENSOR_INITS = ("auto", "random", "least-squares", "svd")
 
 _TRIED = "least-squares", "svd"  # by "auto", for as many iterations
-_TRIAL = 5
+_TRIAL = 3
 # Products of entries of a column, of all their pairs, up to which a Gram matrix is made for an SVD,
 # as a multiple of the entries.
 _PAIRS = 64
@@ -216,7 +216,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
 
     Zeros become the mean of their column; a short mode has random columns beside its vectors.
     """
-    factors = []
+    factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
             matrix: Any = X.matrix(mode)
@@ -230,7 +230,8 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
             parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
             part = max(parts, key=np.linalg.norm)
             if part.any():
-                F[:, j] = np.where(part > 0, part, part.mean())
+                # What rounding leaves of zeros depends on how the data are stored.
+                F[:, j] = np.where(part > rounding * part.max(), part, part.mean())
         norms = np.linalg.norm(F, axis=0)
         factors.append(F / np.where(norms > 0, norms, 1.0))
     return factors
