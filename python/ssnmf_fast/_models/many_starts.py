@@ -130,7 +130,9 @@ def best_start_of_tensor(
     jobs, threads = resolve_jobs(None, n_threads, n_starts)
     fits = TensorFits(X, **arguments, threads=threads)
     settings = loop.solver, loop.max_iter, loop.tol
-    found = _fit_each(fits, draw_seeds(rng, n_starts), settings, jobs, threads)
+    found: Iterator[TensorFactorization] = _fit_each(
+        fits, draw_seeds(rng, n_starts), settings, jobs, threads
+    )
     best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
 
