@@ -18,10 +18,10 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 # Names of arguments that take no array.
 NAMES = """
     A_mean A_shape assignment ax baselines biases burn_in C callback choice class_names class_weight
-    columns_ common_scale consensus consensuses count_scale coverage criterion darkest
-    density_threshold documents_per_slice estimator feature_names feature_weight features fill_value
-    fit_params fits folder forbidden forget_factor free_in_labeled freq gamma_min given held_out
-    history_or_completion input_features interval keep_observed kind label label_names
+    columns_ common_scale consensus consensuses consider_weights count_scale coverage criterion
+    darkest density_threshold documents_per_slice estimator feature_names feature_weight features
+    fill_value fit_params fits folder forbidden forget_factor free_in_labeled freq gamma_min given
+    held_out history_or_completion input_features interval keep_observed kind label label_names
     labeled_weight level levels limits log_x loss mask_zeros max_iter max_rows measure membership
     memory method missing_norm mode model n n_components n_features n_fits n_free_topics n_jobs
     n_neighbors n_oversamples n_power n_ranges n_splits n_starts n_terms n_threads name names
@@ -162,6 +162,7 @@ WAYS = {
     "Completion.predict": {"rows": [Way(np.arange(3))], "columns": [Way(np.arange(3))]},
     "CsrFile.rows": {"rows": []},  # a slice
     "metrics.clustering_score": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.factor_match_score": {"A": TENSOR_START, "B": TENSOR_START},
     "metrics.match_topics": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.inter_label_sparsity": {"S": [Way(S)], "labels": ANSWERS},
@@ -227,6 +228,7 @@ REQUIRED = {
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
     "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},
     "metrics.clustering_score": {"S": S, "truth": y},
+    "metrics.factor_match_score": {"A": F, "B": F},
     "metrics.match_topics": {"S": S, "truth": y},
     "metrics.jaccard_similarity": {"S": S, "truth": y},
     "metrics.inter_label_sparsity": {"S": S, "labels": y},

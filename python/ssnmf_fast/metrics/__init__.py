@@ -1,4 +1,4 @@
-"""Measures of topics and representations, from the papers of the models.
+"""Measures of topics, representations and tensor models, from the papers of the models.
 
 They need NumPy and SciPy only, but for scorers of scikit-learn.  They take dense and sparse
 matrices, and never modify them.
@@ -7,6 +7,7 @@ matrices, and never modify them.
 from ._clustering import ClusteringScore, clustering_score
 from ._coherence import topic_coherence
 from ._diversity import topic_diversity, topic_exclusivity
+from ._factor_match import factor_match_score
 from ._leading import TopicScore
 from ._matching import TopicMatching, jaccard_similarity, match_topics
 from ._scorer import labeled_scorer
@@ -18,6 +19,7 @@ __all__ = [
     "TopicMatching",
     "TopicScore",
     "clustering_score",
+    "factor_match_score",
     "hoyer_sparsity",
     "inter_label_sparsity",
     "jaccard_similarity",
