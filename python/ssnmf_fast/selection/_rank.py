@@ -16,6 +16,7 @@ from ._fits import EstimatorFits, PlainFits, fits_of
 from ._rank_choice import CRITERIA, RankChoice
 from ._search import Search, Split
 from ._stability import choose_by_stability
+from ._tensors import choose_for_tensor, is_tensor
 
 _STARTS, _STABILITY_STARTS = 3, 20
 
@@ -158,9 +159,19 @@ def choose_rank(
         random_state = getattr(estimator, "random_state", None)
     rng = check_random_state(random_state)
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
+    if is_tensor(X, estimator):
+        if y is not None:
+            raise ValueError("y is of matrices, and X is a tensor; leave y out.")
+        settings = {"loss": loss, "max_iter": max_iter, "tol": tol}
+        of = X, X_weights, criterion, estimator, settings, (share, bool(mask_zeros))
+        return choose_for_tensor(*of, search, rule, rng)
     if criterion == "bound":
         given = {"loss": loss, "max_iter": max_iter, "tol": tol, "X_weights": X_weights}
         return choose_by_bound(X, y, estimator, given, search, rule, rng)
+    if criterion == "corcondia":
+        raise ValueError(
+            "criterion 'corcondia' is of tensors, and X is a matrix; use criterion='held-out'."
+        )
     fits = fits_of(estimator, loss, max_iter, tol)
     if y is not None and not isinstance(fits, EstimatorFits):
         raise ValueError(

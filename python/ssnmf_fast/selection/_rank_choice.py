@@ -20,8 +20,11 @@ CRITERIA = {
     "block": ("held-out error", False, True),
     "bound": ("bound of the log evidence", True, False),
     "stability": ("stability", True, False),
+    "corcondia": ("core consistency (%)", True, False),
 }
-_AS_STABLE = 0.1  # of a silhouette
+# How far below the best a score counts as good, where few components have good scores in any case:
+# of a silhouette or of a factor match score, and of a core consistency in percent.
+_AS_GOOD = {"stability": 0.1, "corcondia": 30.0}
 _PLATEAU = 0.5  # share of the ranks within a standard error of the best, from which on it is flat
 
 
@@ -67,7 +70,7 @@ class RankChoice:
         """
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
         near = np.flatnonzero(made._near)
-        place = made._best if rule == "best" else near[-1 if criterion == "stability" else 0]
+        place = made._best if rule == "best" else near[-1 if criterion in _AS_GOOD else 0]
         return replace(made, rank=ranks[place])
 
     def __repr__(self) -> str:
@@ -143,7 +146,7 @@ class RankChoice:
     def _near(self) -> Array:
         """Which ranks are within one standard error of the best, or about as stable."""
         error = np.nan_to_num(self.standard_errors[self._best])
-        margin = _AS_STABLE if self.criterion == "stability" else error
+        margin = _AS_GOOD.get(self.criterion, error)
         return np.asarray(self._losses <= self._losses[self._best] + margin)
 
     @property
