@@ -12,6 +12,7 @@ from .._common.arrays import Array
 from .._data.tensor_checks import check_tensor
 from .._data.tensors import SparseTensor, Tensor, distinct
 from .._data.threads import one_blas_thread
+from .._solver.result import dense_model
 from ._cp_models import check_cp_model
 
 _LARGEST = 1 << 27  # entries of a core, or of what is made on the way
@@ -93,7 +94,8 @@ def core_consistency(result: Any, X: Any) -> float:
             f"entries, more than {_LARGEST:,}; give a model of fewer components."
         )
     if not isinstance(X, SparseTensor) and np.isnan(X).any():
-        X = np.where(np.isnan(X), _model(weights, factors), X)
+        model = dense_model(weights, factors, "give a smaller X, or one without NaN")
+        X = np.where(np.isnan(X), model, X)
     # Columns of norm 1, and all sizes in the weights: what is small is not taken for zero.
     norms = [np.linalg.norm(F, axis=0) for F in factors]
     sizes = weights * np.prod(norms, axis=0)
@@ -107,14 +109,6 @@ def core_consistency(result: Any, X: Any) -> float:
     core[(np.arange(count),) * len(factors)] -= 1
     # A component of zeros lacks its 1 in the core.
     return float(100 * (1 - (np.square(core).sum() + rank - count) / rank))
-
-
-def _model(weights: Array, factors: Sequence[Array]) -> Array:
-    """Return all entries of a CP model."""
-    made = factors[0] * weights
-    for F in factors[1:-1]:
-        made = (made[:, None] * F).reshape(-1, len(weights))
-    return np.asarray(made @ factors[-1].T).reshape([len(F) for F in factors])
 
 
 def _core(X: Tensor, inverses: Sequence[Array]) -> Array:

@@ -24,7 +24,7 @@ CRITERIA = {
 }
 # How far below the best a score counts as good, where few components have good scores in any case:
 # of a silhouette or of a factor match score, and of a core consistency in percent.
-_AS_GOOD = {"stability": 0.1, "corcondia": 30.0}
+_AS_GOOD = {"stability": 0.1, "corcondia": 10.0}
 _PLATEAU = 0.5  # share of the ranks within a standard error of the best, from which on it is flat
 
 

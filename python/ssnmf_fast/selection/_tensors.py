@@ -110,7 +110,7 @@ def is_tensor(X: Any, estimator: Any) -> bool:
     if isinstance(estimator, NonnegativeCP):
         return True
     n_modes = len(X.shape) if hasattr(X, "shape") else depth(X)
-    return n_modes > 2 or not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None
+    return n_modes > 2 or (not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None)
 
 
 def choose_for_tensor(
@@ -181,7 +181,10 @@ def _by_consistency(
 def _by_agreement(
     tensor: WeightedTensor, fits: TensorFits, search: Search, rule: str, rng: np.random.Generator
 ) -> RankChoice:
-    """Compare how well the components of starts agree, by the mean factor match score of pairs."""
+    """Compare how well the components of starts agree: the median factor match score of pairs.
+
+    The mean would tell how many starts end in a poor optimum, whatever the rank.
+    """
     if search.n_starts < 2:
         raise ValueError(
             "criterion 'stability' compares the components of starts with each other: it needs "
@@ -195,7 +198,7 @@ def _by_agreement(
         for outcomes in search.starts(whole, search.ranks, seeds):
             models = [outcome.model.model for outcome in outcomes]
             pairs = [factor_match_score(A, B) for A, B in combinations(models, 2)]
-            scores.append(float(np.mean(pairs)))
+            scores.append(float(np.median(pairs)))
             if progress is not None:
                 progress(FitState(len(scores), scores[-1]))
     return RankChoice.of(search.ranks, np.array(scores)[:, None], "stability", rule)
