@@ -39,7 +39,7 @@ class HiddenPlaces:
 
 @dataclass(frozen=True)
 class WeightedTensor:
-    """A clean tensor, and its weights: None, a vector or None for each mode, a pattern, an array."""
+    """A clean tensor, and its weights: None, a vector for each mode, a pattern, or an array."""
 
     X: Tensor
     given: Any

@@ -40,8 +40,8 @@ class RankChoice:
         The ranks that were tried, in their order of size.
     scores : ndarray, shape (ranks, splits)
         The mean loss of held-out entries for every split, smaller is better; NaN where a rank was
-        given up.  With the criterion "bound" a column for each start, with "stability" one column:
-        larger is better.
+        given up.  With the criterion "bound" a column for each start, with "stability" and
+        "corcondia" one column: larger is better.
     criterion, rule : str
         As given.
     measures : dict of str to ndarray, shapes (ranks, splits)
@@ -66,7 +66,7 @@ class RankChoice:
         """Return the choice that a rule makes.
 
         "one-se" takes the first rank near the best or, as few components are stable in any case,
-        the last one that is about as stable.
+        the last one that is about as stable; so with core consistency.
         """
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
         near = np.flatnonzero(made._near)
@@ -173,7 +173,7 @@ class RankChoice:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return :attr:`table` as a list with a dictionary for each rank."""
-        part = {"bound": "start", "stability": "silhouette"}.get(self.criterion, "split")
+        part = "start" if self.criterion == "bound" else "split"
         means, errors, given_up = self.means, self.standard_errors, self.given_up
         rows = []
         for place, rank in enumerate(self.ranks):
@@ -182,8 +182,10 @@ class RankChoice:
             for name, values in self.measures.items():
                 row[name] = float(np.nanmean(values[place]))
             row["given_up"] = bool(given_up[place])
-            pairs = enumerate(self.scores[place].tolist(), start=1)
-            rows.append(row | {f"{part}_{number}": score for number, score in pairs})
+            if self.criterion not in _AS_GOOD:  # whose only score is the mean
+                pairs = enumerate(self.scores[place].tolist(), start=1)
+                row |= {f"{part}_{number}": score for number, score in pairs}
+            rows.append(row)
         return rows
 
     def plot(self, ax: Any = None) -> Figure:

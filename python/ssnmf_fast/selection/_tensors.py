@@ -26,8 +26,6 @@ from ._rank_choice import RankChoice
 from ._search import Outcome, Search
 
 CRITERIA_OF_TENSORS = ("held-out", "corcondia", "stability")
-# Components that are too many take long to fit noise: a fit that stops early predicts too well.
-_MAX_ITER, _TOL = 2000, 1e-8
 _AT_ONCE = 1 << 16
 
 
@@ -135,11 +133,7 @@ def choose_for_tensor(
             "X is a tensor, whose estimator is NonnegativeCP; got "
             f"{type(estimator).__name__}. Leave estimator out, or give X as a matrix."
         )
-    if estimator is None:
-        settings = {"max_iter": _MAX_ITER, "tol": _TOL}
-        given = settings | {name: one for name, one in given.items() if one is not None}
-    wanted = (given.get(name) for name in ("loss", "max_iter", "tol"))
-    fits = TensorFits(fits_of(estimator, *wanted))
+    fits = TensorFits(fits_of(estimator, **given))
     tensor = WeightedTensor.checked(X, X_weights, resolve_threads(search.n_threads))
     if criterion == "held-out":
         splits = _splits(tensor, fits, *held_out, rng)
