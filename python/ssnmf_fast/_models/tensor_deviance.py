@@ -15,6 +15,8 @@ from .._solver.beta_divergences import loss_named
 from .._solver.problem import Problem
 from .tensor_terms import terms_of_tensor
 
+_ROUNDING = 64.0
+
 
 def explained_deviance(
     X: Tensor,
@@ -27,7 +29,7 @@ def explained_deviance(
     """Return 1 - the loss of a model over that of the mean of X, D^2.
 
     X is a tensor of :func:`check_tensor`, and the model is the sum of the products of the columns
-    of its factors.  1 where X is constant and the model, too, and 0 where the model is not.
+    of its factors.  0 for an X that is constant.
     """
     divergence = loss_named(loss, "loss")
     parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
@@ -40,10 +42,11 @@ def explained_deviance(
         return Problem({name: padded(F, dtype) for name, F in pairs}, [relation]).objective()
 
     first, *others = factors
+    mean = relation.term.mean()
     of_model = value(np.ldexp(first, -terms.units.x), *others)
-    of_mean = value(
-        *(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), relation.term.mean())
-    )
-    if of_mean <= 0:
-        return float(of_model <= 0)
+    of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
+    # A constant X, whose loss is rounding alone; losses grow like a power of the data.
+    size = mean ** (divergence.degree or 0) * relation.term.form.total(X.shape)
+    if of_mean <= _ROUNDING * np.finfo(dtype).eps * size:
+        return 0.0
     return float(1 - of_model / of_mean)

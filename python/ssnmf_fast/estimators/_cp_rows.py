@@ -71,7 +71,8 @@ class RowsOfTensors:
         Returns
         -------
         float
-            At most 1, larger is better; 0 for a model that is no better than the mean.
+            At most 1, larger is better; 0 for a model that is no better than the mean, and for a
+            constant X.
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,10 @@ def core_consistency(result: Any, X: Any) -> float:
 
     Notes
     -----
+    The core depends on how the size of a component is spread over its columns: here they all have
+    the same norm, so that it makes no difference which factor the weights are in, and how modes are
+    ordered.
+
     Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out one
     after the other, the longest first.
 
@@ -96,7 +101,7 @@ def core_consistency(result: Any, X: Any) -> float:
     if not isinstance(X, SparseTensor) and np.isnan(X).any():
         model = dense_model(weights, factors, "give a smaller X, or one without NaN")
         X = np.where(np.isnan(X), model, X)
-    # Columns of norm 1, and all sizes in the weights: what is small is not taken for zero.
+    # Columns of norm 1: what is small is not taken for zero.
     norms = [np.linalg.norm(F, axis=0) for F in factors]
     sizes = weights * np.prod(norms, axis=0)
     used = sizes > 0
@@ -104,7 +109,9 @@ def core_consistency(result: Any, X: Any) -> float:
         return float("nan")
     directions = [F[:, used] / norm[used] for F, norm in zip(factors, norms, strict=True)]
     core = _core(X, [np.linalg.pinv(F) for F in directions])
-    core /= sizes[used].reshape(-1, *[1] * (len(factors) - 1))
+    # The modes share the size of a component: then no order of the modes is a special one.
+    share = sizes[used] ** (1 / len(factors))
+    core /= reduce(np.multiply.outer, [share] * len(factors))
     count = int(used.sum())
     core[(np.arange(count),) * len(factors)] -= 1
     # A component of zeros lacks its 1 in the core.
