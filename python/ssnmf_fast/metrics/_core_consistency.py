@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -56,9 +55,9 @@ def core_consistency(result: Any, X: Any) -> float:
 
     Notes
     -----
-    The core depends on how the size of a component is spread over its columns: here they all have
-    the same norm, so that it makes no difference which factor the weights are in, and how modes are
-    ordered.
+    The core depends on how the size of a component is spread over its columns.  Here it is in the
+    first mode, as is usual, and columns of all other factors get norm 1, however those of `result`
+    are scaled: tlviz has the same value for such factors.
 
     Nothing of the size of a dense tensor is made for a sparse one: its modes are summed out one
     after the other, the longest first.
@@ -109,9 +108,7 @@ def core_consistency(result: Any, X: Any) -> float:
         return float("nan")
     directions = [F[:, used] / norm[used] for F, norm in zip(factors, norms, strict=True)]
     core = _core(X, [np.linalg.pinv(F) for F in directions])
-    # The modes share the size of a component: then no order of the modes is a special one.
-    share = sizes[used] ** (1 / len(factors))
-    core /= reduce(np.multiply.outer, [share] * len(factors))
+    core /= sizes[used].reshape(-1, *[1] * (len(factors) - 1))
     count = int(used.sum())
     core[(np.arange(count),) * len(factors)] -= 1
     # A component of zeros lacks its 1 in the core.

@@ -211,7 +211,7 @@ def _name_places(axes: Any, mode: _Mode) -> None:
     """Name some entries below the axes, upright where they are wide."""
     step = -(-len(mode.factor) // _ON_AXIS)
     places = np.arange(0, len(mode.factor), step)
-    names = [fitted(mode.called(place), _NAMES / 2, _TEXT) for place in places]
+    names = [fitted(mode.called(place), _NAMES / 2, _TEXT) for place in places.tolist()]
     wide = text_width(names, _TEXT) + 0.06 > _PANEL / len(places)
     axes.set_xticks(places, names, rotation=90 if wide else 0, parse_math=False)
 
@@ -223,7 +223,7 @@ def _draw_largest(
     values = mode.factor[entries, component]
     places = np.arange(len(entries))
     axes.barh(places, values, height=0.72, color=ACCENT)
-    names = [fitted(mode.called(entry), room, _TEXT) for entry in entries]
+    names = [fitted(mode.called(entry), room, _TEXT) for entry in entries.tolist()]
     axes.set_yticks(places, names, fontsize=_TEXT, color=INK, parse_math=False)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlim(0, float(values.max(initial=0.0)) or 1.0)
