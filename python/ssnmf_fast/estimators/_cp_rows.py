@@ -63,6 +63,8 @@ class RowsOfTensors:
         ----------
         X : array_like, or sparse
             Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
+        y : None
+            Ignored.
         mode : int
             The mode of the rows; negative from the last.
         X_weights : optional
