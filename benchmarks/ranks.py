@@ -2,6 +2,7 @@
 
     python benchmarks/ranks.py --out ranks.jsonl
     python benchmarks/ranks.py --criteria held-out --rivals cvanmf --rival-matrices 4
+    python benchmarks/ranks.py --parts tensors --out tensors.jsonl
 
 40 matrices: ten of each kind, with 3, 4, ..., 12 components, of which 1 to 16 are tried.
 
@@ -11,6 +12,13 @@
 - "sparse Gaussian": 2000 x 1000, 0.3 of the entries of S and 0.07 of those of A are not 0, of
   shape 2 or 4; the noise is on the nonzeros of S A alone, of whose deviation it is 0.1, 0.2 or 0.3;
 - "sparse Poisson": 2000 x 1000, shape 0.3 or 0.5, counts of mean 0.1, 0.2 or 0.5.
+
+"--parts tensors" takes 24 tensors, twelve of each kind, with 3 to 8 components; 1 to 11 are
+tried:
+
+- "Gaussian tensor": 40 x 30 x 20, dense; factors of shape 2, 3 or 4, the noise 0.1, 0.2 or 0.3 of
+  the standard deviation;
+- "Poisson tensor": 80 x 60 x 40, sparse; shape 0.1, 0.2 or 0.3, counts of mean 0.02, 0.05 or 0.1.
 
 Shapes, noise and means take turns.  Noise is small beside most of what it is added to: where much
 falls below 0, the cut gives the data a structure of its own, beyond the planted components.
@@ -45,26 +53,33 @@ from common import (
 import ssnmf_fast as sf
 
 KINDS = ("Gaussian", "Poisson", "sparse Gaussian", "sparse Poisson")
+TENSORS = ("Gaussian tensor", "Poisson tensor")
 CRITERIA = ("held-out", "block", "bound", "stability")
+OF_TENSORS = ("held-out", "corcondia", "stability")
 RANKS, TRIED = range(3, 13), range(1, 17)
+RANKS_OF_TENSORS, TRIED_OF_TENSORS = (*range(3, 9), *range(3, 9)), range(1, 12)
 SHAPES = {
     "Gaussian": (0.5, 1.0, 2.0),
     "Poisson": (0.3, 0.5, 1.0),
     "sparse Gaussian": (2.0, 4.0),
     "sparse Poisson": (0.3, 0.5),
+    "Gaussian tensor": (2.0, 3.0, 4.0),
+    "Poisson tensor": (0.1, 0.2, 0.3),
 }
 LEVELS = {
     "Gaussian": (0.1, 0.2, 0.3),
     "Poisson": (2.0, 5.0, 10.0),
     "sparse Gaussian": (0.1, 0.2, 0.3),
     "sparse Poisson": (0.1, 0.2, 0.5),
+    "Gaussian tensor": (0.1, 0.2, 0.3),
+    "Poisson tensor": (0.02, 0.05, 0.1),
 }
 PRESENT = 0.3, 0.07  # of the entries of sparse S and A
 NEWSGROUPS = (5, 10, 15, 20, 30, 40, 60, 80)
 
 
 class Planted(NamedTuple):
-    """A matrix with its number of components, and the loss that suits its noise."""
+    """A matrix or tensor with its number of components, and the loss that suits its noise."""
 
     kind: str
     rank: int
@@ -93,13 +108,34 @@ def planted(kind: str, rank: int, number: int, quick: bool = False) -> Planted:
     return Planted(kind, rank, sp.csr_array(X) if sparse else X, loss)
 
 
-def matrices(per_kind: int, kinds: Sequence[str], quick: bool) -> Iterator[tuple[int, Planted]]:
-    """Give so many matrices of each kind, with their numbers; a few of ten are evenly chosen."""
-    ends = np.linspace(0, len(RANKS), per_kind + 1)
-    numbers = ((ends[:-1] + ends[1:]) / 2).astype(int).tolist()
+def planted_tensor(kind: str, rank: int, number: int, quick: bool = False) -> Planted:
+    """Return a tensor; `number` counts those of its kind."""
+    rng = np.random.default_rng([9, TENSORS.index(kind), number])
+    counts = kind.startswith("Poisson")
+    lengths = (20, 15, 10) if quick else (80, 60, 40) if counts else (40, 30, 20)
+    shape, level = SHAPES[kind][number % 3], LEVELS[kind][number // 3 % 3]
+    factors = [rng.gamma(shape, 1 / shape, (n, rank)) for n in lengths]
+    if counts:  # components of sizes that are alike
+        factors = [F / F.sum(axis=0) for F in factors]
+        factors[0] *= rng.uniform(0.5, 1.5, rank)
+    Z = np.einsum("iq,jq,kq->ijk", *factors)
+    if not counts:
+        noise = level * Z.std() * rng.standard_normal(Z.shape)
+        return Planted(kind, rank, np.maximum(Z + noise, 0), "frobenius")
+    X = rng.poisson(Z * (level / Z.mean())).astype(np.float64)
+    coords = np.array(np.nonzero(X))
+    return Planted(kind, rank, (coords, X[tuple(coords)], X.shape), "kullback-leibler")
+
+
+def problems(per_kind: int, kinds: Sequence[str], quick: bool) -> Iterator[tuple[int, Planted]]:
+    """Give so many problems of each kind, with their numbers; a few of all are evenly chosen."""
     for kind in kinds:
-        for number in numbers:
-            yield number, planted(kind, RANKS[number], number, quick)
+        make, ranks = (
+            (planted_tensor, RANKS_OF_TENSORS) if kind in TENSORS else (planted, tuple(RANKS))
+        )
+        ends = np.linspace(0, len(ranks), per_kind + 1)
+        for number in ((ends[:-1] + ends[1:]) / 2).astype(int).tolist():
+            yield number, make(kind, ranks[number], number, quick)
 
 
 def ours(data: Planted, criterion: str, quick: bool) -> sf.RankChoice:
@@ -111,6 +147,8 @@ def ours(data: Planted, criterion: str, quick: bool) -> sf.RankChoice:
         given["loss"] = data.loss
     if quick:
         given |= {"n_starts": 2}
+    if data.kind in TENSORS:
+        return sf.choose_rank(data.X, range(2, 5) if quick else TRIED_OF_TENSORS, **given)
     tried = TRIED[1:6] if quick else TRIED
     return sf.choose_rank(data.X, tried[1:] if criterion == "stability" else tried, **given)
 
@@ -136,10 +174,19 @@ def measure(options: Any) -> Iterator[dict[str, Any]]:
         for one in read_records(options.out)
         if "kind" in one
     }
-    methods = [(name, ours, options.matrices) for name in options.criteria]
-    methods += [(name, cvanmf, options.rival_matrices) for name in options.rivals]
-    for name, method, count in methods:
-        for number, data in matrices(-(-count // len(options.kinds)), options.kinds, options.quick):
+    methods: list[tuple[str, Any, Sequence[str], int]] = []
+    if "matrices" in options.parts:
+        each = -(-options.matrices // len(options.kinds))
+        criteria = [name for name in options.criteria if name in CRITERIA]
+        methods += [(name, ours, options.kinds, each) for name in criteria]
+        each = -(-options.rival_matrices // len(options.kinds))
+        methods += [(name, cvanmf, options.kinds, each) for name in options.rivals]
+    if "tensors" in options.parts:
+        each = -(-options.tensors // len(TENSORS))
+        criteria = [name for name in options.criteria if name in OF_TENSORS]
+        methods += [(name, ours, TENSORS, each) for name in criteria]
+    for name, method, kinds, each in methods:
+        for number, data in problems(each, kinds, options.quick):
             if (name, data.kind, number) in done:
                 continue
             begin = perf_counter()
@@ -169,7 +216,7 @@ def table(records: Sequence[dict[str, Any]]) -> str:
         rows.append(
             [method, kind, str(len(some)), f"{right:.0%}", f"{near:.0%}", f"{mean:.1f}", wrong]
         )
-    header = ["method", "data", "matrices", "right", "within one", "seconds", "errors"]
+    header = ["method", "data", "problems", "right", "within one", "seconds", "errors"]
     return markdown(header, rows)
 
 
@@ -198,7 +245,9 @@ def newsgroups(quick: bool) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     parser = new_parser(__doc__)
-    parser.add_argument("--criteria", nargs="*", default=CRITERIA)
+    parser.add_argument("--parts", nargs="+", default=["matrices"], choices=["matrices", "tensors"])
+    parser.add_argument("--tensors", type=int, default=24, help="of both kinds together")
+    parser.add_argument("--criteria", nargs="*", default=(*CRITERIA, "corcondia"))
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--matrices", type=int, default=40, help="of all kinds together")
     parser.add_argument("--rivals", nargs="*", default=[], choices=["cvanmf"])
@@ -208,7 +257,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small: does it run?")
     options = parser.parse_args(argv)
     if options.quick:
-        options.matrices = 4
+        options.matrices, options.tensors = 4, 2
     records = []
     for record in measure(options):
         append_records(options.out, [record])

@@ -41,7 +41,7 @@ from ssnmf_fast.estimators import (
     _suggesting,
     _training_data,
 )
-from ssnmf_fast.metrics import _matrices, _occurrences
+from ssnmf_fast.metrics import _core_consistency, _matrices, _occurrences
 from ssnmf_fast.selection import _errors, _hidden, _hidden_labels, _search
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "_committee",
     "_complete",
     "_context",
+    "_core_consistency",
     "_errors",
     "_findings",
     "_fit",

@@ -19,17 +19,18 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 NAMES = """
     A_mean A_shape assignment ax baselines biases burn_in C callback choice class_names class_weight
     columns_ common_scale consensus consensuses consider_weights count_scale coverage criterion
-    darkest density_threshold documents_per_slice estimator feature_names feature_weight features
-    fill_value fit_params fits folder forbidden forget_factor free_in_labeled freq gamma_min given
-    held_out history_or_completion input_features interval keep_observed kind label label_names
-    labeled_weight level levels limits log_x loss mask_zeros max_iter max_rows measure membership
-    memory method missing_norm mode model n n_components n_features n_fits n_free_topics n_jobs
-    n_neighbors n_oversamples n_power n_ranges n_splits n_starts n_terms n_threads name names
-    nonnegative normalize one_slice over p parents path period q random_state rank ranks rate_mean
-    rate_shape readout result rule S_mean S_shape sample sample_names scoring seeds self_training
-    separator shape share solver sort sparsity sparsity_decay standardize stream_mode style
-    supervision_loss supervision_weight terms threshold title tol topic topic_names topics tpm_names
-    tree unlabeled verbose weight window x xlabel ylabel
+    darkest density_threshold documents_per_slice entry_names estimator feature_names feature_weight
+    features fill_value fit_params fits folder forbidden forget_factor free_in_labeled freq
+    gamma_min given held_out history_or_completion input_features interval keep_observed kind kinds
+    label label_names labeled_weight level levels limits log_x loss mask_zeros max_components
+    max_iter max_rows measure membership memory method missing_norm mode mode_names model n
+    n_components n_features n_fits n_free_topics n_jobs n_neighbors n_oversamples n_power n_ranges
+    n_splits n_starts n_terms n_threads name names nonnegative normalize one_slice over p parents
+    path period q random_state rank ranks rate_mean rate_shape readout result rule S_mean S_shape
+    sample sample_names scoring seeds self_training separator shape share solver sort sparsity
+    sparsity_decay standardize stream_mode style supervision_loss supervision_weight terms threshold
+    title tol topic topic_names topics tpm_names tree unlabeled verbose weight window x xlabel
+    ylabel
 """
 SCALARS = frozenset(NAMES.split())
 # Classes that fits return; only their methods are attacked.
@@ -151,7 +152,12 @@ WAYS = {
     "Consensus.scores_of": {"Y": [Way(D)]},
     "Consensus.components_of": {"Y": [Way(D)]},
     "Consensus.to_cnmf": {"tpm": [Way(D)]},
-    "choose_rank": {"X": [Way(D)], "y": [], "X_weights": weighings(HALF)},  # y needs an estimator
+    "choose_rank": {
+        "X": [Way(D), Way(T)],
+        "y": [],  # which needs an estimator
+        "X_weights": weighings(HALF)
+        + [way._replace(beside={"X": T}) for way in tensor_weights(T * (T > 0.5))],
+    },
     "weights.observed": {"pattern": []},  # read by the functions that take them
     "weights.missing": {"pattern": []},
     "weights.outer": {"rows": [], "columns": []},
@@ -162,6 +168,7 @@ WAYS = {
     "Completion.predict": {"rows": [Way(np.arange(3))], "columns": [Way(np.arange(3))]},
     "CsrFile.rows": {"rows": []},  # a slice
     "metrics.clustering_score": {"S": [Way(S)], "truth": ANSWERS},
+    "metrics.core_consistency": {"X": [Way(T)]},
     "metrics.factor_match_score": {"A": TENSOR_START, "B": TENSOR_START},
     "metrics.match_topics": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.jaccard_similarity": {"S": [Way(S)], "truth": ANSWERS},
@@ -199,6 +206,7 @@ WAYS = {
         "init": TENSOR_START,
         "y": [],
     },
+    "NonnegativeCP.inverse_transform": {"X": [Way(F[0])]},
     "DynamicTopics": {"init": [Way(A.T.copy(), lambda Z: [Z, F[0][:3], F[2]])]},
 }
 REQUIRED = {
@@ -228,6 +236,7 @@ REQUIRED = {
     "LowRankPlusSparse": {"sparse": sp.csr_array(D), "left": S, "right": A},
     "Completion.predict": {"rows": np.arange(3), "columns": np.arange(3)},
     "metrics.clustering_score": {"S": S, "truth": y},
+    "metrics.core_consistency": {"result": F, "X": T},
     "metrics.factor_match_score": {"A": F, "B": F},
     "metrics.match_topics": {"S": S, "truth": y},
     "metrics.jaccard_similarity": {"S": S, "truth": y},
@@ -239,4 +248,5 @@ REQUIRED = {
     "plotting.label_map": {"S": S, "y": y},
     "plotting.representation_map": {"S": S, "y": y},
     "plotting.singular_values": {"values": ROW},
+    "plotting.tensor_components": {"result": F},
 }

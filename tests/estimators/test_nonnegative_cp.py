@@ -488,3 +488,63 @@ class TestFiles:
         np.savez(tmp_path / "damaged.npz", **arrays)
         with pytest.raises(ValueError, match="damaged"):
             sf.load(tmp_path / "damaged.npz")
+
+
+class TestWayBack:
+    def test_inverse_transform(self, model, counts):
+        S = model.transform(counts)
+        np.testing.assert_allclose(
+            model.inverse_transform(S), product([S, *model.components_]), rtol=1e-12
+        )
+        rows = model.transform(counts[..., :3], mode=-1)
+        found = model.inverse_transform(rows, mode=-1)
+        np.testing.assert_allclose(found, product([*model.factors_[:2], rows]), rtol=1e-12)
+        assert model.inverse_transform(S[:0]).shape == (0, *SHAPE[1:])
+        assert model.inverse_transform(S.astype(np.float32)[:2]).shape == (2, *SHAPE[1:])
+
+    def test_what_is_refused(self, model, counts):
+        with pytest.raises(ValueError, match="X has shape"):
+            model.inverse_transform(np.ones((2, 4)))
+        with pytest.raises(ValueError, match="mode must be"):
+            model.inverse_transform(np.ones((2, 3)), mode=3)
+        wide = clone(model).fit(counts)
+        wide.factors_[1:] = [np.ones((20_000, 3)), np.ones((20_000, 3))]
+        with pytest.raises(ValueError, match="more than 134,217,728; give fewer rows at a time"):
+            wide.inverse_transform(np.ones((1, 3)))
+        with pytest.raises(NotFittedError):
+            clone(model).score(counts)
+
+
+class TestScore:
+    def test_definition(self, model, counts):
+        new = counts[:5]
+        M = model.inverse_transform(model.transform(new))
+        mean = np.full(new.shape, new.mean())
+        expected = 1 - divergence(new, M, model.loss) / divergence(new, mean, model.loss)
+        assert model.score(new) == pytest.approx(expected)
+        assert model.score(sparse(new)) == pytest.approx(expected)
+        assert model.score(1e6 * new) == pytest.approx(expected)
+        assert 0.3 < model.score(counts, mode=1) < 1
+        assert model.score(counts) > clone(model).set_params(n_components=1).fit(counts).score(
+            counts
+        )
+
+    def test_weights_and_missing_entries(self, model, counts):
+        hidden = np.random.default_rng(0).random(SHAPE) < 0.2
+        known = np.where(hidden, np.nan, counts)
+        wrong = np.where(hidden, 50, counts)
+        expected = model.score(known)
+        for weights in (~hidden * 1.0, sf.weights.missing(sparse(hidden * 1.0))):
+            assert model.score(wrong, X_weights=weights) == pytest.approx(expected, rel=1e-4)
+
+    def test_constant_and_impossible_data(self, model):
+        for value in (0.3, 1e6):
+            X = np.full((3, 4, 5), value)
+            for dtype in (np.float32, np.float64):
+                constant = sf.NonnegativeCP(1, loss=model.loss).fit(X.astype(dtype))
+                assert constant.score(X.astype(dtype)) == 0
+        lost = sf.NonnegativeCP(1, loss=D).fit(np.ones((3, 4, 5)))
+        lost.factors_[1][0] = 0
+        X = np.ones((2, 4, 5))
+        X[0] = 2
+        assert -np.inf < lost.score(X) < -100

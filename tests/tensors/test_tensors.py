@@ -634,3 +634,27 @@ def test_places_out_of_range_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             fit.predict(coords)
+
+
+def test_arrays_of_xarray():
+    """Their coordinates name the entries: they are no sparse tensors."""
+
+    class DataArray:
+        dims, coords = ("page", "country", "month"), {"page": np.arange(6)}
+
+        def __init__(self, data):
+            self.data, self.shape, self.dtype, self.ndim = data, data.shape, data.dtype, 3
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array(self.data, dtype=dtype)
+
+    X = np.random.default_rng(0).random((6, 5, 4))
+    X[0, 0, 0] = np.nan
+    named, plain = (
+        sf.factorize_tensor(one, n_components=2, random_state=0) for one in (DataArray(X), X)
+    )
+    assert named.weights.tobytes() == plain.weights.tobytes()
+    inside = DataArray(
+        SimpleNamespace(coords=np.eye(3, dtype=int), data=np.ones(3), shape=(3,) * 3, dtype=float)
+    )
+    assert sf.factorize_tensor(inside, n_components=3, random_state=0).factors[0].shape == (3, 3)

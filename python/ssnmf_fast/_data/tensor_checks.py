@@ -53,6 +53,8 @@ def coordinate_parts(X: Any, name: str) -> tuple[Any, Any, Any] | None:
     if sp.issparse(X) and len(X.shape) == 2:
         X = read_sparse(X, name).tocoo()  # SciPy would follow wrong indices
         return (X.row, X.col), X.data, X.shape
+    if hasattr(X, "dims") and hasattr(X, "coords"):  # of xarray: its coords name the entries
+        X = X.data
     if hasattr(X, "coords") and hasattr(X, "data") and hasattr(X, "shape"):
         return X.coords, X.data, X.shape
     if hasattr(X, "subs") and hasattr(X, "vals") and hasattr(X, "shape"):  # of pyttb

@@ -111,13 +111,9 @@ class SparseTensor:
     def matrix(self, mode: int) -> sp.csr_array:
         """Return the unfolding by a mode as a matrix; a column for each tuple that occurs."""
         indptr, others, values = self.unfolded(mode)
-        lengths = tuple(np.delete(self.shape, mode))
-        if prod(map(int, lengths)) <= _KEYS:
-            tuples, columns = np.unique(_keys(others, lengths), return_inverse=True)
-        else:
-            tuples, columns = np.unique(others, axis=1, return_inverse=True)
-        shape = self.shape[mode], max(1, tuples.shape[-1])
-        return sp.csr_array((values, columns.reshape(-1), indptr), shape=shape)
+        first, columns = distinct(others, tuple(np.delete(self.shape, mode)))
+        shape = self.shape[mode], max(1, len(first))
+        return sp.csr_array((values, columns, indptr), shape=shape)
 
 
 Tensor = Array | SparseTensor
@@ -150,6 +146,16 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
         key *= length
         key += indices
     return key
+
+
+def distinct(places: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return where each place stands first, in the order of the places, and its number for all."""
+    wanted: dict[str, Any] = {"return_index": True, "return_inverse": True}
+    if prod(map(int, shape)) <= _KEYS:
+        _, first, numbers = np.unique(_keys(places, shape), **wanted)
+    else:
+        _, first, numbers = np.unique(places, axis=1, **wanted)
+    return first, numbers.reshape(-1)
 
 
 def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:

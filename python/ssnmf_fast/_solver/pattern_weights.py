@@ -84,7 +84,7 @@ class Observed(ByPattern):
         return terms.observed(known, pattern, loss, threads)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        pattern = _tensor_pattern(self.pattern, X)
+        pattern = tensor_pattern(self.pattern, X)
         if isinstance(X, SparseTensor):
             return terms.observed(X.sampled(pattern.at), pattern, loss, threads)
         known = SparseTensor(pattern.at, X[tuple(pattern.at.places)])
@@ -162,7 +162,7 @@ class Missing(ByPattern):
         return terms.weighted(present, w, loss, threads, form)
 
     def tensor_term(self, X: Tensor, loss: Loss, threads: int) -> Term:
-        pattern = _tensor_pattern(self.pattern, X)
+        pattern = tensor_pattern(self.pattern, X)
         if isinstance(X, SparseTensor):
             ones = pattern.with_values(np.ones_like(pattern.values))
             whole = Separable((None,) * len(X.shape), threads)
@@ -199,7 +199,7 @@ def _checked_pattern(pattern: Any, Z: Any, name: str) -> sp.csr_array:
     return checked
 
 
-def _tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
+def tensor_pattern(pattern: Any, X: Tensor) -> SparseTensor:
     """Return the nonzero entries of a pattern of weights."""
     checked = check_tensor(pattern, "X_weights", X.dtype)
     if checked.shape != X.shape:

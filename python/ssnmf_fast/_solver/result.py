@@ -15,7 +15,7 @@ from .._data.tensor_entries import RowProducts
 from .losses import Loss
 from .receipt import Receipt
 
-_LARGEST = 1 << 27  # places of a dense tensor that `to_dense` makes
+_LARGEST = 1 << 27  # places of a dense tensor that is made of a model
 _AT_ONCE = 1 << 16
 
 
@@ -201,16 +201,20 @@ class TensorFactorization:
         ValueError
             If it would have more than 2^27 places (1 GB).
         """
-        lengths = tuple(len(F) for F in self.factors)
-        if prod(lengths) > _LARGEST:
-            raise ValueError(
-                f"the model has {prod(lengths):,} places, more than {_LARGEST:,}; ask for some of "
-                "them with predict(coords)."
-            )
-        made = self.factors[0] * self.weights
-        for F in self.factors[1:-1]:
-            made = (made[:, None] * F).reshape(-1, len(self.weights))
-        return np.asarray((made @ self.factors[-1].T).reshape(lengths))
+        return dense_model(self.weights, self.factors, "ask for some of them with predict(coords)")
+
+
+def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array:
+    """Return a CP model as an array of all places, unless these are too many."""
+    lengths = tuple(len(F) for F in factors)
+    if prod(lengths) > _LARGEST:
+        raise ValueError(
+            f"the model has {prod(lengths):,} places, more than {_LARGEST:,}; {instead}."
+        )
+    made = factors[0] * weights
+    for F in factors[1:-1]:
+        made = (made[:, None] * F).reshape(-1, len(weights))
+    return np.asarray((made @ factors[-1].T).reshape(lengths))
 
 
 def sizes_of(F: Array, loss: Loss) -> Array:

@@ -20,13 +20,14 @@ from .._models.tensor_receipts import TENSOR_INPUTS, claim_of_tensor
 from .._solver.receipt import RECEIPT, Receipt
 from .._solver.result import TensorFactorization
 from .._topics import Topics, make_topics
+from ._cp_rows import RowsOfTensors
 from ._docstrings import complete_docstring
 from ._slices import SliceLearner, other_lengths
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(SliceLearner):
+class NonnegativeCP(RowsOfTensors, SliceLearner):
     """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
 
     Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a

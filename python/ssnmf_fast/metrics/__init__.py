@@ -6,6 +6,7 @@ matrices, and never modify them.
 
 from ._clustering import ClusteringScore, clustering_score
 from ._coherence import topic_coherence
+from ._core_consistency import core_consistency
 from ._diversity import topic_diversity, topic_exclusivity
 from ._factor_match import factor_match_score
 from ._leading import TopicScore
@@ -19,6 +20,7 @@ __all__ = [
     "TopicMatching",
     "TopicScore",
     "clustering_score",
+    "core_consistency",
     "factor_match_score",
     "hoyer_sparsity",
     "inter_label_sparsity",

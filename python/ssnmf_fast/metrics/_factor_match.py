@@ -8,9 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array
-from .._data.checks import check_factor, check_vector
-from .._data.tensor_checks import depth
-from .._solver.tensor_starts import given_factors
+from ._cp_models import check_cp_model
 
 
 def factor_match_score(A: Any, B: Any, *, consider_weights: bool = True) -> float:
@@ -91,24 +89,9 @@ def _directions(model: Any, name: str) -> tuple[list[Array], Array]:
 
     Of components that vanish all of these are 0.
     """
-    parts = given_factors(model)
-    if parts is None or len(parts[1]) == 0:
-        raise TypeError(
-            f"{name} is a {type(model).__name__}; expected a TensorFactorization, a pair of "
-            "weights and factors, or a sequence with a factor for each mode."
-        )
-    weights, given = parts
-    rank = np.shape(given[0])[1] if depth(given[0]) == 2 else 0
-    if rank == 0:
-        raise ValueError(f"{name}[0] must be a matrix with a column for each component.")
-    sizes = np.ones(rank)
-    if weights is not None:
-        sizes = check_vector(weights, f"weights of {name}", rank, np.float64, limited=False)
+    sizes, factors = check_cp_model(model, name)
     logarithms, directions = _logarithms(sizes), []
-    for mode, factor in enumerate(given):
-        rows = len(factor) if depth(factor) == 2 else 0
-        of = (rows, rank), np.float64, "length of the mode x components"
-        F = check_factor(factor, f"{name}[{mode}]", *of, limited=False)
+    for F in factors:
         largest = F.max(axis=0, initial=0.0)
         F = F / np.where(largest > 0, largest, 1.0)  # squares stay in the range
         norms = np.linalg.norm(F, axis=0)

@@ -7,6 +7,7 @@ shows; it needs no display.
 
 from __future__ import annotations
 
+from ._components import tensor_components
 from ._consensus import clustergram, consensus_matrix, stability_by_rank
 from ._curves import convergence, objective_curve, singular_values
 from ._images import image_grid
@@ -29,6 +30,7 @@ __all__ = [
     "representation_map",
     "singular_values",
     "stability_by_rank",
+    "tensor_components",
     "term_bars",
     "topic_tree",
     "topics_over_time",

@@ -24,6 +24,41 @@ _MOST = 2.0
 _AT_ONCE = 1 << 16
 
 
+def needs_smoothing(loss: Any) -> bool:
+    """Whether a loss sees little but entries for which a prediction is 0."""
+    degree = loss_named(loss, "loss").degree
+    return degree is not None and degree <= 1
+
+
+def smoothed(predicted: Array, without_model: Array) -> Array:
+    """Return predictions of which a little comes from what is known without a model."""
+    return np.asarray((1 - _SMOOTHING) * predicted + _SMOOTHING * without_model)
+
+
+def credible(predicted: Array, largest: Array) -> Array:
+    """Return predictions within what is credible beside the largest entries that were seen."""
+    return np.minimum(predicted, _MOST * largest, out=predicted)
+
+
+def above_zero(sums: Array) -> Array:
+    """Return sums of rows, or of columns, that are above 0, also where nothing was seen."""
+    return np.asarray(sums + _SMOOTHING * (sums.mean() or 1.0))
+
+
+def mean_loss(values: Array, predicted: Array, weights: Array, loss: Any, threads: int) -> float:
+    """Return the weighted mean loss of predictions."""
+    weights = weights.astype(np.float64)
+    total = objective(
+        CleanMatrix(values.astype(np.float64)[:, None]),
+        predicted[:, None],
+        np.ones((1, 1)),
+        loss=loss,
+        X_weights=weights[:, None],
+        n_threads=threads,
+    )
+    return total / float(weights.sum())
+
+
 class Seen(NamedTuple):
     """What is known of rows and columns without a model: sums, and largest entries; float64."""
 
@@ -53,23 +88,13 @@ class Unseen:
 
     def measures(self, S: Array, A: Array, loss: Any, threads: int) -> dict[str, float]:
         """Return the mean loss, "error", and of counts the perplexity."""
-        known = loss_named(loss, "loss")
         S, F = S.astype(np.float64), np.ascontiguousarray(A.T, dtype=np.float64)
         predicted = self._predicted(S, F)
-        smooth = known.degree is not None and known.degree <= 1
-        if smooth:
-            predicted = (1 - _SMOOTHING) * predicted + _SMOOTHING * self._without_model
-        weights = self.weights.data.astype(np.float64)
-        total = objective(
-            CleanMatrix(self.values.data.astype(np.float64)[:, None]),
-            predicted[:, None],
-            np.ones((1, 1)),
-            loss=loss,
-            X_weights=weights[:, None],
-            n_threads=threads,
-        )
-        found = {"error": total / float(weights.sum())}
-        if known is KULLBACK_LEIBLER:
+        if needs_smoothing(loss):
+            predicted = smoothed(predicted, self._without_model)
+        values, weights = self.values.data, self.weights.data
+        found = {"error": mean_loss(values, predicted, weights, loss, threads)}
+        if loss_named(loss, "loss") is KULLBACK_LEIBLER:
             sizes = (1 - _SMOOTHING) * (S @ F.sum(axis=0)) + _SMOOTHING * self._sums[0]
             found["perplexity"] = self._perplexity(predicted, sizes)
         return found
@@ -85,13 +110,13 @@ class Unseen:
         for first in range(0, len(rows), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
             np.einsum("ik,ik->i", S[rows[part]], F[columns[part]], out=predicted[part])
-        return np.minimum(predicted, _MOST * self.seen.largest[columns], out=predicted)
+        return credible(predicted, self.seen.largest[columns])
 
     @cached_property
     def _sums(self) -> tuple[Array, Array]:
         """Sums of rows and columns that are above 0, also where nothing was seen."""
         sums = self.seen.row_sums, self.seen.column_sums
-        rows, columns = (one + _SMOOTHING * (one.mean() or 1.0) for one in sums)
+        rows, columns = map(above_zero, sums)
         return rows, columns
 
     @cached_property

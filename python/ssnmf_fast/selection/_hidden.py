@@ -15,7 +15,7 @@ from .._solver.weight_base import Weights
 from .._solver.weights import as_weights
 
 # Hidden places at most: fits to sparse data go over them in every iteration, zeros among them.
-_MOST_PLACES = 1 << 22
+MOST_PLACES = 1 << 22
 _SLACK = 8  # standard deviations of a number of places
 
 
@@ -70,20 +70,20 @@ def _draw(
         listed = X
     if listed is not None:
         listed = listed if listed.has_sorted_indices else listed.sorted_indices()
-        places = _some(listed.nnz, share, rng)
+        places = some_of(listed.nnz, share, rng)
         rows = np.searchsorted(listed.indptr, places, side="right") - 1
         columns = listed.indices[places]
     else:
         if sp.issparse(X):
-            share = min(share, _MOST_PLACES / prod(X.shape))
-        rows, columns = np.divmod(_some(n * m, share, rng), m)
+            share = min(share, MOST_PLACES / prod(X.shape))
+        rows, columns = np.divmod(some_of(n * m, share, rng), m)
     counts = np.bincount(rows, minlength=n)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     data = np.ones(len(columns), dtype=X.dtype)
     return sp.csr_array((data, columns.astype(np.int32), indptr), shape=X.shape)
 
 
-def _some(count: int, share: float, rng: np.random.Generator) -> Array:
+def some_of(count: int, share: float, rng: np.random.Generator) -> Array:
     """Return numbers below a count, each with the same chance, in their order.
 
     The gaps between them are drawn: the memory is that of the result.

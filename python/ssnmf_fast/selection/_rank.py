@@ -16,6 +16,7 @@ from ._fits import EstimatorFits, PlainFits, fits_of
 from ._rank_choice import CRITERIA, RankChoice
 from ._search import Search, Split
 from ._stability import choose_by_stability
+from ._tensors import choose_for_tensor, is_tensor
 
 _STARTS, _STABILITY_STARTS = 3, 20
 
@@ -45,20 +46,23 @@ def choose_rank(
 
     Parameters
     ----------
-    X : array_like or scipy.sparse, shape (n, m)
-        Nonnegative samples; NaN in a dense X means missing.
+    X : array_like or scipy.sparse, shape (n, m), or a tensor
+        Nonnegative samples; NaN in a dense X means missing.  A tensor has three modes or more, or
+        comes as coordinates, in the forms of :func:`factorize_tensor`.
     ranks : iterable of int
         Ranks to try, each at least 1, such as ``range(2, 31, 2)``.
     y : array_like, shape (n,) or (n, k), optional
         Labels or targets, for an `estimator` that takes them.  Some of them are hidden as well, and
         the table says how well they are predicted; the choice is by X alone.
-    criterion : {"held-out", "block", "bound", "stability"}
-        What tells which rank is best; see Notes.
+    criterion : {"held-out", "block", "bound", "stability", "corcondia"}
+        What tells which rank is best; see Notes.  "block" and "bound" are of matrices, "corcondia"
+        is of tensors.
     estimator : optional
         An estimator of this package that takes `X_weights`, such as :class:`NMF`,
         :class:`SSNMFClassifier` or :class:`SSNMFRegressor`, with its parameters; it is not fitted
-        itself.  None fits plain factorizations (:func:`factorize`).  For "bound" a
-        :class:`BayesianNMF` (the default) or :class:`SupervisedBayesianNMF`.
+        itself.  None fits plain factorizations (:func:`factorize`, :func:`factorize_tensor`).  For
+        "bound" a :class:`BayesianNMF` (the default) or :class:`SupervisedBayesianNMF`, for tensors
+        a :class:`NonnegativeCP`.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, optional
         Loss of the plain factorizations, and what the errors of predictions are measured by;
         "frobenius" by default.  An estimator has its own.
@@ -75,7 +79,8 @@ def choose_rank(
     rule : {"one-se", "best"}
         Take the smallest rank within one standard error of the best mean, or the best.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights of the loss of every entry.  Entries without weight are not held out.
+        Nonnegative weights of the loss of every entry; of a tensor as in :func:`factorize_tensor`.
+        Entries without weight are not held out.
     max_iter : int, optional
         Largest number of iterations of a plain factorization; 500 by default.
     tol : float, optional
@@ -116,12 +121,17 @@ def choose_rank(
     *stability*: components of `n_starts` starts of all data are put into clusters, as
     :func:`consensus` does, and their mean silhouette tells how well the starts agree.  Few
     components are stable in any case: instead of the smallest rank "one-se" takes the largest one
-    whose silhouette is at most 0.1 below the best.
+    whose silhouette is at most 0.1 below the best.  For tensors it is the median
+    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of starts, with the same rule.
+
+    *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
+    all data [4]_, in percent.  It is 100 for one component: "one-se" takes the largest rank that is
+    at most 10 below the best.
 
     Errors are means of the loss over the entries held out: for "frobenius" mean squared errors, for
-    counts and "kullback-leibler" half of the mean Poisson deviance; the table has the perplexity
-    then.  Where the loss would be infinite for a prediction of 0, a hundredth of a prediction comes
-    from the sums of its row and its column.
+    counts and "kullback-leibler" half of the mean Poisson deviance; for matrices the table has the
+    perplexity then.  Where the loss would be infinite for a prediction of 0, a hundredth of a
+    prediction comes from the sums of its row and its column, or of its slices.
 
     After three splits, ranks are given up whose mean is further from the best than five standard
     errors; they stay in the table.
@@ -133,6 +143,8 @@ def choose_rank(
     .. [2] A. B. Owen, P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix
        factorization", 2009.
     .. [3] A. T. Cemgil, "Bayesian inference for nonnegative matrix factorisation models", 2009.
+    .. [4] R. Bro, H. A. L. Kiers, "A new efficient method for determining the number of components
+       in PARAFAC models", 2003.
 
     Examples
     --------
@@ -158,9 +170,19 @@ def choose_rank(
         random_state = getattr(estimator, "random_state", None)
     rng = check_random_state(random_state)
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
+    if is_tensor(X, estimator):
+        if y is not None:
+            raise ValueError("y is of matrices, and X is a tensor; leave y out.")
+        settings = {"loss": loss, "max_iter": max_iter, "tol": tol}
+        of = X, X_weights, criterion, estimator, settings, (share, bool(mask_zeros))
+        return choose_for_tensor(*of, search, rule, rng)
     if criterion == "bound":
         given = {"loss": loss, "max_iter": max_iter, "tol": tol, "X_weights": X_weights}
         return choose_by_bound(X, y, estimator, given, search, rule, rng)
+    if criterion == "corcondia":
+        raise ValueError(
+            "criterion 'corcondia' is of tensors, and X is a matrix; use criterion='held-out'."
+        )
     fits = fits_of(estimator, loss, max_iter, tol)
     if y is not None and not isinstance(fits, EstimatorFits):
         raise ValueError(

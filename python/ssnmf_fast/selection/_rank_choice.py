@@ -20,8 +20,11 @@ CRITERIA = {
     "block": ("held-out error", False, True),
     "bound": ("bound of the log evidence", True, False),
     "stability": ("stability", True, False),
+    "corcondia": ("core consistency (%)", True, False),
 }
-_AS_STABLE = 0.1  # of a silhouette
+# How far below the best a score counts as good, where few components have good scores in any case:
+# of a silhouette or of a factor match score, and of a core consistency in percent.
+_AS_GOOD = {"stability": 0.1, "corcondia": 10.0}
 _PLATEAU = 0.5  # share of the ranks within a standard error of the best, from which on it is flat
 
 
@@ -37,8 +40,8 @@ class RankChoice:
         The ranks that were tried, in their order of size.
     scores : ndarray, shape (ranks, splits)
         The mean loss of held-out entries for every split, smaller is better; NaN where a rank was
-        given up.  With the criterion "bound" a column for each start, with "stability" one column:
-        larger is better.
+        given up.  With the criterion "bound" a column for each start, with "stability" and
+        "corcondia" one column: larger is better.
     criterion, rule : str
         As given.
     measures : dict of str to ndarray, shapes (ranks, splits)
@@ -63,11 +66,11 @@ class RankChoice:
         """Return the choice that a rule makes.
 
         "one-se" takes the first rank near the best or, as few components are stable in any case,
-        the last one that is about as stable.
+        the last one that is about as stable; so with core consistency.
         """
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
         near = np.flatnonzero(made._near)
-        place = made._best if rule == "best" else near[-1 if criterion == "stability" else 0]
+        place = made._best if rule == "best" else near[-1 if criterion in _AS_GOOD else 0]
         return replace(made, rank=ranks[place])
 
     def __repr__(self) -> str:
@@ -143,7 +146,7 @@ class RankChoice:
     def _near(self) -> Array:
         """Which ranks are within one standard error of the best, or about as stable."""
         error = np.nan_to_num(self.standard_errors[self._best])
-        margin = _AS_STABLE if self.criterion == "stability" else error
+        margin = _AS_GOOD.get(self.criterion, error)
         return np.asarray(self._losses <= self._losses[self._best] + margin)
 
     @property
@@ -170,7 +173,7 @@ class RankChoice:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return :attr:`table` as a list with a dictionary for each rank."""
-        part = {"bound": "start", "stability": "silhouette"}.get(self.criterion, "split")
+        part = "start" if self.criterion == "bound" else "split"
         means, errors, given_up = self.means, self.standard_errors, self.given_up
         rows = []
         for place, rank in enumerate(self.ranks):
@@ -179,8 +182,10 @@ class RankChoice:
             for name, values in self.measures.items():
                 row[name] = float(np.nanmean(values[place]))
             row["given_up"] = bool(given_up[place])
-            pairs = enumerate(self.scores[place].tolist(), start=1)
-            rows.append(row | {f"{part}_{number}": score for number, score in pairs})
+            if self.criterion not in _AS_GOOD:  # whose only score is the mean
+                pairs = enumerate(self.scores[place].tolist(), start=1)
+                row |= {f"{part}_{number}": score for number, score in pairs}
+            rows.append(row)
         return rows
 
     def plot(self, ax: Any = None) -> Figure:

@@ -45,16 +45,19 @@ class Search:
     n_threads: int | None
     verbose: int
 
-    def run(self, splits: Iterable[Split], rng: np.random.Generator) -> dict[str, Array]:
+    def run(
+        self, splits: Iterable[Split], rng: np.random.Generator, main: str = "error"
+    ) -> dict[str, Array]:
         """Return the measures, each (ranks, splits), with NaN from where a rank is given up.
 
-        Of the starts of a rank the one counts that fits best what it sees.
+        Of the starts of a rank the one counts that fits best what it sees; `main` is the measure
+        that is shown, and by which ranks are given up.
         """
         shape = len(self.ranks), self.n_splits
         found: dict[str, Array] = {}
         tried = np.ones(len(self.ranks), dtype=bool)
         n_fits = self.n_starts * len(self.ranks) * self.n_splits
-        with verbose_progress(self.verbose, n_fits, "choose_rank", "error", unit="fit") as progress:
+        with verbose_progress(self.verbose, n_fits, "choose_rank", main, unit="fit") as progress:
             for number, split in enumerate(splits):
                 seeds = rng.integers(2**31 - 1, size=self.n_starts).tolist()
                 places = np.flatnonzero(tried).tolist()
@@ -65,9 +68,9 @@ class Search:
                         found.setdefault(name, np.full(shape, np.nan))[place, number] = value
                     if progress is not None:
                         done = self.n_starts * (number * len(self.ranks) + place + 1)
-                        progress(FitState(done, best.measures["error"]))
+                        progress(FitState(done, best.measures[main]))
                 if _SPLITS <= number + 1 < self.n_splits:
-                    tried &= ~_hopeless(found["error"][:, : number + 1])
+                    tried &= ~_hopeless(found[main][:, : number + 1])
         return found
 
     def starts(
