@@ -1,7 +1,8 @@
 """Which events do topics over time find in dated news, and how well are they dated?
 
-Two collections, each by the nonnegative CP decomposition of the tensor (squared error of TF-IDF,
-and Kullback-Leibler of counts), by NMF with the same losses, and by LDA:
+Two collections, each by documents that share their coefficients within a slice, the default (tied),
+by the nonnegative CP decomposition of the tensor, by NMF of all documents (each with the squared
+error of TF-IDF, and Kullback-Leibler of counts), and by LDA:
 
 - headlines: ABC headlines of February 2003 to December 2015, at most 500 a month (the thesis has
   700 a month to 2019, of the whole collection), 7000 terms, 25 topics (the thesis' chapter 4).
@@ -36,6 +37,8 @@ from over_time import as_dynamic, save, sklearn_lda
 
 import ssnmf_fast as sf
 
+SHORT = {"tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
+
 
 class Found(NamedTuple):
     """Terms of every topic, largest first, and the model with its prevalence."""
@@ -52,7 +55,7 @@ def ours(data: Dated, made: dict[str, Any], method: str, loss: str, seed: int, r
         freq=data.freq,
         method=method,
         loss=loss,
-        documents_per_slice=per_slice if method == "tensor" else None,
+        documents_per_slice=None if method == "nmf" else per_slice,
         max_iter=500,
         tol=1e-5,
         random_state=seed,
@@ -132,8 +135,8 @@ def fits(
         took = seconds(lambda: methods.update({title: fit()}))
         say(f"{name}, {title}: {took:.1f} s")
 
-    for method, loss in product(("tensor", "nmf"), ("frobenius", "kullback-leibler")):
-        title = f"{'NCPD' if method == 'tensor' else 'NMF'} {loss[0].upper()}"
+    for method, loss in product(SHORT, ("frobenius", "kullback-leibler")):
+        title = f"{SHORT[method]} {loss[0].upper()}"
         timed(title, partial(ours, data, made, method, loss, seed, options.rank))
     if not options.no_lda:
         timed("LDA", partial(lda, data, made, seed, options.rank, methods["NCPD F"]))
@@ -142,6 +145,8 @@ def fits(
 
 # Short names of methods -> titles and files of their pictures.
 TITLES = {
+    "tied F": ("same coefficients in a slice, squared error", "tied_frobenius"),
+    "tied K": ("same coefficients in a slice, divergence", "tied_kullback_leibler"),
     "NCPD F": ("tensor, squared error", "tensor_frobenius"),
     "NCPD K": ("tensor, divergence", "tensor_kullback_leibler"),
     "NMF F": ("NMF of all documents, squared error", "nmf"),

@@ -111,12 +111,12 @@ def right(prevalence: Array) -> float:
     return float(counts[linear_sum_assignment(-counts)].sum() / len(prevalence))
 
 
-def dynamic(**parameters: Any) -> Fit:
-    """Return what fits our model to TF-IDF."""
+def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
+    """Return what fits our model to TF-IDF, or to counts."""
 
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
-        del counts
-        return sf.DynamicTopics(RANK, random_state=seed, **parameters).fit(tfidf, TIMES)
+        X = counts.astype(np.float64) if of_counts else tfidf
+        return sf.DynamicTopics(RANK, random_state=seed, **parameters).fit(X, TIMES)
 
     return fit
 
@@ -133,11 +133,17 @@ def lda(package: Callable[..., tuple[Array, Array]], **parameters: Any) -> Fit:
 
 
 METHODS: dict[str, Fit] = {
-    "tensor, squared error": dynamic(),
-    "tensor, divergence": dynamic(loss=D),
-    "tensor, squared error, svd start (the thesis')": dynamic(init="svd"),
-    "tensor, squared error, random start": dynamic(init="random"),
-    "tensor, divergence, random start": dynamic(loss=D, init="random"),
+    "tied, squared error": dynamic(),
+    "tied, divergence": dynamic(loss=D),
+    "tied, divergence, counts": dynamic(True, loss=D),
+    "tensor, squared error": dynamic(method="tensor"),
+    "tensor, divergence": dynamic(method="tensor", loss=D),
+    "tensor, divergence, counts": dynamic(True, method="tensor", loss=D),
+    "tensor, squared error, svd start (the thesis')": dynamic(method="tensor", init="svd"),
+    "tensor, squared error, random start": dynamic(method="tensor", init="random"),
+    "tensor, divergence, random start": dynamic(method="tensor", loss=D, init="random"),
+    "sums, squared error": dynamic(method="sums"),
+    "two layers, squared error": dynamic(method="two-layer"),
     "NMF, squared error": dynamic(method="nmf"),
     "NMF, squared error, nndsvda start (the thesis')": dynamic(method="nmf", init="nndsvda"),
     "NMF, divergence": dynamic(method="nmf", loss=D),
@@ -146,8 +152,9 @@ METHODS: dict[str, Fit] = {
 }
 # Panels of the picture: those of the thesis, and the divergence.
 PANELS = {
+    "tied, squared error": "Same coefficients in a slice, squared error (default)",
+    "tied, divergence": "Same coefficients in a slice, divergence",
     "tensor, squared error": "Tensor, squared error",
-    "tensor, divergence": "Tensor, divergence",
     "NMF, squared error": "NMF of all posts, squared error",
     GENSIM_LDA: "LDA of all posts (gensim)",
 }
