@@ -33,6 +33,7 @@ CALLS = {
     "threads": "",
     "thread_simulation": "--rank 5 --iterations 2",
     "contention": "",
+    "tensor_recovery": "",
     "tensor_stream": "--forget-factors 0.98",
     "side": "--out {folder}/side",
     "trees": "--out {folder}/trees",

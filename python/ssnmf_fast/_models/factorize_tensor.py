@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from math import prod
 from typing import Any
 
-import numpy as np
-
-from .._backend.dispatch import padded
-from .._data.checks import check_integer, check_random_state, check_real, require_memory
-from .._data.fingerprint import data_fingerprint
-from .._data.tensor_checks import check_mode
+from .._data.checks import check_integer, check_random_state
 from .._data.threads import resolve_threads
-from .._solver.beta_divergences import loss_named
-from .._solver.known import penalties_of_factor
-from .._solver.loop import FitLoop, steps_of
-from .._solver.optimality import Optimality
-from .._solver.penalties import Penalty
-from .._solver.problem import Problem
-from .._solver.receipt import fingerprints
-from .._solver.result import FitState, TensorFactorization, normalized
-from .._solver.starts import start_B, zeros_that_stay
-from .._solver.tensor_starts import mode_names, start_tensor
-from .._solver.units import scaled
-from .receipts import receipt_of
-from .tensor_receipts import parts_of_tensor
-from .tensor_terms import terms_of_tensor
+from .._solver.loop import FitLoop
+from .._solver.result import FitState, TensorFactorization
+from .many_starts import best_start_of_tensor
+from .tensor_fits import TensorFits
 
 
 def factorize_tensor(
@@ -43,6 +26,7 @@ def factorize_tensor(
     init: Any = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
+    n_starts: int = 1,
     random_state: Any = None,
     n_threads: int | None = None,
     callback: Callable[[FitState], Any] | None = None,
@@ -92,12 +76,18 @@ def factorize_tensor(
         TensorLy.  A sequence holds a factor (n_k x r) for each mode.  Zeros of given factors stay.
         "least-squares" squares a short fit of squared errors to the square roots of X; "svd" takes
         the leading left singular vectors of every unfolding, their larger part of one sign.
-        "auto" is "least-squares" for "kullback-leibler", "random" for all other losses.
+        "auto" tries both for three iterations, for "frobenius" and "kullback-leibler", and is the
+        one with the smaller objective then; for other losses, and for two modes, it is the start
+        of :func:`factorize`.
     max_iter, tol, random_state, n_threads, verbose
         As in :func:`factorize`.
+    n_starts : int
+        Number of starts, at least 1, of which the result with the smallest objective is returned.
+        With several, their seeds are drawn from `random_state`, and fits run side by side.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, .. up to the
-        sizes of their columns) after every check; returning True stops the fit.
+        sizes of their columns) after every check; returning True stops the fit.  Not with several
+        starts.
     penalties : optional
         Penalties of the factors of all modes, or a mapping from modes to them, such as
         ``{0: L2(1e-3), 1: L2(1e-3), 2: [L2(1e-3), Temporal(0.1)]}``; see
@@ -131,85 +121,23 @@ def factorize_tensor(
     >>> coords, values = np.nonzero(X > 0.5), X[X > 0.5]
     >>> sparse = sf.factorize_tensor((coords, values, X.shape), n_components=2, random_state=0)
     """
-    inputs = {"X_weights": X_weights, "labels": labels, "penalties": penalties}
-    settings = {"loss": loss, "supervision_loss": supervision_loss, "solver": solver, "init": init}
-    settings |= {"supervision_weight": supervision_weight, "n_components": n_components}
-    settings |= {"max_iter": max_iter, "tol": tol, "random_state": random_state}
-    rank = check_integer(n_components, "n_components", 1)
-    divergence = loss_named(loss, "loss")
-    of_Y = loss_named(supervision_loss, "supervision_loss")
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
-    threads = resolve_threads(n_threads)
+    count = check_integer(n_starts, "n_starts", 1)
     rng = check_random_state(random_state)
-    weight = check_real(supervision_weight, "supervision_weight")
-    given = terms_of_tensor(X, X_weights, labels, (divergence, of_Y), weight, threads)
-    X, units, relations = given.X, given.units, given.relations
-    names, term, dtype = relations[0].names, relations[0].term, X.dtype
-    require_memory(rank, X.shape, dtype)
-
-    start = start_tensor(init, X, X_weights, term, rank, rng, units.x)
-    factors = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
-    factors |= {
-        f"B{k}": padded(start_B(start[k], Y, rng).T, dtype) for k, Y in given.labels.items()
+    arguments: dict[str, Any] = {
+        "n_components": n_components,
+        "loss": loss,
+        "X_weights": X_weights,
+        "labels": labels,
+        "supervision_loss": supervision_loss,
+        "supervision_weight": supervision_weight,
+        "init": init,
+        "penalties": penalties,
     }
-    kept = {} if isinstance(init, str) else zeros_that_stay(factors, rank)
-    penalized = _penalties(penalties, X.shape)
-    if penalized:
-        units.require_trivial("penalties")
-    problem = Problem(factors, relations, kept, penalties=penalized)
-    if kept and problem.unreached() > 0:
-        raise ValueError(
-            "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
-            "divergence is infinite there. Add a small constant to its factors."
-        )
-
-    found = {name: F[:, :rank] for name, F in factors.items()}
-    steps = steps_of(problem, loop.solver)
-    seen = Optimality(problem, stay=kept)
-    unreached = problem.unreached()
-    run = loop.run(steps, lambda: found, units=units, unreached=unreached, optimality=seen)
-    columns, sizes_of_all, sizes, order = normalized([found[name] for name in names], divergence)
-    components = {
-        k: np.ascontiguousarray((found[f"B{k}"] * sizes[k])[:, order].T) for k in given.labels
-    }
-    total = np.ldexp(sizes_of_all, units.x)
-    result = TensorFactorization(
-        columns, total, components, run.objective, run.n_iter, run.converged
-    )
-    settings["zeros_stay"] = ",".join(sorted(kept))
-    receipt = receipt_of(
-        run,
-        parts_of_tensor(result),
-        threads,
-        data=data_fingerprint(scaled(X, units.x), threads),
-        inputs=fingerprints(inputs),
-        settings=settings,
-        dtype=X.dtype,
-        residuals=run.residuals,
-    )
-    return replace(result, receipt=receipt)
-
-
-def _penalties(given: Any, shape: tuple[int, ...]) -> dict[str, tuple[Penalty, ...]]:
-    """Return the penalties of the factors by name, each times the entries that its rows meet."""
-    modes = range(len(shape))
-    given = {} if given is None else given
-    by_mode = given if isinstance(given, Mapping) else dict.fromkeys(modes, given)
-    by_mode = {check_mode(k, "a mode of penalties", len(shape)): one for k, one in by_mode.items()}
-    names, size = mode_names(len(shape)), prod(shape)
-    found = {}
-    for mode, each in by_mode.items():
-        meets = size // max(shape[mode], 1)
-        listed = penalties_of_factor(each, f"mode {mode}", shape[mode], meets)
-        if listed:
-            found[names[mode]] = listed
-    if found and len(found) < len(shape):
-        free = next(mode for mode in modes if names[mode] not in found)
-        raise ValueError(
-            f"penalties has none of mode {free}, whose factor can grow while others shrink; give "
-            f"it one, too, for example {{{free}: penalties.L2(1e-3)}}."
-        )
-    return found
+    if count > 1:
+        return best_start_of_tensor(X, count, rng, loop, n_threads, arguments)
+    fits = TensorFits(X, **arguments, threads=resolve_threads(n_threads))
+    return fits.fit(rng, loop, random_state)
 
 
 __all__ = ["TensorFactorization", "factorize_tensor"]

@@ -18,10 +18,12 @@ from .._data.side_by_side import Stop, resolve_jobs, run_side_by_side
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.progress import verbose_progress
-from .._solver.result import Factorization, FitState
+from .._solver.result import Factorization, FitState, TensorFactorization
 from .fits import Fits
+from .tensor_fits import TensorFits
 
 _DRAWN = ("auto", "random", "least-squares", "random-acol")  # starts that differ by their seeds
+_DRAWN_OF_TENSORS = ("auto", "random", "least-squares")
 _READERS = 4  # fits that read a file together
 
 
@@ -58,13 +60,27 @@ def fit_starts(
         jobs = max(jobs, min(_READERS, len(seeds))) if n_jobs is None else jobs
         X = SharedFile(X)
     fits = Fits(CleanMatrix(X), Y, threads=threads, **arguments)
+    yield from _fit_each(fits, seeds, settings, jobs, threads)
+
+
+def _fit_each(
+    fits: Fits | TensorFits,
+    seeds: Sequence[int],
+    settings: tuple[str, int, float],
+    jobs: int,
+    threads: int,
+) -> Iterator[Any]:
     tasks = (partial(_fit, fits, seed, settings) for seed in seeds)
     yield from run_side_by_side(tasks, jobs, threads)
 
 
 def _fit(
-    fits: Fits, seed: int, settings: tuple[str, int, float], threads: int, stop: Stop
-) -> Factorization:
+    fits: Fits | TensorFits,
+    seed: int,
+    settings: tuple[str, int, float],
+    threads: int,
+    stop: Stop,
+) -> Any:
     del threads  # the data know them
     loop = FitLoop(*settings, stop, 0)
     with fits.X.member() if isinstance(fits.X, SharedFile) else nullcontext():
@@ -98,13 +114,36 @@ def best_start(
     return replace(best, start_objectives=tuple(values))
 
 
-def check_starts(n_starts: int, init: Any, loop: FitLoop) -> None:
+def best_start_of_tensor(
+    X: Any,
+    n_starts: int,
+    rng: np.random.Generator,
+    loop: FitLoop,
+    n_threads: int | None,
+    arguments: dict[str, Any],
+) -> TensorFactorization:
+    """Return the decomposition with the smallest objective of several starts.
+
+    Each is, to the last bit, what `factorize_tensor` returns for the seed that is drawn for it.
+    """
+    check_starts(n_starts, arguments["init"], loop, _DRAWN_OF_TENSORS)
+    jobs, threads = resolve_jobs(None, n_threads, n_starts)
+    fits = TensorFits(X, **arguments, threads=threads)
+    settings = loop.solver, loop.max_iter, loop.tol
+    found: Iterator[TensorFactorization] = _fit_each(
+        fits, draw_seeds(rng, n_starts), settings, jobs, threads
+    )
+    best, values = keep_best(found, n_starts, loop.verbose)
+    return replace(best, start_objectives=tuple(values))
+
+
+def check_starts(n_starts: int, init: Any, loop: FitLoop, drawn: Sequence[str] = _DRAWN) -> None:
     """Raise ValueError unless starts can differ, and nothing is meant for one fit alone."""
-    if not isinstance(init, str) or init == "nndsvda":
+    if not isinstance(init, str) or init in ("nndsvda", "svd"):
         given = "holds arrays" if not isinstance(init, str) else f"is {init!r}"
         raise ValueError(
             f"n_starts={n_starts} needs starts that differ, and init {given}; expected one of "
-            f"{', '.join(map(repr, _DRAWN))}, or n_starts=1."
+            f"{', '.join(map(repr, drawn))}, or n_starts=1."
         )
     if loop.callback is not None:
         raise ValueError(

@@ -131,7 +131,7 @@ class TensorFactorization:
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
         For each mode with labels what approximates them: ``factors[k] @ label_components[k]``.
-    objective, n_iter, converged, receipt
+    objective, n_iter, converged, start_objectives, receipt
         As in :class:`Factorization`.
     """
 
@@ -141,6 +141,7 @@ class TensorFactorization:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+    start_objectives: tuple[float, ...] | None = None
     receipt: Receipt | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Any]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
@@ -16,12 +18,22 @@ from .._data.tensors import SparseTensor, Tensor
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
 from .beta_divergences import FROBENIUS, KULLBACK_LEIBLER
-from .result import sizes_of
-from .starts import SKETCH, ratio, roots, squares_of_fit, uniform
+from .loop import steps_of
+from .problem import Problem
+from .relations import Relation
+from .result import TensorFactorization, sizes_of
+from .starts import SKETCH, ratio, roots, squares_of_fit, start_B, uniform
 from .terms import Term
 from .weights import build_tensor_term
 
 TENSOR_INITS = ("auto", "random", "least-squares", "svd")
+
+_TRIED = "least-squares", "svd"  # by "auto", for as many iterations
+_TRIAL = 3
+# Products of entries of a column, of all their pairs, up to which a Gram matrix is made for an SVD,
+# as a multiple of the entries.
+_PAIRS = 64
+_SKETCH_OF_GRAM = SKETCH[0], SKETCH[1] // 2  # whose singular values are squares
 
 # Binary orders of magnitude between a given start and the data.
 _FURTHEST = {np.dtype(np.float32): 45, np.dtype(np.float64): 300}
@@ -45,24 +57,77 @@ def start_tensor(
 
     A given start is one of X times 2^exponent.
     """
-    dtype = X.dtype
     given = given_factors(init)
     if given is not None:
-        return _given(*given, X.shape, rank, dtype, exponent)
+        return _given(*given, X.shape, rank, X.dtype, exponent)
     name = check_option(init, "init", TENSOR_INITS)
-    if name == "auto":
-        name = term.loss.start
+    if name != "auto":
+        return _named(name, X, weights, term, rank, rng)
+    if len(X.shape) == 2 or term.loss not in (FROBENIUS, KULLBACK_LEIBLER):
+        return _named(term.loss.start, X, weights, term, rank, rng)
+    return _best_tried(X, weights, term, rank, rng)
+
+
+def start_of_labels(
+    init: Any, mode: int, F: Array, labels: Term, rng: np.random.Generator
+) -> Array:
+    """Return the start of B (r x k) of a mode, whose factor starts as F.
+
+    A result that was fitted to as many labels of the mode continues from what it has of them.
+    """
+    known = init.label_components if isinstance(init, TensorFactorization) else {}
+    if mode not in known or known[mode].shape != (F.shape[1], labels.shape[1]):
+        return start_B(F, labels, rng)
+    before, now = (np.linalg.norm(columns, axis=0) for columns in (init.factors[mode], F))
+    scale = np.divide(before, now, out=np.zeros(len(now)), where=now > 0)
+    return np.asarray(known[mode] * scale[:, None])
+
+
+def _named(
+    name: str, X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return the start of a name, with a model of the mean of X."""
     if name == "svd":
         factors = _svd(X, rank, rng, term.threads)
     else:
         factors = uniform(X.shape, term.mean(), rank, rng)
         if name == "least-squares":
-            factors = _least_squares(factors, X, weights, term, rank, dtype)
+            factors = _least_squares(factors, X, weights, term, rank, X.dtype)
     scale = 1.0
     if name != "random":  # which has about that mean
         found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
         scale = ratio(term.mean(), found) ** (1 / len(factors))
-    return [(scale * F).astype(dtype) for F in factors]
+    return [(scale * F).astype(X.dtype) for F in factors]
+
+
+def _best_tried(
+    X: Tensor, weights: Any, term: Term, rank: int, rng: np.random.Generator
+) -> list[Array]:
+    """Return the start with the smallest objective after a few iterations.
+
+    It is, to the last bit, the start of its name: each is drawn by the generator as it was given,
+    which is left as the best one left it.
+    """
+    best, least, after = None, np.inf, rng
+    for name in _TRIED:
+        own = deepcopy(rng)
+        start = _named(name, X, weights, term, rank, own)
+        value = _tried(start, term, X.dtype)
+        if best is None or value < least:
+            best, least, after = start, value, own
+    assert best is not None
+    rng.bit_generator.state = after.bit_generator.state
+    return best
+
+
+def _tried(start: list[Array], term: Term, dtype: Any) -> float:
+    """Return the objective after a few iterations."""
+    names = mode_names(len(start))
+    stored = {name: padded(F, dtype) for name, F in zip(names, start, strict=True)}
+    steps = steps_of(Problem(stored, [Relation(names, term)]), "auto")
+    for iteration in range(_TRIAL):
+        steps.iterate(iteration + 1)
+    return steps.objective()
 
 
 def given_factors(init: Any) -> tuple[Any, list[Any]] | None:
@@ -151,7 +216,7 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
 
     Zeros become the mean of their column; a short mode has random columns beside its vectors.
     """
-    factors = []
+    factors, rounding = [], np.sqrt(np.finfo(X.dtype).eps)
     for mode, length in enumerate(X.shape):
         if isinstance(X, SparseTensor):
             matrix: Any = X.matrix(mode)
@@ -159,15 +224,36 @@ def _svd(X: Tensor, rank: int, rng: np.random.Generator, threads: int) -> list[A
             unfolded = np.nan_to_num(np.moveaxis(X, mode, 0).reshape(length, -1), nan=0.0)
             # Without empty columns, which sparse tensors do not have: both get the same sketch.
             matrix = unfolded[:, unfolded.any(axis=0)] if unfolded.any() else unfolded[:, :1]
-        kept = min(rank, *matrix.shape)
-        operator = MatrixOperator(matrix, threads)
-        U, singular, _ = truncated_svd(operator, kept, *SKETCH, rng)
+        U = _left_vectors(matrix, min(rank, *matrix.shape), rng, threads)
         F = rng.random((length, rank))
-        for j in range(len(singular)):
+        for j in range(U.shape[1]):
             parts = np.maximum(U[:, j], 0), np.maximum(-U[:, j], 0)
             part = max(parts, key=np.linalg.norm)
             if part.any():
-                F[:, j] = np.where(part > 0, part, part.mean())
+                # What rounding leaves of zeros depends on how the data are stored.
+                F[:, j] = np.where(part > rounding * part.max(), part, part.mean())
         norms = np.linalg.norm(F, axis=0)
         factors.append(F / np.where(norms > 0, norms, 1.0))
     return factors
+
+
+def _left_vectors(matrix: Any, rank: int, rng: np.random.Generator, threads: int) -> Array:
+    """Return the leading left singular vectors of a matrix with many columns, sparse or dense.
+
+    Columns of few entries are never sketched: their number is that of the entries of a tensor,
+    when each of its tuples occurs once.
+    """
+    sparse = sp.issparse(matrix)
+    columns = matrix.shape[1]
+    counts = np.bincount(matrix.indices, minlength=columns) if sparse else (matrix > 0).sum(axis=0)
+    counts = counts.astype(np.float64)
+    sketch = SKETCH
+    if counts @ counts <= _PAIRS * counts.sum():
+        matrix = matrix.astype(np.float64)
+        if sparse:
+            matrix = sp.csr_array(matrix @ matrix.T)
+        else:
+            wide = padded(matrix.T, np.float64)
+            matrix = MatrixOperator(matrix, threads).times(wide)[:, : len(matrix)]
+        sketch = _SKETCH_OF_GRAM
+    return truncated_svd(MatrixOperator(matrix, threads), rank, *sketch, rng)[0]

@@ -113,6 +113,7 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
     supervision_weight: float = 1.0
     solver: str = "auto"
     init: Any = "auto"
+    n_starts: int = 1
     stream_mode: int = -1
     forget_factor: float = 0.98
 
@@ -192,7 +193,7 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
     ) -> Claim:
         given = dict(given) if y is None else {"labels": y, **given}
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt)
+        result = TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
         found = claim_of_tensor(result, X, given, threads)
         return replace(found, parts=self._parts(), settings=self._recorded())
 

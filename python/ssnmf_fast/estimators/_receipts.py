@@ -97,6 +97,8 @@ class WithReceipt:
     def _recorded(self) -> dict[str, Any]:
         """Return the parameters that must be the settings of the receipt."""
         own = {name: plain(getattr(self, name)) for name in self._settings if hasattr(self, name)}
+        if getattr(self, "n_starts", 1) != 1:
+            own.pop("random_state", None)  # the receipt has the seed of the best start
         return {name: one for name, one in own.items() if one not in _CHOSEN}
 
     def _claim(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Claim | None:

@@ -1,0 +1,245 @@
+"""How often does a fit find the components that a sparse tensor is made of, by its start?
+
+Planted factors are sparse, in one of three forms, by the seed: "blocks", where each component has
+`SHARE` of the indices of every mode, with gamma weights; "tails", whose factors are gamma variates
+of a small shape, so that few indices carry most; "scattered", where each entry is above zero by
+chance, and uniform then.  The entries of the tensor are Poisson counts of the model, or the model
+with Gaussian noise where it is above zero, cut off at zero; the model is multiplied by what fills
+`FILLED` of the places.  A fit recovers the components if the factor match score of its directions
+with the planted ones, sizes left out, is above 0.95.
+
+"ssnmf_fast F" and "D" are our defaults for squared errors and for the Kullback-Leibler divergence;
+a name behind them is that of a start, "mu" of a solver, "x 5" of five starts.  Others, where they
+are installed, run with their defaults, TensorLy from its "svd" start: multiplicative updates (MU)
+and HALS for squared errors, on the dense tensor; pyttb's cp_apr for the divergence.
+
+    python -m pip install tensorly==0.10.0 pyttb==1.8.6
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import Array, load_average, markdown, measure_missing, new_parser, say
+
+import ssnmf_fast as sf
+
+D = "kullback-leibler"
+SHAPES = ((80, 60, 40), (150, 80, 30), (120, 100, 60))
+RANKS = (5, 8)
+NOISES = ("poisson", "gaussian")
+FORMS = ("blocks", "tails", "scattered")
+SHARE = 0.12
+TAILS = 0.08  # shape of the gamma variates
+CHANCE = 0.15
+FILLED = 0.009
+NOISE = 0.3  # standard deviation, as a share of the model
+RECOVERED = 0.95
+
+Sparse = tuple[Array, Array, tuple[int, ...]]
+
+
+class Planted(NamedTuple):
+    """What a tensor is drawn from."""
+
+    noise: str
+    shape: tuple[int, ...]
+    rank: int
+    seed: int
+
+    @property
+    def form(self) -> str:
+        return FORMS[self.seed % len(FORMS)]
+
+
+def draw(planted: Planted) -> tuple[Sparse, list[Array]]:
+    """Return a sparse tensor and the factors that it is made of."""
+    rng = np.random.default_rng([planted.seed, planted.rank, *planted.shape])
+    factors = [draw_factor(planted.form, n, planted.rank, rng) for n in planted.shape]
+    model = np.einsum("ir,jr,kr->ijk", *factors, optimize=True)
+    level = level_of(model)
+    model, factors[0] = level * model, level * factors[0]
+    if planted.noise == "poisson":
+        X = rng.poisson(model).astype(float)
+    else:
+        X = np.maximum(model * (1 + NOISE * rng.standard_normal(model.shape)), 0)
+        least = np.quantile(X, 1 - FILLED)  # what lies below is too small to be seen
+        X[least >= X] = 0
+    places = np.array(np.nonzero(X))
+    return (places, X[tuple(places)], X.shape), factors
+
+
+def draw_factor(form: str, n: int, rank: int, rng: np.random.Generator) -> Array:
+    """Return a factor (n x r) of a form."""
+    if form == "tails":
+        F = rng.gamma(TAILS, size=(n, rank))
+        return F / F.sum(axis=0)
+    if form == "scattered":
+        return rng.random((n, rank)) * (rng.random((n, rank)) < CHANCE)
+    F = np.zeros((n, rank))
+    for q in range(rank):
+        chosen = rng.choice(n, max(3, round(SHARE * n)), replace=False)
+        F[chosen, q] = rng.gamma(2.0, 0.5, len(chosen))
+    return F
+
+
+def level_of(model: Array) -> float:
+    """Return the multiple of a model whose counts fill `FILLED` of the places, if there is one.
+
+    At most the mean of a place where the model is above zero is 10.
+    """
+    low, high = 0.0, 10 / float(model[model > 0].mean())
+    for _ in range(40):
+        level = (low + high) / 2
+        if -np.expm1(-level * model).mean() < FILLED:
+            low = level
+        else:
+            high = level
+    return high
+
+
+# ------------------------------------------------------------------------------- methods
+
+Method = Callable[[Sparse, int, int], Any]  # of the tensor, the rank and the seed: a CP model
+
+
+def ours(loss: str, **given: Any) -> Method:
+    def run(X: Sparse, rank: int, seed: int) -> Any:
+        return sf.factorize_tensor(
+            X, n_components=rank, loss=loss, random_state=seed, n_threads=1, **given
+        )
+
+    return run
+
+
+def tensorly(name: str) -> Method:
+    def run(X: Sparse, rank: int, seed: int) -> Any:
+        from tensorly import decomposition
+
+        places, values, shape = X
+        dense = np.zeros(shape)
+        dense[tuple(places)] = values
+        given = {"random_state": seed} if name == "non_negative_parafac" else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return getattr(decomposition, name)(dense, rank, init="svd", **given)
+
+    return run
+
+
+def cp_apr(X: Sparse, rank: int, seed: int) -> Any:
+    import pyttb as ttb
+
+    places, values, shape = X
+    np.random.seed(seed)  # noqa: NPY002 - the package draws from the global generator
+    made = ttb.sptensor.from_aggregator(places.T.copy(), values[:, None].copy(), shape)
+    found, *_ = ttb.cp_apr(made, rank, printitn=0)
+    return found
+
+
+METHODS: dict[str, Method] = {
+    "ssnmf_fast F": ours("frobenius"),
+    "ssnmf_fast F, random": ours("frobenius", init="random"),
+    "ssnmf_fast F, svd": ours("frobenius", init="svd"),
+    "ssnmf_fast F, least-squares": ours("frobenius", init="least-squares"),
+    "ssnmf_fast F, mu, svd": ours("frobenius", init="svd", solver="mu"),
+    "tensorly MU (F)": tensorly("non_negative_parafac"),
+    "tensorly HALS (F)": tensorly("non_negative_parafac_hals"),
+    "ssnmf_fast D": ours(D),
+    "ssnmf_fast D, random": ours(D, init="random"),
+    "ssnmf_fast D, svd": ours(D, init="svd"),
+    "ssnmf_fast D, least-squares": ours(D, init="least-squares"),
+    "pyttb cp_apr (D)": cp_apr,
+}
+PEERS = {"tensorly": "tensorly", "pyttb": "pyttb"}
+
+
+def installed(method: str) -> bool:
+    """Return whether the package of a method is."""
+    package = PEERS.get(method.split()[0])
+    return package is None or importlib.util.find_spec(package) is not None
+
+
+# ------------------------------------------------------------------------------- measuring
+
+
+def measure(task: tuple[str, Planted]) -> dict[str, Any]:
+    """Return the score and the seconds of a fit."""
+    method, planted = task
+    X, truth = draw(planted)
+    begin = perf_counter()
+    found = METHODS[method](X, planted.rank, planted.seed)
+    took = perf_counter() - begin
+    score = sf.metrics.factor_match_score(found, truth, consider_weights=False)
+    filled = len(X[1]) / float(np.prod(X[2]))
+    more = {"score": score, "seconds": took, "filled": filled}
+    return {"method": method, **planted._asdict(), **more}
+
+
+def key(record: dict[str, Any]) -> tuple[str, Planted]:
+    """Return the task of a record."""
+    shape = tuple(record["shape"])
+    return record["method"], Planted(record["noise"], shape, record["rank"], record["seed"])
+
+
+def recovered(records: list[dict[str, Any]]) -> str:
+    """Return how many of the fits found the components."""
+    if not records:
+        return "-"
+    return f"{np.mean([one['score'] > RECOVERED for one in records]):.0%}"
+
+
+def table(records: list[dict[str, Any]], shapes: Any) -> str:
+    """Return a row for each method: recovered by noise, form and shape, of all, and the time."""
+    by_method = defaultdict(list)
+    for record in records:
+        by_method[record["method"]].append(record)
+    rows = []
+    for method, own in by_method.items():
+        parts = [[one for one in own if one["noise"] == noise] for noise in NOISES]
+        parts += [[one for one in own if key(one)[1].form == form] for form in FORMS]
+        parts += [[one for one in own if tuple(one["shape"]) == shape] for shape in shapes]
+        mean = np.mean([one["seconds"] for one in own])
+        rows.append([method, *map(recovered, [*parts, own]), f"{1e3 * mean:.0f}"])
+    names = [*NOISES, *FORMS, *(" x ".join(map(str, shape)) for shape in shapes)]
+    return markdown(["", *names, "all", "ms a fit"], rows)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help="some of them")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(100, 106)))
+    parser.add_argument("--out", type=Path, help="file of records; goes on where it was stopped")
+    parser.add_argument("--quick", action="store_true", help="two small tensors, our defaults")
+    options = parser.parse_args(arguments)
+    methods, shapes, ranks, seeds = options.methods, SHAPES, RANKS, options.seeds
+    if options.quick:
+        methods, shapes, ranks, seeds = ["ssnmf_fast F", "ssnmf_fast D"], ((30, 20, 10),), (3,), [0]
+    methods = methods or [name for name in METHODS if installed(name)]
+    for name in METHODS.keys() - methods:
+        if not installed(name):
+            say(f"{name}: not installed")
+    problems = [Planted(*one) for one in product(NOISES, shapes, ranks, seeds)]
+    tasks = [(method, one) for one in problems for method in methods]
+    records = measure_missing(tasks, key, measure, options.out)
+    filled = [record["filled"] for record in records]
+    print(f"{len(problems)} tensors, {min(filled):.2%} to {max(filled):.2%} filled", end="; ")
+    print(f"one thread, load {load_average()}\n")
+    order = {method: place for place, method in enumerate(METHODS)}
+    records.sort(key=lambda record: order[record["method"]])
+    print(table(records, shapes))
+
+
+if __name__ == "__main__":
+    main()
