@@ -40,7 +40,7 @@ CALLS = {
     "seeds": "",
     "programs": "",
     "cells": "",
-    "ranks": "",
+    "ranks": "--parts matrices tensors",
     "consensus": "--out {folder}/consensus",
     "receipts": "",
 }

@@ -541,9 +541,11 @@ class TestScore:
         for value in (0.3, 1e6):
             X = np.full((3, 4, 5), value)
             for dtype in (np.float32, np.float64):
-                constant = sf.NonnegativeCP(1, loss=model.loss).fit(X.astype(dtype))
+                constant = sf.NonnegativeCP(1, loss=model.loss, tol=0, max_iter=50).fit(
+                    X.astype(dtype)
+                )
                 assert constant.score(X.astype(dtype)) == 0
-        lost = sf.NonnegativeCP(1, loss=D).fit(np.ones((3, 4, 5)))
+        lost = sf.NonnegativeCP(1, loss=D, tol=0, max_iter=50).fit(np.ones((3, 4, 5)))
         lost.factors_[1][0] = 0
         X = np.ones((2, 4, 5))
         X[0] = 2

@@ -56,7 +56,7 @@ def test_the_rest_keeps_its_weights(form: Any, kind: str | None) -> None:
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """Also where places are few because the data are large: errors are not biased."""
-    monkeypatch.setattr(_hidden, "_MOST_PLACES", 300)
+    monkeypatch.setattr(_hidden, "MOST_PLACES", 300)
     X = sp.csr_array(counts(n=40, m=30) * (np.random.default_rng(0).random((40, 30)) < 0.3))
     S, A = np.ones((40, 1)), np.full((1, 30), X.mean())
     rng, errors, places = np.random.default_rng(1), [], np.zeros(X.shape)
@@ -75,7 +75,7 @@ def test_all_places_have_the_same_chance(monkeypatch: pytest.MonkeyPatch, share:
 
 @pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
 def test_numbers_are_drawn_in_their_order(share: float) -> None:
-    places = _hidden._some(100_000, share, np.random.default_rng(0))
+    places = _hidden.some_of(100_000, share, np.random.default_rng(0))
     assert (np.diff(places) > 0).all()
     assert places[0] >= 0
     assert places[-1] < 100_000

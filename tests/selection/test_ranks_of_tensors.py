@@ -151,6 +151,17 @@ def test_estimators() -> None:
     assert not hasattr(model, "factors_")
 
 
+@pytest.mark.parametrize("loss", DATA)
+def test_starts_that_are_compared_differ(loss: str) -> None:
+    given = QUICK | {"criterion": "stability", "n_starts": 3}
+    model = sf.NonnegativeCP(loss=loss, max_iter=1, tol=0)
+    found = sf.choose_rank(DATA[loss](), [3], estimator=model, **given)
+    plain = sf.choose_rank(DATA[loss](), [3], loss=loss, max_iter=1, tol=0, **given)
+    assert found.scores[0, 0] == pytest.approx(plain.scores[0, 0])
+    assert found.scores[0, 0] < 0.999
+    assert model.init == "auto"
+
+
 def test_the_input_stays() -> None:
     X = counts()
     X[0, 0, 0] = np.nan
@@ -196,6 +207,11 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
         ({"held_out": 1e-9}, ValueError, "held_out holds out no entry"),
         ({"criterion": "corcondia", "X_weights": np.ones(SHAPE)}, ValueError, "no X_weights"),
         ({"criterion": "stability", "n_starts": 1}, ValueError, "n_starts of at least 2; got 1"),
+        (
+            {"criterion": "stability", "n_starts": 2, "estimator": sf.NonnegativeCP(init="svd")},
+            ValueError,
+            "needs starts that differ",
+        ),
         ({"X": np.ones((3, 3)), "criterion": "corcondia"}, ValueError, "and X is a matrix"),
         (
             {"X": by_coordinates(counts()), "X_weights": [None, np.ones(SHAPE[1]), None]},

@@ -122,11 +122,12 @@ def choose_rank(
     :func:`consensus` does, and their mean silhouette tells how well the starts agree.  Few
     components are stable in any case: instead of the smallest rank "one-se" takes the largest one
     whose silhouette is at most 0.1 below the best.  For tensors it is the median
-    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of starts, with the same rule.
+    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of starts, with the same rule;
+    these are drawn, as `init="auto"` may be the same for all seeds.
 
     *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
-    all data [4]_, in percent.  It is 100 for one component: "one-se" takes the largest rank that is
-    at most 10 below the best.
+    all data [4]_, in percent.  It is about 100 for one component: "one-se" takes the largest
+    rank that is at most 10 below the best.
 
     Errors are means of the loss over the entries held out: for "frobenius" mean squared errors, for
     counts and "kullback-leibler" half of the mean Poisson deviance; for matrices the table has the

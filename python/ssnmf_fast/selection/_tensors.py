@@ -8,6 +8,7 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from .._common.arrays import Array
 from .._data.side_by_side import Stop
@@ -15,6 +16,7 @@ from .._data.tensor_checks import coordinate_parts, depth
 from .._data.tensor_entries import RowProducts
 from .._data.threads import resolve_threads
 from .._models.factorize_tensor import factorize_tensor
+from .._solver.beta_divergences import loss_named
 from .._solver.progress import verbose_progress
 from .._solver.result import FitState
 from ..estimators._cp import NonnegativeCP
@@ -46,6 +48,22 @@ class TensorFits:
     """Decompositions by a loss, or copies of an estimator that is fitted."""
 
     of: PlainFits | EstimatorFits
+    init: str = "auto"  # of decompositions by a loss
+
+    def that_differ(self) -> TensorFits:
+        """Return fits from starts that their seeds alone decide: "auto" may be the same for all."""
+        drawn = loss_named(self.of.loss, "loss").start
+        if isinstance(self.of, PlainFits):
+            return replace(self, init=drawn)
+        estimator = self.of.estimator
+        if estimator.init == "svd":
+            raise ValueError(
+                "criterion 'stability' needs starts that differ, and estimator.init is 'svd'; set "
+                "it to 'random' or 'least-squares'."
+            )
+        if estimator.init == "auto":
+            estimator = clone(estimator).set_params(init=drawn)
+        return TensorFits(EstimatorFits(estimator))
 
     def fit(
         self, X: Any, X_weights: Any, rank: int, seed: int, threads: int, stop: Stop
@@ -58,6 +76,7 @@ class TensorFits:
             X,
             n_components=rank,
             X_weights=X_weights,
+            init=self.init,
             random_state=seed,
             n_threads=threads,
             callback=stop,
@@ -142,7 +161,7 @@ def choose_for_tensor(
         return RankChoice.of(search.ranks, scores, criterion, rule, measures=measures)
     if criterion == "corcondia":
         return _by_consistency(tensor, fits, search, rule, rng)
-    return _by_agreement(tensor, fits, search, rule, rng)
+    return _by_agreement(tensor, fits.that_differ(), search, rule, rng)
 
 
 def _splits(
