@@ -23,6 +23,7 @@ CALLS = {
     "ssnmf_synthetic": "",
     "ssnmf_newsgroups_ours": "",
     "dynamic_newsgroups": "",
+    "planted_events": "",
     "topic_supervised": "",
     "nmf_alpha": "",
     "vbnmf": "",

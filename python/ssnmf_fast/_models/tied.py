@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.times import Slices
 from .._solver.beta_divergences import loss_named
-from .._solver.penalties import L2, Temporal
+from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization
 from .._solver.units import exponent_of, scaled
 from .factorize import factorize
@@ -51,6 +51,7 @@ def factorize_tied(
     """
     words = np.asarray(sums_of_slices(X, slices).sum(axis=1)).ravel()
     used = words > 0 if words.any() else slices.sizes > 0
+    at = np.flatnonzero(used)
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
     arguments = arguments | {"n_components": rank, "random_state": rng}
     if _is_quadratic(arguments["loss"]):
@@ -59,7 +60,7 @@ def factorize_tied(
         unit = np.ldexp(_mean_length(X), exponent)
         weights = np.sqrt(counted)
         rows = _product(weights / _mean_length(X), means_of_slices(X, slices)[used])
-        fit = _fit_squares(rows, rng, arguments)
+        fit = _fit_squares(rows, at, rng, arguments)
         P = fit.S * (unit / weights)
     else:
         rows = _product(counted, means_of_slices(_shares(X), slices)[used])
@@ -67,7 +68,7 @@ def factorize_tied(
             weights = np.sqrt(counted)
             told = _product(weights, means_of_slices(_telling(X), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
-            S = _fit_squares(told, rng, arguments | squares).S * weights
+            S = _fit_squares(told, at, rng, arguments | squares).S * weights
             arguments["init"] = _topics_of(S, rows, counted)
         fit = factorize(rows, **arguments)
         P = fit.S / counted
@@ -95,9 +96,16 @@ def _is_default(init: Any) -> bool:
     return isinstance(init, str) and init in ("auto", "slices")
 
 
-def _fit_squares(rows: Any, rng: np.random.Generator, arguments: dict[str, Any]) -> Factorization:
-    """Fit mean documents by squares, with prevalences that are smooth over time."""
-    smooth = {"S": Temporal(_SMOOTHING), "A": L2(_SMOOTHING)}
+def _fit_squares(
+    rows: Any, at: Array, rng: np.random.Generator, arguments: dict[str, Any]
+) -> Factorization:
+    """Fit mean documents of the slices `at` by squares, with prevalences that are smooth over time.
+
+    Across a gap they are not.
+    """
+    after = (np.diff(at) == 1).astype(float)
+    chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
+    smooth = {"S": Graph(_SMOOTHING, chain), "A": L2(_SMOOTHING)}
     init = arguments["init"]
     if _is_default(init):
         settings = rng, arguments["n_threads"], smooth

@@ -103,8 +103,8 @@ class DynamicTopics(TopicsOverTime):
     prevalences p_t and topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)``
     of its n_t documents.  Up to a constant that is ``w_t ||mean_t - p_t A||^2`` for squared errors,
     ``d(w_t mean_t, w_t p_t A)`` for other losses.  By squared errors the p_t have a small penalty,
-    of 1e-4 times their differences in time (:class:`~ssnmf_fast.penalties.Temporal`), and A of 1e-4
-    times its squares, for X in units of the mean length of documents.  For other losses a document
+    of 1e-4 times the squares of their differences between neighboring slices, and A of 1e-4 times
+    its squares, for X in units of the mean length of documents.  For other losses a document
     is divided by its sum, so that each counts the same, and the start is of terms weighted by how
     few documents have them.
 
