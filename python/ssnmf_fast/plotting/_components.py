@@ -146,7 +146,8 @@ def tensor_components(
         drawn.supxlabel(rest, color=GRAY, fontsize=9)
     if title is not None:
         drawn.suptitle(title, color=INK, fontsize=11)
-    return drawn  # type: ignore[no-any-return]
+    complete: Figure = drawn
+    return complete
 
 
 def _modes(
