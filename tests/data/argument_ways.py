@@ -207,7 +207,12 @@ WAYS = {
         "y": [],
     },
     "NonnegativeCP.inverse_transform": {"X": [Way(F[0])]},
-    "DynamicTopics": {"init": [Way(A.T.copy(), lambda Z: [Z, F[0][:3], F[2]])]},
+    "DynamicTopics": {
+        "init": [
+            Way(F[2].copy(), lambda Z: (Z, A)),
+            Way(A, lambda Z: (F[2], Z)),
+        ]
+    },
 }
 REQUIRED = {
     "objective": {"X": D, "S": S, "A": A},

@@ -222,7 +222,8 @@ def test_topics_over_time_take_every_loss(loss):
     X = np.kron(np.eye(2), np.ones((6, 3)))
     times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     found = sf.DynamicTopics(2, freq="quarter", loss=loss, random_state=0).fit(X, times)
-    assert sorted(str(peak.slice) for peak in found.peaks()) == ["2020-01", "2020-07"]
+    first, second = sorted(str(peak.slice) for peak in found.peaks())  # of two equal slices each
+    assert first < "2020-07" <= second
     values = [value for _, value in found.objective_]
     assert max(np.diff(values), default=0) <= 1e-10 * values[0]
     assert found.transform(X).shape == (12, 2)

@@ -180,7 +180,7 @@ def _by_consistency(
     tensor: WeightedTensor, fits: TensorFits, search: Search, rule: str, rng: np.random.Generator
 ) -> RankChoice:
     """Compare the core consistency of the best fits to the whole tensor."""
-    if tensor.given is not None:
+    if tensor.weights.given is not None:
         raise ValueError(
             "criterion 'corcondia' takes no X_weights: its core is fitted to all entries; mark "
             "missing ones by NaN in a dense X, or use criterion='held-out'."
