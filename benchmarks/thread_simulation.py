@@ -70,7 +70,8 @@ def panel_blocks(indptr: Any, bounds: Any) -> tuple[Any, Any]:
 
 def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
     """Return the work of every block, its chain, and the number of multiplications of a call."""
-    arrays = [a for a in given if isinstance(a, np.ndarray) and a.ndim == 2]
+    of_numbers = (a for a in given if isinstance(a, np.ndarray) and a.dtype.kind == "f")
+    arrays = [a for a in of_numbers if a.ndim == 2]  # without supports, which are bits
     if name.startswith("sparse_"):
         indptr = next(a for a in given if isinstance(a, np.ndarray))
         columns = arrays[-1].shape[1] if arrays else 1  # a fingerprint is of the data alone

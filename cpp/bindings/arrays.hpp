@@ -255,6 +255,19 @@ inline void require_equal(Size given, Size needed, const char* what) {
   }
 }
 
+// A bit for each entry of a factor, or all of them for None.
+template <class T>
+Support support_of(py::handle argument, const char* name, const Rows<T>& F) {
+  if (argument.is_none()) {
+    return {};
+  }
+  const auto bits = const_rows<std::uint8_t>(argument, name);
+  if (bits.rows != F.rows || bits.columns != (F.columns + 7) / 8) {
+    throw bad(name, "must have a bit for each entry of the factor, rows of whole bytes");
+  }
+  return {bits.data, bits.columns};
+}
+
 // Calls body(T{}) with the floating type of the array.
 template <class Body>
 auto visit_float(py::handle argument, const char* name, const Body& body) {

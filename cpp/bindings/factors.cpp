@@ -100,15 +100,11 @@ py::tuple bind_imbalance(py::handle F, py::handle P, py::handle N, py::handle mo
     const auto f = const_rows<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
     const auto n = const_rows<T>(N, "N");
-    Rows<const T> m;
     require_same_shape(p, f, "P");
     require_same_shape(n, Rows<const T>{f.data, n.rows == 1 ? 1 : f.rows, f.columns}, "N");
-    if (!moves.is_none()) {
-      m = const_rows<T>(moves, "moves");
-      require_same_shape(m, f, "moves");
-    }
+    const Support support = support_of(moves, "moves", f);
     const KernelCall call;
-    found = imbalance<T>(f, p, n, m, n_threads);
+    found = imbalance<T>(f, p, n, support, n_threads);
   });
   return py::make_tuple(found.apart, found.pull);
 }

@@ -23,7 +23,7 @@ Rows<const T> model_factor(py::handle F, const Rows<T>& out) {
 
 void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::handle values,
                  py::handle F, py::handle G, py::handle out, double scale, bool accumulate,
-                 Threads n_threads) {
+                 Threads n_threads, py::handle asked) {
   const Operation operation = operation_of(exponent);
   F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
@@ -37,8 +37,10 @@ void bind_sparse(double exponent, py::handle indptr, py::handle indices, py::han
     require_apart(
         {"out", out},
         {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
+    require_apart({"out", out}, {{"asked", asked}});
+    const Support support = support_of(asked, "asked", to.out);
     const KernelCall call;
-    sparse_pass<T>(operation, *Z, f, g, to, n_threads);
+    sparse_pass<T>(operation, *Z, f, g, to, n_threads, support);
   });
 }
 
@@ -82,7 +84,7 @@ void bind_scatter(double exponent, py::handle indptr, py::handle indices, py::ha
 
 void bind_panels(double exponent, py::handle indptr, py::handle indices, py::handle values,
                  py::handle F, py::handle G, py::handle bounds, py::handle out, double scale,
-                 bool accumulate, Threads n_threads) {
+                 bool accumulate, Threads n_threads, py::handle asked) {
   const Operation operation = operation_of(exponent);
   F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
@@ -100,10 +102,12 @@ void bind_panels(double exponent, py::handle indptr, py::handle indices, py::han
                                  {"values", values},
                                  {"F", F},
                                  {"G", G},
-                                 {"bounds", bounds}});
+                                 {"bounds", bounds},
+                                 {"asked", asked}});
     const auto ranges = column_ranges(bounds, to.out.rows);
+    const Support support = support_of(asked, "asked", to.out);
     const KernelCall call;
-    panel_pass<T>(operation, *Z, f, g, ranges, to, n_threads);
+    panel_pass<T>(operation, *Z, f, g, ranges, to, n_threads, support);
   });
 }
 
@@ -176,10 +180,12 @@ void define_passes(py::module_& module) {
   module.def("sparse_pass", &bind_sparse, py::arg("exponent"), py::arg("indptr"),
              py::arg("indices"), py::arg("values").none(true), py::arg("F").none(true),
              py::arg("G"), py::arg("out"), py::arg("scale"), py::arg("accumulate"),
-             py::arg("n_threads"), "(Z .* (F G^T)^exponent) G over the stored entries.");
+             py::arg("n_threads"), py::arg("asked") = py::none(),
+             "(Z .* (F G^T)^exponent) G over the stored entries.");
   module.def("panel_pass", &bind_panels, py::arg("exponent"), py::arg("indptr"), py::arg("indices"),
              py::arg("values").none(true), py::arg("F").none(true), py::arg("G"), py::arg("bounds"),
              py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+             py::arg("asked") = py::none(),
              "A sparse pass over a matrix that is cut into panels of its columns.");
   module.def("scatter_pass", &bind_scatter, py::arg("exponent"), py::arg("indptr"),
              py::arg("indices"), py::arg("values").none(true), py::arg("F").none(true),

@@ -83,17 +83,6 @@ Size bind_kl_rows(py::handle indptr, py::handle indices, py::handle values, py::
   });
 }
 
-// Values 0 or 1 for the entries of F, or nothing for None.
-template <class T>
-const T* mask_of(py::handle allowed, const Rows<T>& F) {
-  if (allowed.is_none()) {
-    return nullptr;
-  }
-  const auto given = const_rows<T>(allowed, "allowed");
-  require_same_shape(given, F, "allowed");
-  return given.data;
-}
-
 double bind_kl_descent(py::handle indptr, py::handle indices, py::handle values, py::handle G,
                        py::handle N, py::handle F, py::handle allowed, int sweeps, bool with_loss,
                        Threads n_threads) {
@@ -102,7 +91,7 @@ double bind_kl_descent(py::handle indptr, py::handle indices, py::handle values,
     const KlArguments<T> given(indptr, indices, values, G, N, F);
     require_equal(padded_rank(given.F.columns, sizeof(T)), given.F.columns,
                   "padded rank and columns of F");
-    const T* mask = mask_of<T>(allowed, given.F);
+    const Support mask = support_of(allowed, "allowed", given.F);
     require_apart({"F", F}, {{"allowed", allowed}});
     const KernelCall call;
     return kl_descent<T>(*given.X, given.G, given.N, given.F, mask, sweeps, with_loss, n_threads);
@@ -140,7 +129,7 @@ void bind_coordinate_descent(py::handle grams, py::handle scales, py::handle ind
     require_same_shape(p, f, "P");
     require_equal(g.columns, f.columns, "columns of G and of F");
     require_equal(padded_rank(f.columns, sizeof(T)), f.columns, "padded rank and columns of F");
-    const T* mask = mask_of<T>(allowed, f);
+    const Support mask = support_of(allowed, "allowed", f);
     require_apart({"F", F}, {{"grams", grams},
                              {"scales", scales},
                              {"indptr", indptr},

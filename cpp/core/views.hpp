@@ -54,6 +54,22 @@ struct Dense {
   Size column_stride = 0;
 };
 
+// Which entries of a factor may be positive, or all of them (data == nullptr): component k of a row
+// is bit k % 8 of its byte k / 8.
+struct Support {
+  const std::uint8_t* data = nullptr;
+  Size bytes_per_row = 0;
+
+  const std::uint8_t* row(Size i) const {
+    return data == nullptr ? nullptr : data + i * bytes_per_row;
+  }
+};
+
+// Whether a row of a support has component k.
+inline bool has(const std::uint8_t* row, Size k) {
+  return row == nullptr || (row[k / 8] >> k % 8 & 1) != 0;
+}
+
 // Where a pass leaves its result: out = scale * result, or out += scale * result.
 template <class T>
 struct Target {

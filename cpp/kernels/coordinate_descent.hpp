@@ -26,11 +26,11 @@ struct Grams {
   T scale(Size t, Size i) const { return scales == nullptr ? T(1) : scales[t * rows + i]; }
 };
 
-// weights.indptr == nullptr: no row has weights of its own; else face_steps must be 0.  allowed: p
-// x R values 0 or 1, or none.
+// weights.indptr == nullptr: no row has weights of its own; else face_steps must be 0.  Entries
+// stay where they are not in `allowed`; rows with few that are take as much less time.
 template <class T>
 void coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Rows<const T>& G,
-                        const Rows<const T>& P, const Rows<T>& F, const T* allowed, int sweeps,
-                        int face_steps, int threads);
+                        const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+                        int sweeps, int face_steps, int threads);
 
 }  // namespace ssnmf

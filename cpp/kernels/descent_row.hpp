@@ -30,8 +30,8 @@ class DescentRow {
     }
   }
 
-  void run(const Csr<T>& weights, const Rows<const T>& G, Size row, const T* p, const T* allowed,
-           int sweeps, T* f) {
+  void run(const Csr<T>& weights, const Rows<const T>& G, Size row, const T* p,
+           const std::uint8_t* allowed, int sweeps, T* f) {
     if (grams_.scales != nullptr) {
       add_grams(row);
     }
@@ -41,16 +41,15 @@ class DescentRow {
     if (grams_.count > 0) {
       gradient_.noalias() += common_ * f_;
     }
-    const T* mask = allowed == nullptr ? nullptr : allowed + row * grams_.rank;
     const Size begin = weights.indptr[row];
     const Size end = weights.indptr[row + 1];
     const Size column = (end - begin) * static_cast<Size>(sizeof(T));
     if (grams_.rank > kRankOfASweep * sweeps && column <= kMostBytesOfAColumn) {
       gathered_.gather(weights, begin, end, G, f);
-      descend_by_entries(mask, sweeps);
+      descend_by_entries(allowed, sweeps);
     } else {
       add_weighted_gram(weights, begin, end, G);
-      descend_by_matrix(mask, sweeps);
+      descend_by_matrix(allowed, sweeps);
     }
     for (Eigen::Index k = 0; k < rank_; ++k) {
       f[k] = static_cast<T>(f_(k));
@@ -75,7 +74,7 @@ class DescentRow {
 
   // The entries' part of the gradient comes from z_j = f . g_j, which every step changes.  Some
   // components are moved at once: what one does to the gradient of the next is known beforehand.
-  void descend_by_entries(const T* allowed, int sweeps) {
+  void descend_by_entries(const std::uint8_t* allowed, int sweeps) {
     const Size blocks = grams_.rank / kComponents;
     tiles_.resize(static_cast<std::size_t>(blocks));
     for (Size block = 0; block < blocks; ++block) {
@@ -101,7 +100,7 @@ class DescentRow {
     }
   }
 
-  void descend_by_matrix(const T* allowed, int sweeps) {
+  void descend_by_matrix(const std::uint8_t* allowed, int sweeps) {
     gradient_.noalias() += K_ * f_;
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       for (Eigen::Index k = 0; k < rank_; ++k) {
@@ -115,11 +114,11 @@ class DescentRow {
   }
 
   // Moves f_k to its minimizer and returns by how much.
-  double step(Eigen::Index k, double curvature, double gradient, const T* allowed) {
+  double step(Eigen::Index k, double curvature, double gradient, const std::uint8_t* allowed) {
     if (!(curvature > least_(k) && curvature < kInfinity)) {
       return 0.0;
     }
-    if (allowed != nullptr && !(allowed[k] > T(0))) {
+    if (!has(allowed, k)) {
       return 0.0;
     }
     const double moved = std::max(0.0, f_(k) - gradient / curvature);

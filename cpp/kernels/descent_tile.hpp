@@ -36,17 +36,18 @@ class DescentTile {
     }
   }
 
-  void run(const Rows<const T>& P, const Rows<T>& F, const T* allowed, Range rows, int sweeps,
-           int face_steps) {
+  // `rows` are the numbers of kLanes rows at most.
+  void run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+           const Span<const Size>& rows, int sweeps, int face_steps) {
     load(P, p_, rows);
     load({F.data, F.rows, F.columns}, f_, rows);
     if (grams_.scales != nullptr) {
       scale(rows);
     }
-    if (allowed != nullptr) {
-      let_move({allowed, F.rows, F.columns}, rows);
+    if (allowed.data != nullptr) {
+      let_move(allowed, rows);
     }
-    const TileColumns<T>& inverse = allowed == nullptr ? inverse_ : moving_;
+    const TileColumns<T>& inverse = allowed.data == nullptr ? inverse_ : moving_;
     for (int sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep == sweeps - 1) {
         const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
@@ -80,12 +81,13 @@ class DescentTile {
   }
 
   // A column of the factor in each element; rows that are wanting are zeros.
-  SSNMF_FLATTEN void load(const Rows<const T>& from, TileColumns<T>& to, Range rows) {
-    const Size count = rows.end - rows.begin;
+  SSNMF_FLATTEN void load(const Rows<const T>& from, TileColumns<T>& to,
+                          const Span<const Size>& rows) {
+    const Size count = rows.size;
     const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
     for (Size i = 0; turned > 0 && i < count; i += kSide) {
       for (Size k = 0; k < turned; k += kSide) {
-        turn_square<T>([&](int row) { return from.row(rows.begin + i + row) + k; },
+        turn_square<T>([&](int row) { return from.row(rows.data[i + row]) + k; },
                        [&](int c) { return to[static_cast<std::size_t>(k + c)].data() + i; });
       }
     }
@@ -93,31 +95,31 @@ class DescentTile {
       Lanes& column = to[static_cast<std::size_t>(k)];
       column.setZero();
       for (Size i = 0; i < count; ++i) {
-        column(i) = from.row(rows.begin + i)[k];
+        column(i) = from.row(rows.data[i])[k];
       }
     }
   }
 
-  SSNMF_FLATTEN void store(const Rows<T>& F, Range rows) const {
-    const Size count = rows.end - rows.begin;
+  SSNMF_FLATTEN void store(const Rows<T>& F, const Span<const Size>& rows) const {
+    const Size count = rows.size;
     const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
     for (Size i = 0; turned > 0 && i < count; i += kSide) {
       for (Size k = 0; k < turned; k += kSide) {
         turn_square<T>([&](int c) { return f_[static_cast<std::size_t>(k + c)].data() + i; },
-                       [&](int row) { return F.row(rows.begin + i + row) + k; });
+                       [&](int row) { return F.row(rows.data[i + row]) + k; });
       }
     }
     for (Size k = turned; k < grams_.rank; ++k) {
       for (Size i = 0; i < count; ++i) {
-        F.row(rows.begin + i)[k] = f_[static_cast<std::size_t>(k)](i);
+        F.row(rows.data[i])[k] = f_[static_cast<std::size_t>(k)](i);
       }
     }
   }
 
-  void scale(Range rows) {
+  void scale(const Span<const Size>& rows) {
     for (Size t = 0; t < grams_.count; ++t) {
-      for (Size i = rows.begin; i < rows.end; ++i) {
-        scales_[static_cast<std::size_t>(t)](i - rows.begin) = grams_.scale(t, i);
+      for (Size i = 0; i < rows.size; ++i) {
+        scales_[static_cast<std::size_t>(t)](i) = grams_.scale(t, rows.data[i]);
       }
     }
     invert();
@@ -137,10 +139,14 @@ class DescentTile {
   }
 
   // moving_: inverse_, or 0 where an entry must stay.
-  void let_move(const Rows<const T>& allowed, Range rows) {
-    load(allowed, moving_, rows);
+  void let_move(const Support& allowed, const Span<const Size>& rows) {
     for (std::size_t k = 0; k < moving_.size(); ++k) {
-      moving_[k] *= inverse_[k];
+      moving_[k].setZero();
+      for (Size i = 0; i < rows.size; ++i) {
+        if (has(allowed.row(rows.data[i]), static_cast<Size>(k))) {
+          moving_[k](i) = inverse_[k](i);
+        }
+      }
     }
   }
 

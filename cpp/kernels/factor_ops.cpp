@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "few_components.hpp"
 #include "gemm.hpp"
 
 namespace ssnmf {
@@ -30,6 +31,67 @@ void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric,
   }
 }
 
+// out += weight g^T g on and above the diagonal, for a row g with few components.
+template <class T>
+void add_square(const T* g, const Component* places, int count, T weight, Matrix<T>& out) {
+  for (int a = 0; a < count; ++a) {
+    const T factor = weight * g[places[a]];
+    T* row = out.row(places[a]).data();
+    for (int b = a; b < count; ++b) {
+      row[places[b]] += factor * g[places[b]];
+    }
+  }
+}
+
+// Rows of a block: those with few positive components, and copies of the others side by side.
+template <class T>
+class SplitRows {
+ public:
+  struct Few {
+    Size row;  // in the factor
+    int count;
+    Component places[kMostFew];
+  };
+
+  // Returns whether there are enough of the former to go by themselves.
+  bool split(const Rows<const T>& F, Range range) {
+    few_.clear();
+    whole_.clear();
+    const Size most = most_few(F.columns);
+    if (most == 0) {
+      return false;
+    }
+    for (Size i = range.begin; i < range.end; ++i) {
+      Few few{i, 0, {}};
+      few.count = components_of(F.row(i), F.columns, most, few.places);
+      if (few.count < 0) {
+        whole_.push_back(i);
+      } else {
+        few_.push_back(few);
+      }
+    }
+    if (static_cast<Size>(few_.size()) < (range.end - range.begin) / 8) {
+      return false;
+    }
+    copies_.resize(std::max(copies_.rows(), range.end - range.begin), F.columns);
+    for (std::size_t i = 0; i < whole_.size(); ++i) {
+      std::copy_n(F.row(whole_[i]), F.columns, copies_.row(static_cast<Eigen::Index>(i)).data());
+    }
+    return true;
+  }
+
+  const std::vector<Few>& few() const { return few_; }
+  const std::vector<Size>& whole() const { return whole_; }
+  Block<const T> copies() {
+    return as_const(corner(copies_, static_cast<Size>(whole_.size()), copies_.cols()));
+  }
+
+ private:
+  std::vector<Few> few_;
+  std::vector<Size> whole_;
+  Matrix<T> copies_;
+};
+
 }  // namespace
 
 // Blocks of rows are summed in double: a float sum over millions of rows would lose what the last
@@ -45,6 +107,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
   struct Workspace {
     Matrix<T> weighted;
     Matrix<T> part;
+    SplitRows<T> rows;
   };
   std::vector<Matrix<double>> partials(static_cast<std::size_t>(blocks.count()));
   parallel_for(
@@ -58,17 +121,25 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
         for (Size begin = range.begin; begin < range.end; begin += kRowsPerBlock) {
           const Range rows{begin, std::min(range.end, begin + kRowsPerBlock)};
           end_if_interrupted(kRowsPerBlock * F.columns * G.columns);
-          const Block<const T> g = rows_of(G, rows);
+          work.part.setZero();
+          const bool split = symmetric && work.rows.split(G, rows);
+          if (split) {
+            for (const auto& few : work.rows.few()) {
+              const T weight = weights.data == nullptr ? T(1) : weights.data[few.row];
+              add_square(G.row(few.row), few.places, few.count, weight, work.part);
+            }
+          }
+          const Block<const T> g = split ? work.rows.copies() : rows_of(G, rows);
           Block<const T> right = g;
           if (weights.data != nullptr) {
             weighted = ConstMatrixMap<T>(g.data, g.rows, g.columns);
             for (Size i = 0; i < g.rows; ++i) {
-              weighted.row(i) *= weights.data[begin + i];
+              const Size row = split ? work.rows.whole()[static_cast<std::size_t>(i)] : begin + i;
+              weighted.row(i) *= weights.data[row];
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          work.part.setZero();
-          add_cross(rows_of(F, rows), right, symmetric, work.part);
+          add_cross(split ? g : rows_of(F, rows), right, symmetric, work.part);
           partial += work.part.template cast<double>();
         }
       });
@@ -114,15 +185,40 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
   const Block<const T> k{K.data, K.rows, K.columns, K.columns};
-  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock, K.columns); };
-  parallel_for(blocks.count(), team, workspace, [&](Matrix<T>& result, Size block) {
+  struct Workspace {
+    Matrix<T> result;
+    SplitRows<T> rows;
+  };
+  const auto workspace = [&] { return Workspace{Matrix<T>(kRowsPerBlock, K.columns), {}}; };
+  const auto store = [&](Size row, const T* result) {
+    const T a = row_scale.data == nullptr ? T(1) : row_scale.data[row];
+    for (Size c = 0; c < K.columns; ++c) {
+      to.store(row, c, a * result[c]);
+    }
+  };
+  parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
-    product(rows_of(F, range), k, corner(result, range.end - range.begin, K.columns));
-    for (Size i = range.begin; i < range.end; ++i) {
-      const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
-      for (Size c = 0; c < K.columns; ++c) {
-        to.store(i, c, a * result(i - range.begin, c));
+    const bool split = work.rows.split(F, range);
+    if (split) {
+      T* sum = work.result.data();
+      for (const auto& few : work.rows.few()) {
+        std::fill_n(sum, K.columns, T(0));
+        const T* f = F.row(few.row);
+        for (int a = 0; a < few.count; ++a) {
+          const T factor = f[few.places[a]];
+          const T* row = K.row(few.places[a]);
+          for (Size c = 0; c < K.columns; ++c) {
+            sum[c] += factor * row[c];
+          }
+        }
+        store(few.row, sum);
       }
+    }
+    const Block<const T> f = split ? work.rows.copies() : rows_of(F, range);
+    product(f, k, corner(work.result, f.rows, K.columns));
+    for (Size i = 0; i < f.rows; ++i) {
+      const Size row = split ? work.rows.whole()[static_cast<std::size_t>(i)] : range.begin + i;
+      store(row, work.result.row(i).data());
     }
   });
 }

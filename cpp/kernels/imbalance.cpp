@@ -32,17 +32,17 @@ struct Sums {
   }
 
   template <class T>
-  void add_row(const T* f, const T* size, const T* p, const T* n, const T* moves, Size columns) {
+  void add_row(const T* f, const T* size, const T* p, const T* n, const std::uint8_t* moves,
+               Size columns) {
     Size k = 0;
     for (; k + kLanes <= columns; k += kLanes) {
       for (Size lane = 0; lane < kLanes; ++lane) {
         const Size c = k + lane;
-        add(static_cast<std::size_t>(lane), f[c], size[c], p[c], n[c],
-            moves == nullptr ? T(1) : moves[c]);
+        add(static_cast<std::size_t>(lane), f[c], size[c], p[c], n[c], T(has(moves, c)));
       }
     }
     for (; k < columns; ++k) {
-      add(0, f[k], size[k], p[k], n[k], moves == nullptr ? T(1) : moves[k]);
+      add(0, f[k], size[k], p[k], n[k], T(has(moves, k)));
     }
   }
 
@@ -67,7 +67,7 @@ double total(const Lanes& lanes) {
 
 template <class T>
 Imbalance imbalance(const Rows<const T>& F, const Rows<const T>& P, const Rows<const T>& N,
-                    const Rows<const T>& moves, int threads) {
+                    const Support& moves, int threads) {
   std::vector<T> sizes(static_cast<std::size_t>(F.columns));
   column_sums<T>(F, {}, sizes.data(), threads);
   for (T& size : sizes) {
@@ -79,8 +79,8 @@ Imbalance imbalance(const Rows<const T>& F, const Rows<const T>& P, const Rows<c
     Sums sums;
     const Range rows = blocks[block];
     for (Size i = rows.begin; i < rows.end; ++i) {
-      sums.add_row(F.row(i), sizes.data(), P.row(i), N.row(N.rows == 1 ? 0 : i),
-                   moves.data == nullptr ? nullptr : moves.row(i), F.columns);
+      sums.add_row(F.row(i), sizes.data(), P.row(i), N.row(N.rows == 1 ? 0 : i), moves.row(i),
+                   F.columns);
     }
     parts[static_cast<std::size_t>(block)] = sums;
   });
@@ -93,7 +93,7 @@ Imbalance imbalance(const Rows<const T>& F, const Rows<const T>& P, const Rows<c
 
 #define SSNMF_INSTANTIATE(T)                                                  \
   template Imbalance imbalance<T>(const Rows<const T>&, const Rows<const T>&, \
-                                  const Rows<const T>&, const Rows<const T>&, int);
+                                  const Rows<const T>&, const Support&, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -11,9 +11,9 @@ struct Imbalance {
 };
 
 // w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
-// all.  Entries do not count where `moves` is 0, if it is given.  Reads every entry twice.
+// all.  Entries count where they are in `moves`.  Reads every entry twice.
 template <class T>
 Imbalance imbalance(const Rows<const T>& F, const Rows<const T>& P, const Rows<const T>& N,
-                    const Rows<const T>& moves, int threads);
+                    const Support& moves, int threads);
 
 }  // namespace ssnmf

@@ -8,7 +8,7 @@ namespace ssnmf {
 
 template <class T>
 double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, const Rows<T>& F,
-                  const T* allowed, int sweeps, bool with_loss, int threads) {
+                  const Support& allowed, int sweeps, bool with_loss, int threads) {
   const EqualWorkBlocks blocks(X.indptr, X.rows, kEntriesPerBlock / 4);
   const int team = useful_threads((X.entries() + X.rows) * G.columns * (1 + sweeps), threads);
   return ordered_sum(
@@ -17,8 +17,8 @@ double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& 
         const Range range = blocks[block];
         double sum = 0.0;
         for (Size i = range.begin; i < range.end; ++i) {
-          const T* mask = allowed == nullptr ? nullptr : allowed + i * F.columns;
-          sum += problem.run(X, i, G, N.row(N.rows > 1 ? i : 0), mask, sweeps, with_loss, F.row(i));
+          const T* n = N.row(N.rows > 1 ? i : 0);
+          sum += problem.run(X, i, G, n, allowed.row(i), sweeps, with_loss, F.row(i));
         }
         return sum;
       });
@@ -26,7 +26,7 @@ double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& 
 
 #define SSNMF_INSTANTIATE(T)                                                               \
   template double kl_descent<T>(const Csr<T>&, const Rows<const T>&, const Rows<const T>&, \
-                                const Rows<T>&, const T*, int, bool, int);
+                                const Rows<T>&, const Support&, int, bool, int);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

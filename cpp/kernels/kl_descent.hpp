@@ -10,10 +10,10 @@
 namespace ssnmf {
 
 // Returns sum x log(x / z) - x over the entries, z = F G^T as it is afterwards.  N has a row for
-// each row of F, or one for all; allowed: p x R values 0 or 1, or none.  Some 10 multiplications
-// and a division for every entry and component that is not zero, 2 for one that is.
+// each row of F, or one for all; entries stay where they are not in `allowed`.  Some 10
+// multiplications and a division for every entry and component that is not zero, 2 for one that is.
 template <class T>
 double kl_descent(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, const Rows<T>& F,
-                  const T* allowed, int sweeps, bool with_loss, int threads);
+                  const Support& allowed, int sweeps, bool with_loss, int threads);
 
 }  // namespace ssnmf

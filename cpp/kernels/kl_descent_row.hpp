@@ -38,8 +38,8 @@ class KlDescentRow {
   using There = typename Turned::There;
 
  public:
-  double run(const Csr<T>& X, Size row, const Rows<const T>& G, const T* n, const T* allowed,
-             int sweeps, bool with_loss, T* f) {
+  double run(const Csr<T>& X, Size row, const Rows<const T>& G, const T* n,
+             const std::uint8_t* allowed, int sweeps, bool with_loss, T* f) {
     list(X, X.indptr[row], X.indptr[row + 1]);
     const Size groups = turned_.groups();
     if (groups == 0) {
@@ -120,8 +120,8 @@ class KlDescentRow {
     return result;
   }
 
-  static bool moves(const T* n, const T* allowed, Size k) {
-    return n[k] > tiny<T>() && (allowed == nullptr || allowed[k] > T(0));
+  static bool moves(const T* n, const std::uint8_t* allowed, Size k) {
+    return n[k] > tiny<T>() && has(allowed, k);
   }
 
   // z and 1 / z of the entries.
@@ -144,7 +144,7 @@ class KlDescentRow {
 
   // A sweep over the columns from `begin` on that are there.  Components at zero are looked at
   // kComponents at once: most stay there.
-  void descend(const Rows<const T>& G, Size begin, const T* n, const T* allowed, T* f) {
+  void descend(const Rows<const T>& G, Size begin, const T* n, const std::uint8_t* allowed, T* f) {
     static const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
     const Size end = std::min(begin + width_, G.columns);
     Size moved = 0;

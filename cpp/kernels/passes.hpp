@@ -22,10 +22,13 @@ struct Operation {
   Operation(Kind which, double e = 0.0) : kind(which), exponent(e) {}  // a kind is an operation
 };
 
-// F.data may be null for kProduct.
+// F.data may be null for kProduct.  Only the components in `asked` of each row of the result have
+// to be there, others may be zero; F is 0 in them.  Rows of G with few positive components, and
+// rows of the result with few that are asked for, take as much less time.
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                 const Rows<const T>& G, const Target<T>& to, int threads);
+                 const Rows<const T>& G, const Target<T>& to, int threads,
+                 const Support& asked = {});
 
 // The pass for the factor of the columns, without a transposed copy of Z, whose rows are sorted:
 //   out_j += scale * sum_i c_ij g_i,   F and out: q x R,   G: p x R.
@@ -43,7 +46,7 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 template <class T>
 void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                 const Rows<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
-                int threads);
+                int threads, const Support& asked = {});
 
 // NaN entries are missing and count nothing; with `mask` the other entries are read as ones.
 template <class T>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "entry_rows.hpp"
+#include "narrow_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
@@ -282,19 +283,20 @@ void row_in_pieces(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& 
   whole.store(to, row);
 }
 
-// The pass of an operation over all rows.
+// The pass of an operation over all rows but the narrow ones, which are done by themselves.
 template <class Op, class T, class Gather>
-void gathered_pass(const Op& op, const Csr<T>& Z, const Rows<const T>& F, const Gather& gather,
-                   const Target<T>& to, int threads) {
+void gathered_pass(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& Z,
+                   const Rows<const T>& F, const Gather& gather, const Target<T>& to, int threads,
+                   const NarrowRows<T>& narrow = {}) {
   const Size rank = gather.rank();
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * rank, threads);
   const auto workspace = [rank] { return RowWorkspace<T>(rank); };
-  const auto row_pass = choose_row_pass<Op, T, Gather>(rank);
   parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
     const Range range = blocks[block];
     for (Size row = range.begin; row < range.end; ++row) {
-      if (Z.indptr[row + 1] - Z.indptr[row] <= kLongestRow) {
+      if (Z.indptr[row + 1] - Z.indptr[row] <= kLongestRow &&
+          !narrow.run(op, Z, row_or_null(F, row), row, to)) {
         row_pass(op, Z, row_or_null(F, row), gather, row, to, work);
       }
     }
@@ -302,6 +304,12 @@ void gathered_pass(const Op& op, const Csr<T>& Z, const Rows<const T>& F, const 
   for (const Size row : longest_rows(Z)) {
     row_in_pieces(op, row_pass, Z, row_or_null(F, row), gather, row, to, team);
   }
+}
+
+template <class Op, class T, class Gather>
+void gathered_pass(const Op& op, const Csr<T>& Z, const Rows<const T>& F, const Gather& gather,
+                   const Target<T>& to, int threads) {
+  gathered_pass(op, choose_row_pass<Op, T, Gather>(gather.rank()), Z, F, gather, to, threads);
 }
 
 }  // namespace ssnmf

@@ -4,20 +4,29 @@
 #include <vector>
 
 #include "../core/system_threads.hpp"
+#include "mixed_rows.hpp"
 #include "passes.hpp"
 #include "row_pass.hpp"
 
 namespace ssnmf {
 
-template <class T>
-void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-                 const Rows<const T>& G, const Target<T>& to, int threads) {
-  visit_operation(operation, [&](const auto& op) {
-    gathered_pass(op, Z, F, ColumnRows<T>(Z, G), to, threads);
-  });
-}
-
 namespace {
+
+// How to come to the rows of G, and the function that passes over a row of Z: body(gather,
+// row_pass).
+template <class Op, class T, class Body>
+void visit_gather(const Csr<T>& Z, const Rows<const T>& G, int threads, const Body& body) {
+  const auto row_pass = choose_row_pass<Op, T, ColumnRows<T>>(G.columns);
+  if constexpr (Op::together != Together::kChunks) {  // a power takes longer than a row
+    if (MixedRows<T>::pay(Z, G)) {
+      const bool wide = G.columns % kColumnBlock == 0;
+      body(MixedRows<T>(Z, G, threads),
+           wide ? &mixed_row<Op, kColumnBlock, T> : &mixed_row<Op, kNarrowestRank, T>);
+      return;
+    }
+  }
+  body(ColumnRows<T>(Z, G), row_pass);
+}
 
 // Ranges of rows that are worked on panel by panel.  A range waits until its earlier panel is done:
 // blocks are taken in order, so that some thread is at it already.
@@ -45,9 +54,20 @@ class PanelOrder {
 }  // namespace
 
 template <class T>
+void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
+                 const Rows<const T>& G, const Target<T>& to, int threads, const Support& asked) {
+  visit_operation(operation, [&](const auto& op) {
+    using Op = std::decay_t<decltype(op)>;
+    visit_gather<Op>(Z, G, threads, [&](const auto& gather, auto row_pass) {
+      gathered_pass<Op, T>(op, row_pass, Z, F, gather, to, threads, {G, asked});
+    });
+  });
+}
+
+template <class T>
 void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                 const Rows<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
-                int threads) {
+                int threads, const Support& asked) {
   const Size ranges = bounds.size - 1;
   const Size panels = to.out.rows == 0 ? 0 : Z.rows / to.out.rows;
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
@@ -55,22 +75,25 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
     std::fill(to.out.data, to.out.data + to.out.rows * to.out.columns, T(0));
   }
   const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
-  const ColumnRows<T> gather(Z, G);
+  const NarrowRows<T> narrow(G, asked);
   PanelOrder order(ranges);
   visit_operation(operation, [&](const auto& op) {
-    const auto row_pass = choose_row_pass<std::decay_t<decltype(op)>, T, ColumnRows<T>>(G.columns);
-    parallel_for(panels * ranges, team, workspace, [&](RowWorkspace<T>& work, Size block) {
-      const Size panel = block / ranges;
-      const Size range = block % ranges;
-      const Csr<T> part{Z.indptr + panel * to.out.rows, Z.indices, Z.values, to.out.rows};
-      const Target<T> target{to.out, to.scale, to.accumulate || panel > 0};
-      order.wait(range, panel);
-      for (Size row = bounds.data[range]; row < bounds.data[range + 1]; ++row) {
-        if (panel == 0 || part.indptr[row] < part.indptr[row + 1]) {
-          row_pass(op, part, row_or_null(F, row), gather, row, target, work);
+    using Op = std::decay_t<decltype(op)>;
+    visit_gather<Op>(Z, G, threads, [&](const auto& gather, auto row_pass) {
+      parallel_for(panels * ranges, team, workspace, [&](RowWorkspace<T>& work, Size block) {
+        const Size panel = block / ranges;
+        const Size range = block % ranges;
+        const Csr<T> part{Z.indptr + panel * to.out.rows, Z.indices, Z.values, to.out.rows};
+        const Target<T> target{to.out, to.scale, to.accumulate || panel > 0};
+        order.wait(range, panel);
+        for (Size row = bounds.data[range]; row < bounds.data[range + 1]; ++row) {
+          const bool empty = panel > 0 && part.indptr[row] == part.indptr[row + 1];
+          if (!empty && !narrow.run(op, part, row_or_null(F, row), row, target)) {
+            row_pass(op, part, row_or_null(F, row), gather, row, target, work);
+          }
         }
-      }
-      order.finish(range, panel);
+        order.finish(range, panel);
+      });
     });
   });
 }
@@ -78,9 +101,9 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 #define SSNMF_INSTANTIATE(T)                                                                   \
   template void panel_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                  \
                               const Rows<const T>&, const Span<const Size>&, const Target<T>&, \
-                              int);                                                            \
+                              int, const Support&);                                            \
   template void sparse_pass<T>(Operation, const Csr<T>&, const Rows<const T>&,                 \
-                               const Rows<const T>&, const Target<T>&, int);
+                               const Rows<const T>&, const Target<T>&, int, const Support&);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -19,6 +19,10 @@ def _factor() -> np.ndarray:
     return np.ones((4, 8))
 
 
+def _bits() -> np.ndarray:
+    return np.full((4, 1), 255, dtype=np.uint8)
+
+
 def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     """Return what each kernel writes and its arguments, all made anew."""
     out = {"out": _factor(), "scale": 1.0, "accumulate": False}
@@ -30,7 +34,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     del weights["values"]
     ridge = {"ridge": np.ones(3)}
     written: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-        "sparse_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **out}),
+        "sparse_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **out, "asked": _bits()}),
         "scatter_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **bounds}),
         "dense_pass": (
             ("out",),
@@ -49,6 +53,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 **model,
                 "bounds": np.array([0, 4]),
                 **out,
+                "asked": _bits(),
             },
         ),
         "sparse_kl_loss": ((), {**_csr(), **model}),
@@ -64,7 +69,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         ),
         "add_row": (("out",), {"vector": np.ones(8), "row_scale": np.ones(4), **out}),
         "inner": ((), {"F": _factor(), "P": _factor()}),
-        "imbalance": ((), {name: _factor() for name in ("F", "P", "N", "moves")}),
+        "imbalance": ((), {**{name: _factor() for name in ("F", "P", "N")}, "moves": _bits()}),
         "update": (
             ("F",),
             {
@@ -100,7 +105,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 **_csr(),
                 **model,
                 "N": _factor(),
-                "allowed": _factor(),
+                "allowed": _bits(),
                 "sweeps": 1,
                 "with_loss": True,
             },
@@ -114,7 +119,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 "G": _factor(),
                 "P": _factor(),
                 "F": _factor(),
-                "allowed": _factor(),
+                "allowed": _bits(),
                 "sweeps": 1,
                 "face_steps": 0,
             },

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ssnmf_fast._common.bits import bits_of
+
 DTYPES = [np.float32, np.float64]
 
 
@@ -96,7 +98,7 @@ def test_imbalance(kernels, reference, rank, dtype, one_row):
     F, P, N = (rng.random((700, rank)).astype(dtype) for _ in range(3))
     F[rng.random(F.shape) < 0.3] = 0
     N = N[:1] if one_row else N
-    moves = (rng.random(F.shape) < 0.8).astype(dtype)
+    moves = bits_of(rng.random(F.shape) < 0.8)
     for given_moves in (None, moves):
         expected = reference.imbalance(F, P, N, given_moves, 1)
         found = kernels.imbalance(F, P, N, given_moves, 2)

@@ -7,6 +7,8 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
+from ssnmf_fast._common.bits import bits_of
+
 
 @pytest.mark.parametrize("rank", [1, 5, 20])
 def test_nnls_equals_scipy(kernels, rank):
@@ -119,7 +121,13 @@ class Descent:
         if weights is not None:
             csr = (weights.indptr, weights.indices, weights.data)
         P = ((W * Z) @ G).astype(dtype)
-        self.allowed = (rng.random(self.F.shape) < 0.5).astype(dtype) if case == "allowed" else None
+        self.allowed = None
+        if case in ("allowed", "few"):
+            allowed = rng.random(self.F.shape) < 0.5
+            if case == "few":  # but in every fifth row; in every seventh what is given stays
+                allowed[np.arange(p) % 5 > 0] &= rng.random(columns) < 0.1
+                self.F[np.arange(p) % 7 > 0] *= allowed[np.arange(p) % 7 > 0]
+            self.allowed = bits_of(allowed)
         self.arguments = (np.ascontiguousarray(gram), scales, *csr, G, P)
 
     def run(self, kernels, F, sweeps, n_threads=2, face_steps=0):
@@ -129,7 +137,7 @@ class Descent:
         return float(np.sum(self.W * (self.Z - F.astype(float) @ self.G.T.astype(float)) ** 2))
 
 
-@pytest.mark.parametrize("case", ["plain", "rows", "two", "listed", "missing", "allowed"])
+@pytest.mark.parametrize("case", ["plain", "rows", "two", "listed", "missing", "allowed", "few"])
 @pytest.mark.parametrize("rank", [1, 5, 20, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_coordinate_descent_equals_the_reference(kernels, reference, rank, dtype, case):
@@ -161,7 +169,7 @@ def test_coordinate_descent_falls_to_the_minimum(kernels, case):
     assert problem.value(F) == pytest.approx(best, rel=1e-9)
 
 
-@pytest.mark.parametrize("case", ["plain", "rows", "two", "allowed"])
+@pytest.mark.parametrize("case", ["plain", "rows", "two", "allowed", "few"])
 @pytest.mark.parametrize("rank", [1, 5, 20, 70])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_face_steps_equal_the_reference(kernels, reference, rank, dtype, case):

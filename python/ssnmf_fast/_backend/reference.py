@@ -16,6 +16,8 @@ indptr, indices, values
     Z in CSR form; ``values=None`` stands for ones.
 F, G, out
     C-contiguous arrays with R columns, of one dtype (float32 or float64).
+allowed, asked, moves
+    Some of the entries of a factor, as bits (`_common.bits`), or None for all.
 scale, accumulate
     ``out = scale * result``, or ``out += scale * result`` when `accumulate` is true.
 n_threads
@@ -31,6 +33,7 @@ import numpy as np
 import scipy.optimize
 
 from .._common.arrays import Array
+from .._common.bits import mask_of
 from .mixed_bits import fingerprint_of
 from .reference_parts import _rows, beta_terms, power
 from .reference_parts import gamma_bound as gamma_bound
@@ -155,11 +158,14 @@ def sparse_pass(
     scale: float,
     accumulate: bool,
     n_threads: int,
+    asked: Array | None = None,
 ) -> None:
     """(Z .* (F G^T)^exponent) G over the stored entries.
 
-    0 gives Z G and needs no F; -1 is the fused Kullback-Leibler pass.
+    0 gives Z G and needs no F; -1 is the fused Kullback-Leibler pass.  Entries of the
+    result that are not in `asked` may be zeros; here none is.
     """
+    del asked
     v = _values(values, indices, G.dtype)
     c = _coefficients(v, exponent, lambda: _sampled_product(indptr, indices, _given(F), G))
     _store(out, _add_by_row(indptr, c[:, None] * G[indices], G.shape[1]), scale, accumulate)
@@ -222,12 +228,14 @@ def panel_pass(
     scale: float,
     accumulate: bool,
     n_threads: int,
+    asked: Array | None = None,
 ) -> None:
     """Run :func:`sparse_pass` over a matrix cut into panels of its columns.
 
     Row ``k * len(out) + j`` has the entries of row j in panel k.  `bounds` cuts the rows into
     ranges for threads; it changes no result.
     """
+    del asked
     panels, rows = (len(indptr) - 1) // len(out), len(out)
     parts = np.zeros((panels * rows, G.shape[1]), dtype=G.dtype)
     F = None if F is None else np.tile(F, (panels, 1))
@@ -411,11 +419,11 @@ def imbalance(
     """Return sum |N - P| .* w, and the larger one of the sums of F .* P and of F .* N.
 
     w is F where N >= P, elsewhere no less than the mean of the column of F.  N may be one row for
-    all; entries do not count where `moves` is 0.
+    all; entries that are not in `moves` do not count.
     """
     gap = N.astype(np.float64) - P
     weight = np.where(gap < 0, np.maximum(F, F.mean(axis=0, dtype=np.float64)), F)
-    counts = np.ones_like(F) if moves is None else moves
+    counts = 1 if moves is None else mask_of(moves, F.shape[1])
     pulls = [float(np.sum(F * counts * each, dtype=np.float64)) for each in (P, N)]
     return float(np.sum(np.abs(gap) * weight * counts)), max(pulls)
 
@@ -722,9 +730,9 @@ def kl_descent(
     With u_j = g_jk / (F_i . g_j), p = sum_j x_ij u_j, c = sum_j x_ij u_j^2 and n = N_ik the step is
     (p - n) / c * (p / n) upwards, and -(n - p) / (c + U (n - p)) with U = max_j u_j downwards, but
     no more than 3/4 of 1 / U, and not below zero.
-    N has one row for each row of F, or one row for all.  Entries where N vanishes or `allowed` (p x
-    R values 0 or 1, or None) is 0 stay, and so do zeros whose p, before the four components from
-    4 (k // 4) on, is at most n.  Returns the sum over the stored entries of x log(x/z) - x
+    N has one row for each row of F, or one row for all.  Entries where N vanishes stay,
+    those that are not in `allowed`, and zeros whose p, before the four components from 4 (k // 4)
+    on, is at most n.  Returns the sum over the stored entries of x log(x/z) - x
     afterwards, `with_loss`, or 0.
     """
     for i in range(len(F)):
@@ -735,7 +743,7 @@ def kl_descent(
         n = N[i if len(N) > 1 else 0].astype(float)
         moves = n > tiny(F.dtype)
         if allowed is not None:
-            moves &= allowed[i] > 0
+            moves &= mask_of(allowed[i : i + 1])[0]
         f = F[i].astype(float)
         for _ in range(sweeps):
             for first in range(0, len(f), 4):
@@ -781,7 +789,7 @@ def coordinate_descent(
 
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
     ``scales=None`` stands for ones.  Entries without curvature (see :func:`nnls`) stay, and so do
-    those where `allowed` (p x R values 0 or 1, or None) is 0.
+    those that are not in `allowed`.
     """
     for i in range(len(F)):
         K = np.zeros((G.shape[1], G.shape[1]))
@@ -793,7 +801,7 @@ def coordinate_descent(
             K += _weighted_gram(indptr, indices, weights, G, i)
         moves = np.diag(K) > least
         if allowed is not None:
-            moves &= allowed[i] > 0
+            moves &= mask_of(allowed[i : i + 1])[0]
         f = F[i].astype(float)
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:

@@ -113,14 +113,14 @@ def check_vector(values: Any, name: str, length: int, dtype: Any, *, limited: bo
 def check_support(
     support: Any, name: str, shape: tuple[int, int], dtype: Any, of: str = "samples x components"
 ) -> Array:
-    """Return S_support or A_support as 0 and 1."""
+    """Return S_support or A_support as bool."""
     array = check_factor(support, name, shape, dtype, of)
     if not np.all((array == 0) | (array == 1)):
         value = array[(array != 0) & (array != 1)][0]
         raise ValueError(
             f"{name} holds {value:g}; expected 0 or 1, whether {name[0]} may be positive."
         )
-    return array
+    return array > 0
 
 
 def available_memory() -> int | None:

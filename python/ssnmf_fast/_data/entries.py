@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,6 +82,14 @@ class Entries(ABC):
     @abstractmethod
     def transposed(self) -> Entries: ...
 
+    def asked(self, support: Array | None) -> Entries:
+        """Return the data for passes of which only entries in a support, as bits, are asked for.
+
+        Others may be zero or not; F is zero in them.
+        """
+        del support
+        return self
+
     def view(self, position: int) -> Entries:
         """Return the data by the rows of the factor at a position; here the first is that of F."""
         return self.transposed() if position else self
@@ -137,6 +146,18 @@ class Entries(ABC):
         """Return the sum `name` of the kernels over the entries."""
 
 
+Asking = TypeVar("Asking", "SparseEntries", "PanelEntries")
+
+
+def _asking(entries: Asking, support: Array | None) -> Asking:
+    """Return the same entries, with the bits that their passes are asked for."""
+    if support is None:
+        return entries
+    found = copy(entries)
+    found._asked = support
+    return found
+
+
 class SparseEntries(Entries):
     """Stored entries of a CSR matrix."""
 
@@ -146,6 +167,10 @@ class SparseEntries(Entries):
         self.matrix = matrix
         self.threads = threads
         self.csr: Csr = kernel_parts(matrix)
+        self._asked: Array | None = None
+
+    def asked(self, support: Array | None) -> SparseEntries:
+        return _asking(self, support)
 
     def transposed(self) -> Entries:
         if panels_pay(self.matrix.shape, self.matrix.nnz):
@@ -170,7 +195,7 @@ class SparseEntries(Entries):
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads)
+        kernels.sparse_pass(exponent, *self.csr, F, G, *to, self.threads, self._asked)
 
     @property
     def values(self) -> Array:
@@ -198,10 +223,14 @@ class PanelEntries(Entries):
         self.threads = entries.threads
         self._untransposed = entries
         self._turned: SparseEntries | None = None
+        self._asked: Array | None = None
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
         self._bounds = column_ranges(counts, _PANEL_RANGES)
         self._csr = transpose_panels(entries.csr, n_columns, _PANEL_ROWS, self.threads)
+
+    def asked(self, support: Array | None) -> PanelEntries:
+        return _asking(self, support)
 
     def transposed(self) -> SparseEntries:
         return self._untransposed
@@ -222,7 +251,8 @@ class PanelEntries(Entries):
         return self.turned().csr_rows(rows)
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        kernels.panel_pass(exponent, *self._csr, F, G, self._bounds, *to, self.threads)
+        arguments = *self._csr, F, G, self._bounds, *to, self.threads, self._asked
+        kernels.panel_pass(exponent, *arguments)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Any) -> float:
         return self._untransposed.sum(name, G, F, *parameters)

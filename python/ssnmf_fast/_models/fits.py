@@ -100,10 +100,10 @@ class Fits:
         """Fit from a start that is drawn, or is given; the receipt has the seed of `rng`."""
         factors = self._start(rng)
         related = self._related(factors)
-        rank, dtype, known, units = self.rank, self.X.dtype, self.known, self.units
+        rank, known, units = self.rank, self.known, self.units
         kept = {} if isinstance(self.init, str) else zeros_that_stay(factors, rank)
-        stay, moves = sorted(kept), known.moves(factors, dtype)
-        kept |= {name: T * kept.get(name, 1) for name, T in moves.items()}
+        stay, moves = sorted(kept), known.moves(factors)
+        kept |= {name: T & kept.get(name, T) for name, T in moves.items()}
         lengths = {name: len(F) for name, F in factors.items()}
         unit = related[0].coefficient
         penalized = check_penalties(self.penalties, lengths, self.X.shape, known, rank, unit)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
+from .._common.bits import mask_of
 from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -75,7 +76,7 @@ class Online:
     weight: float | None = None  # of the supervision; None until the first batch balances it
     n_steps: int = 0
     mean_loss: float = 0.0  # per sample, averaged as the sums are
-    support: dict[str, Array] = field(default_factory=dict)  # 0 where a factor stays
+    support: dict[str, Array] = field(default_factory=dict)  # bits of where a factor moves
     _seen: float = 0.0
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
@@ -147,8 +148,8 @@ def follow(
 ) -> None:
     """Move a factor to the minimizer that the statistics of batches have, or towards it.
 
-    `term` is one whose statistics they are, and G the far side of it.  Entries stay where `support`
-    is 0.
+    `term` is one whose statistics they are, and G the far side of it.  Entries stay that are
+    not in `support`, as bits.
     """
     before = None if support is None else F.copy()
     alive = F > 0
@@ -163,8 +164,8 @@ def follow(
         multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, term.threads)
     # What no batch has held so far must be able to come back from a later one.
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
-    if before is not None:
-        np.copyto(F, before, where=support == 0)
+    if before is not None and support is not None:
+        np.copyto(F, before, where=~mask_of(support))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:
@@ -243,6 +244,6 @@ def learn_batch(
     online.check_settings(settings)
     if online.weight is None:
         online.weight = weight
-    online.support = known.moves(online.factors, X.dtype)
+    online.support = known.moves(online.factors)
     online.step(data, labels, keep)
     return online

@@ -140,7 +140,7 @@ def _solve_known(
     else:
         S = check_factor(init, "init", shape, dtype, "samples x components of A")
     F = padded(known.restore("S", S), dtype)
-    tol, moves = max(tol, _FINEST_TOL[F.dtype]), known.moves({"S": F}, dtype)
+    tol, moves = max(tol, _FINEST_TOL[F.dtype]), known.moves({"S": F})
     G = padded(A.T, dtype)
     unsolved = solve_known_rows(term, F, G, moves, penalties, tol, _MAX_SWEEPS)
     return _solved(F, np.zeros(len(A), dtype=np.int64), unsolved, tol)

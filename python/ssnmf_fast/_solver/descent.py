@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.bits import mask_of
 from .._data.entries import row_slices
 from .._data.weight_forms import Quadratic
 from .penalties import Bound
@@ -44,8 +45,8 @@ def descend(
     """Lower ``sum_i f_i K_i f_i^T - 2 p_i f_i^T`` in place by sweeps over the entries of F.
 
     Before the last sweep come steps of conjugate gradients on the positive entries, where all rows
-    have the same curvature but for a factor.  `support` has 0 where an entry of F must stay, 1
-    elsewhere.  What is lowered has the bounds of penalties beside it.
+    have the same curvature but for a factor.  An entry of F must stay where `support`, as
+    bits, has none.  What is lowered has the bounds of penalties beside it.
     """
     P, parts = _penalized(P, parts, bounds)
     grams, scales = _grams(F, parts)
@@ -89,7 +90,7 @@ def _drop_unused(F: Array, grams: Array, support: Array | None) -> None:
     """Set components to 0 that vanish on the far side: without curvature, descent leaves them."""
     unused = ~(np.diagonal(grams, axis1=1, axis2=2) > 0).any(axis=0)
     if unused.any():
-        F[:, unused] *= 0 if support is None else support[:, unused] == 0
+        F[:, unused] *= 0 if support is None else ~mask_of(support)[:, unused]
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.bits import bits_of
 from .._data.checks import check_factor, check_support
 from .penalties import L1, L2, Orthogonal, Penalty
 
@@ -17,7 +18,7 @@ from .penalties import L1, L2, Orthogonal, Penalty
 class Known:
     """What is known of the factors by name; A is by columns here, (m x r), as it is stored.
 
-    `support` is 0 where a factor is, and 1 elsewhere; `fixed` has columns, and what they are.
+    `support` tells where a factor may be positive, bool; `fixed` has columns, and what they are.
     """
 
     support: Mapping[str, Array] = field(default_factory=dict)
@@ -101,15 +102,16 @@ class Known:
         fixed = {name: (columns, np.sqrt(F)) for name, (columns, F) in self.fixed.items()}
         return Known(self.support, fixed)
 
-    def moves(self, factors: Mapping[str, Array], dtype: Any) -> dict[str, Array]:
-        """Return, padded, 1 where a factor moves in the fit and 0 where it stays."""
+    def moves(self, factors: Mapping[str, Array]) -> dict[str, Array]:
+        """Return where stored factors move in the fit, as bits; they stay elsewhere."""
         found = {}
         for name in sorted({*self.support, *self.fixed}):
-            found[name] = T = np.ones(factors[name].shape, dtype=dtype)
+            moves = np.ones(factors[name].shape, dtype=bool)
             if name in self.support:
-                T[:, : self.support[name].shape[1]] = self.support[name]
+                moves[:, : self.support[name].shape[1]] = self.support[name]
             if name in self.fixed:
-                T[:, self.fixed[name][0]] = 0
+                moves[:, self.fixed[name][0]] = False
+            found[name] = bits_of(moves)
         return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.bits import mask_of
 from .._data.entries import Target
 from .penalties import Penalty, bounds_of
 from .problem import Problem
@@ -32,7 +33,7 @@ def solve_known_rows(
     """
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
-    moves = support.get("S", np.ones_like(F)) > 0
+    moves = mask_of(support["S"]) if "S" in support else np.ones(F.shape, dtype=bool)
     curvature = problem.descends("S", "hals")
     tol = tol if curvature else max(tol, _FINEST)  # multiplicative steps are too slow for less
     statistics = None

@@ -118,8 +118,8 @@ class Loss:
     ) -> float | None:
         """Lower the value by coordinate descent on F, in place, and return it where asked for.
 
-        For terms whose entries are those of a sparse matrix in memory.  Entries of F where
-        `support` is 0 stay.  What is lowered has a multiple of the sum of F beside the value.
+        For terms whose entries are those of a sparse matrix in memory.  Entries of F stay that
+        are not in `support`, as bits.  What is lowered has a multiple of the sum of F beside it.
         """
         raise NotImplementedError
 

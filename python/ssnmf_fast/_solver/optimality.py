@@ -20,6 +20,7 @@ import numpy as np
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.bits import bits_of
 from .losses import added
 from .penalties import Bound, bounds_of
 from .problem import Problem
@@ -37,7 +38,7 @@ class Measured(NamedTuple):
 class Optimality:
     """The residuals of the factors of a problem, as they are when they are asked for.
 
-    Entries of a factor do not count where `moves` has 0, nor, in the factors that `stay`, zeros.
+    Entries of a factor do not count that are not in `moves`, nor zeros in those that `stay`.
     """
 
     problem: Problem
@@ -59,8 +60,8 @@ class Optimality:
     def _measured(self, problem: Problem, name: str) -> Measured:
         F, moves = problem.factors[name], self.moves.get(name)
         if name in self.stay:
-            positive = (F > 0).astype(F.dtype)
-            moves = positive if moves is None else positive * moves
+            positive = bits_of(F > 0)
+            moves = positive if moves is None else positive & moves
         bounds = bounds_of(problem.penalties.get(name, ()), F)
         return measured(F, problem.statistics(name, False), bounds, moves, problem.threads)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels
 from .._common.arrays import Array
+from .._common.bits import bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend
 from .losses import Loss, multiply
@@ -57,7 +58,7 @@ class Problem(Rules):
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor, `rows`, is that of the rows; the problem may be one of a few rows only.
-    Entries of a factor stay where its `support` is 0.
+    Entries of a factor stay where its `support`, as bits, has none.
     """
 
     def __init__(
@@ -147,6 +148,8 @@ class Problem(Rules):
         ready, self._ready_P = self._ready_P and name == self.rows, False
         sides = self.sides(name) if sides is None else sides
         F = self.factors[name]
+        # What cannot move needs no P, unless the objective does with it.
+        asked = None if self._holds(name) else self.support.get(name)
         sums: dict[Loss, tuple[Array, Array]] = {}
         parts: list[Part] = []
         for side in sides:
@@ -164,7 +167,7 @@ class Problem(Rules):
                 side.here.pair(side.term, self._images.of(name, side.here), G, up, down)
                 continue
             if not ready:
-                loss.P(side.term.entries, F, G, up)
+                loss.P(side.term.entries.asked(asked), F, G, up)
             if curvature:
                 parts.append(Part(side.term.form.quadratic(G), side.coefficient, G))
             else:
@@ -199,7 +202,7 @@ class Problem(Rules):
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads, bounds)
             if before is not None:
-                np.copyto(F, before, where=self.support[name] == 0)
+                np.copyto(F, before, where=~mask_of(self.support[name]))
         self._images.forget(name)
 
     def _bounds(self, name: str) -> list[Bound]:
@@ -266,13 +269,14 @@ class Problem(Rules):
         """Whether entries of a factor stay that are not zero, which multiplying would move."""
         if name not in self._held:
             T = self.support.get(name)
-            self._held[name] = T is not None and bool(self.factors[name][T == 0].any())
+            self._held[name] = T is not None and bool((bits_of(self.factors[name] > 0) & ~T).any())
         return self._held[name]
 
     def _still(self) -> list[Array]:
         """Return which components have entries that are given."""
         held = [name for name in self.support if self._holds(name)]
-        return [((self.support[name] == 0) & (self.factors[name] > 0)).any(axis=0) for name in held]
+        given = (~mask_of(self.support[name]) & (self.factors[name] > 0) for name in held)
+        return [np.any(each, axis=0) for each in given]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""

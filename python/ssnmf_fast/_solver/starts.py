@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._common.bits import bits_of
 from .._data.checks import check_factor, check_option, require_memory
 from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
@@ -128,7 +129,7 @@ def _least_squares(
     S, F = uniform(data.shape, data.mean(), rank, rng)
     S, A = _as_known(S, F, known.roots(), data.mean())
     stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
-    found = squares_of_fit(data, stored, rank, known.moves(stored, X.dtype))
+    found = squares_of_fit(data, stored, rank, known.moves(stored))
     return (S**2, A**2) if found is None else (found[0], found[1].T)
 
 
@@ -234,12 +235,10 @@ def _nndsvda(
 
 
 def zeros_that_stay(factors: dict[str, Array], rank: int) -> dict[str, Array]:
-    """Return 0 where a given start is zero, 1 elsewhere, for the factors that have zeros.
+    """Return where a given start is not zero, as bits, for the factors that have zeros.
 
     Multiplicative rules keep zeros by themselves; coordinate descent would not.
     """
     return {
-        name: (factor > 0).astype(factor.dtype)
-        for name, factor in factors.items()
-        if not factor[:, :rank].all()
+        name: bits_of(factor > 0) for name, factor in factors.items() if not factor[:, :rank].all()
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array
+from .._common.bits import mask_of
 from .._solver.block_problem import problem_of
 from .._solver.penalties import Penalty, value_of
 from .._solver.problem import Ahead, Problem
@@ -30,7 +31,7 @@ class Block(OnePickle):
     key: tuple[str, int]  # the name of the fit, and the number of the block
     first: int  # of its rows, counted in all data
     relations: list[Relation]
-    support: Array | None  # of S, padded
+    support: Array | None  # of S, padded, as bits
     rank: int
     dtype: Any
     start: Array | None  # rows that were given
@@ -64,7 +65,7 @@ class Block(OnePickle):
     def as_known(self, S: Array) -> None:
         """Set to 0 what is not in the support, and the components that are given."""
         if self.support is not None:
-            S *= self.support
+            S *= mask_of(self.support)
         if self.fixed is not None:
             S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
 
@@ -180,4 +181,4 @@ def copy_of_rows(block: Block, rows: Rows) -> Array:
 def squares_of_rows(block: Block, rows: Rows, floor: float) -> Array:
     """Return the squares of the rows of S, but no less than a number where S may be positive."""
     S: Array = np.maximum(rows.S[:, : block.rank].astype(np.float64) ** 2, floor)
-    return S if block.support is None else S * block.support[:, : block.rank]
+    return S if block.support is None else S * mask_of(block.support, block.rank)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._common.bits import bits_of, mask_of
 from .._data.border import check_matrix
 from .._data.checks import check_factor, check_support
 from .._data.csr_file import CsrFile, check_data
@@ -144,16 +145,15 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
     if S is not None:
         S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")
         if not S.all():  # zeros of a given start stay
-            positive = (dtype.type(0) < S).astype(dtype)
-            support = positive if support is None else support * positive
+            support = S > 0 if support is None else support & (S > 0)
     fixed = None
     if given.S_fixed is not None:
         known = Known.of(X.shape, plan.rank, dtype, S_fixed=as_matrix(given.S_fixed))
         _, fixed = known.fixed["S"]
-        support = np.ones((n, plan.rank), dtype) if support is None else support
-        support[:, plan.rank - fixed.shape[1] :] = 0
+        support = np.ones((n, plan.rank), bool) if support is None else support
+        support[:, plan.rank - fixed.shape[1] :] = False
         fixed = np.sqrt(fixed) if plan.of_roots else fixed
-    stored = None if support is None else padded(support, dtype)
+    stored = None if support is None else bits_of(padded(support, dtype) > 0)
     further = plan.penalties, plan.elsewhere
     return Block(key, first, relations, stored, plan.rank, dtype, S, fixed, *further)
 
@@ -178,7 +178,7 @@ def totals(block: Block) -> BlockStatistics:
 
     "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
-    size = block.n_rows * block.rank if block.support is None else block.support.sum()
+    size = block.n_rows * block.rank if block.support is None else mask_of(block.support).sum()
     size += 0 if block.fixed is None else block.fixed.size
     sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}
     for name, relation in zip("XY", block.relations, strict=False):

@@ -182,8 +182,8 @@ def factorize(
         C = None if features is None else start_of_labels(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
         zeros = {} if given is None else zeros_that_stay(factors, rank)
-        moves = known.moves(factors, data.dtype)
-        zeros |= {name: T * zeros.get(name, 1) for name, T in moves.items()}
+        moves = known.moves(factors)
+        zeros |= {name: T & zeros.get(name, T) for name, T in moves.items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
         balances = weight is None and data.n_labels is not None
         if balances or (local and of_features is None):

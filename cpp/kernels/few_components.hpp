@@ -1,0 +1,65 @@
+// Rows of a factor that have few components: few that are positive, or few that may be.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "../core/compiler.hpp"
+#include "../core/views.hpp"
+#include "rank.hpp"
+
+namespace ssnmf {
+
+// The number of a component: half as much to read as an Index.
+using Component = std::uint16_t;
+
+// So many components of a row at most are taken one by one; from there on whole registers are
+// faster, which for a row of few registers they always are.
+constexpr Size kMostFew = 12;
+inline Size most_few(Size rank) {
+  const bool pays = rank >= 3 * kNarrowestRank && rank <= std::numeric_limits<Component>::max();
+  return pays ? std::min(rank / kNarrowestRank, kMostFew) : 0;
+}
+
+// Writes the numbers of the components that are not zero to `places`; returns how many there are,
+// or -1 for more than `most`.
+template <class T>
+SSNMF_INLINE int components_of(const T* row, Size rank, Size most, Component* places) {
+  using Run = Eigen::Map<const Eigen::Array<T, kNarrowestRank, 1>>;
+  int count = 0;
+  for (Size first = 0; first < rank; first += kNarrowestRank) {
+    const Size end = std::min<Size>(first + kNarrowestRank, rank);
+    if (end - first == kNarrowestRank && Run(row + first).abs().sum() == T(0)) {
+      continue;
+    }
+    for (Size k = first; k < end; ++k) {
+      if (row[k] != T(0)) {
+        if (count == most) {
+          return -1;
+        }
+        places[count++] = static_cast<Component>(k);
+      }
+    }
+  }
+  return count;
+}
+
+// The same for the components that a row may have.
+inline int components_of(const std::uint8_t* allowed, Size rank, Size most, Component* places) {
+  int count = 0;
+  for (Size byte = 0; byte < rank / 8; ++byte) {
+    for (int bit = 0; allowed[byte] >> bit != 0; ++bit) {
+      if ((allowed[byte] >> bit & 1) != 0) {
+        if (count == most) {
+          return -1;
+        }
+        places[count++] = static_cast<Component>(8 * byte + bit);
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace ssnmf

@@ -1,0 +1,17 @@
+"""Supports as bits, one for each entry of a factor, in rows of whole bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .arrays import Array
+
+
+def bits_of(mask: Array) -> Array:
+    """Return the bits of a mask, bool, (n x r), uint8, (n x ceil(r / 8))."""
+    return np.packbits(mask, axis=1, bitorder="little")
+
+
+def mask_of(bits: Array, n_columns: int | None = None) -> Array:
+    """Return the mask of bits, bool, with so many columns, or those of whole bytes."""
+    return np.unpackbits(bits, axis=1, count=n_columns, bitorder="little").view(bool)
