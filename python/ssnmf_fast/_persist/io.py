@@ -217,8 +217,10 @@ def _damaged(path: Path, why: str) -> ValueError:
 def _parameters(model: Any) -> dict[str, Any]:
     if not _is_estimator(model):
         return {}
-    given = model.get_params(deep=False).items()
-    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given}
+    given = model.get_params(deep=False)
+    if given.get("dtype") is not None:
+        given["dtype"] = np.dtype(given["dtype"]).name
+    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given.items()}
     return {key: value for key, value in plain.items() if isinstance(value, SCALARS)}
 
 
