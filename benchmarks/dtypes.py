@@ -57,8 +57,8 @@ def differences(X: Any, cases: Iterable[tuple[str, int]], max_iter: int) -> list
     for loss, rank in cases:
         values = []
         for dtype in DTYPES:
-            given = {"loss": loss, "max_iter": max_iter, "tol": 0, "random_state": 0}
-            fit = sf.factorize(X, n_components=rank, dtype=dtype, **given)  # type: ignore[arg-type]
+            given: Any = {"loss": loss, "max_iter": max_iter, "tol": 0, "random_state": 0}
+            fit = sf.factorize(X, n_components=rank, dtype=dtype, **given)
             S, A = (F.astype(np.float64) for F in (fit.S, fit.A))
             values.append(sf.objective(X, S, A, loss=loss))
         wide, narrow = values

@@ -125,6 +125,12 @@ def test_files(tmp_path: Any) -> None:
     same((model.representation_, model.transform(file)), (found.S, model.transform(Z)))
 
 
+def test_files_with_numbers_beyond_the_range(tmp_path: Any) -> None:
+    sp.save_npz(tmp_path / "X.npz", sp.csr_array(X * 1e60), compressed=False)
+    with pytest.raises(ValueError, match="infinity"):
+        sf.open_csr(tmp_path / "X.npz", dtype="float32")
+
+
 def test_converted_data_share_their_indices() -> None:
     Z = sp.csr_array(X)
     clean = csr_file.check_data(Z, 1, "float32")
