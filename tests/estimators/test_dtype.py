@@ -30,7 +30,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "seeded": (sf.SeededTopics({"a": [0], "b": [1], "c": [2]}, **SHORT), NAMES),
     "Bayesian": (sf.BayesianNMF(**FITTED), None),
     "supervised Bayesian": (sf.SupervisedBayesianNMF(**FITTED), NAMES),
-    "dynamic": (sf.DynamicTopics(3, freq=4, **SHORT), TIMES),
+    "dynamic": (sf.DynamicTopics(3, freq=4, method="nmf", **SHORT), TIMES),
     "hierarchical": (
         sf.HierarchicalClassifier({"a": "x", "b": "x", "c": "y"}, **SHORT),
         NAMES,

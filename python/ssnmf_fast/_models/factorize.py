@@ -122,9 +122,8 @@ def factorize(
         see :mod:`ssnmf_fast.penalties`.
     dtype : {"float32", "float64"}, optional
         Of the factors and of all that the fit works with; values of X are converted once.  None:
-        float32 and float64 are those of X, integers and bool become float64.  "float32" is nearly
-        twice as fast for large data, and the objective the same to 1e-5; see
-        docs/guide/solvers.md.
+        float32 and float64 are those of X, integers and bool become float64.  "float32" is about
+        twice as fast for large data; see docs/guide/solvers.md.
 
     Returns
     -------
