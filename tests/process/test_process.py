@@ -229,7 +229,8 @@ def test_threadpoolctl_shows_and_limits_the_kernels():
         return [each for each in found if each["internal_api"] == "ssnmf_fast"]
 
     (before,) = shown()
-    assert before["user_api"] == "openmp" and before["version"] == sf.__version__
+    assert before["user_api"] == "openmp"
+    assert before["version"] == sf.__version__
     assert before["num_threads"] == resolve_threads()
     with threadpoolctl.threadpool_limits(1):
         assert [each["num_threads"] for each in shown()] == [1] == [resolve_threads()]
