@@ -161,7 +161,7 @@ class Rows:
         self.S = aligned_copy(self.S)
         self.before = None if self.before is None else aligned_copy(self.before)
         if self.posterior is not None:
-            self.posterior.F, self.posterior.E = self.S, self.before
+            self.posterior.F, self.posterior.E = self.S, self.earlier()
 
 
 kept: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of the block
