@@ -5,7 +5,8 @@
 Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
 hands out, in the same order, by the work in each.  The simulation gives each block to the first
 thread that is free, and a block of a panel waits for the same columns of the panel before.  What
-Python does between two calls is serial, and waking a thread takes `--wake` microseconds.
+Python does between two calls is serial.  To wake a thread takes whoever wakes it `--wake`
+microseconds; the caller wakes two before it takes blocks itself, and so does each that is woken.
 
 It knows nothing of memory: where a pass waits for it, cores that share a memory gain less than
 this.  It shows what the cut into blocks allows.
@@ -33,6 +34,7 @@ from ssnmf_fast._backend.dispatch import kernels
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 # Of the kernels: entries or rows of a block, and the work that is worth a thread.
 ENTRIES, ROWS, TILE_ROWS, DESCENT_ROWS, WORK_PER_THREAD = 4096, 256, 64, 32, 131072
+WOKEN_BY_EACH = 2
 
 
 @dataclass
@@ -121,10 +123,22 @@ class Recorder:
         return run
 
 
+def begins(team: int, wake: float) -> list[float]:
+    """Return when each of a team takes its first block, in order."""
+    waiting, found = [0.0], list[float]()
+    while len(found) < team:
+        woken = heapq.heappop(waiting)  # the next to come wakes others, one after the other
+        for _ in range(min(WOKEN_BY_EACH, team - len(found) - len(waiting) - 1)):
+            woken += wake
+            heapq.heappush(waiting, woken)
+        found.append(woken)
+    return sorted(found)
+
+
 def simulated(call: Call, threads: int, wake: float) -> float:
     """Return the seconds of a call with so many threads."""
     team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
-    free = [k * wake for k in range(team)]
+    free = begins(team, wake)
     done: dict[int, float] = defaultdict(float)
     end = 0.0
     for block, share in enumerate(call.shares):
