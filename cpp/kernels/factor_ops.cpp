@@ -7,6 +7,7 @@
 #include "../core/parallel.hpp"
 #include "few_components.hpp"
 #include "gemm.hpp"
+#include "register_product.hpp"
 
 namespace ssnmf {
 namespace {
@@ -184,41 +185,43 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
-  const Block<const T> k{K.data, K.rows, K.columns, K.columns};
+  const Size occupied = occupied_columns(K);
+  Panels<T> k;
+  k.copy(K.data, K.columns, K.rows, occupied);
   struct Workspace {
     Matrix<T> result;
     SplitRows<T> rows;
   };
-  const auto workspace = [&] { return Workspace{Matrix<T>(kRowsPerBlock, K.columns), {}}; };
+  const auto workspace = [&] { return Workspace{Matrix<T>(kRowsPerBlock, k.width()), {}}; };
   const auto store = [&](Size row, const T* result) {
     const T a = row_scale.data == nullptr ? T(1) : row_scale.data[row];
     for (Size c = 0; c < K.columns; ++c) {
-      to.store(row, c, a * result[c]);
+      to.store(row, c, c < occupied ? a * result[c] : T(0));
     }
   };
   parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
+    T* result = work.result.data();
     const bool split = work.rows.split(F, range);
     if (split) {
-      T* sum = work.result.data();
       for (const auto& few : work.rows.few()) {
-        std::fill_n(sum, K.columns, T(0));
+        std::fill_n(result, occupied, T(0));
         const T* f = F.row(few.row);
         for (int a = 0; a < few.count; ++a) {
           const T factor = f[few.places[a]];
           const T* row = K.row(few.places[a]);
-          for (Size c = 0; c < K.columns; ++c) {
-            sum[c] += factor * row[c];
+          for (Size c = 0; c < occupied; ++c) {
+            result[c] += factor * row[c];
           }
         }
-        store(few.row, sum);
+        store(few.row, result);
       }
     }
     const Block<const T> f = split ? work.rows.copies() : rows_of(F, range);
-    product(f, k, corner(work.result, f.rows, K.columns));
+    k.product(f.data, f.stride, f.rows, result, k.width());
     for (Size i = 0; i < f.rows; ++i) {
       const Size row = split ? work.rows.whole()[static_cast<std::size_t>(i)] : range.begin + i;
-      store(row, work.result.row(i).data());
+      store(row, result + i * k.width());
     }
   });
 }

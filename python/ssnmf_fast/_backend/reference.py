@@ -65,6 +65,7 @@ def build_info() -> dict[str, Any]:
         "compiler": "none (NumPy)",
         "flags": "",
         "eigen": "none",
+        "threads": "none",
     }
 
 
