@@ -51,7 +51,6 @@ SSNMF_FLATTEN void narrow_row(const Op& op, const Csr<T>& Z, const T* f, const R
 template <class T>
 class NarrowRows {
  public:
-  NarrowRows() = default;
   NarrowRows(const Rows<const T>& G, const Support& asked)
       : G_(G), asked_(asked), most_(most_few(G.columns)) {}
 
@@ -92,7 +91,7 @@ class NarrowRows {
  private:
   Rows<const T> G_;
   Support asked_;
-  Size most_ = 0;
+  Size most_;
 };
 
 }  // namespace ssnmf

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "entry_rows.hpp"
-#include "narrow_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
@@ -283,11 +282,11 @@ void row_in_pieces(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& 
   whole.store(to, row);
 }
 
-// The pass of an operation over all rows but the narrow ones, which are done by themselves.
-template <class Op, class T, class Gather>
+// The pass of an operation over all rows but those that apart(row) says it has done.
+template <class Op, class T, class Gather, class Apart>
 void gathered_pass(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& Z,
                    const Rows<const T>& F, const Gather& gather, const Target<T>& to, int threads,
-                   const NarrowRows<T>& narrow = {}) {
+                   const Apart& apart) {
   const Size rank = gather.rank();
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * rank, threads);
@@ -295,8 +294,7 @@ void gathered_pass(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& 
   parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
     const Range range = blocks[block];
     for (Size row = range.begin; row < range.end; ++row) {
-      if (Z.indptr[row + 1] - Z.indptr[row] <= kLongestRow &&
-          !narrow.run(op, Z, row_or_null(F, row), row, to)) {
+      if (Z.indptr[row + 1] - Z.indptr[row] <= kLongestRow && !apart(row)) {
         row_pass(op, Z, row_or_null(F, row), gather, row, to, work);
       }
     }
@@ -309,7 +307,8 @@ void gathered_pass(const Op& op, RowPass<Op, T, Gather> row_pass, const Csr<T>& 
 template <class Op, class T, class Gather>
 void gathered_pass(const Op& op, const Csr<T>& Z, const Rows<const T>& F, const Gather& gather,
                    const Target<T>& to, int threads) {
-  gathered_pass(op, choose_row_pass<Op, T, Gather>(gather.rank()), Z, F, gather, to, threads);
+  const auto row_pass = choose_row_pass<Op, T, Gather>(gather.rank());
+  gathered_pass(op, row_pass, Z, F, gather, to, threads, [](Size) { return false; });
 }
 
 }  // namespace ssnmf

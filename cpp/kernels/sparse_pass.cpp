@@ -5,6 +5,7 @@
 
 #include "../core/system_threads.hpp"
 #include "mixed_rows.hpp"
+#include "narrow_rows.hpp"
 #include "passes.hpp"
 #include "row_pass.hpp"
 
@@ -58,8 +59,12 @@ void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                  const Rows<const T>& G, const Target<T>& to, int threads, const Support& asked) {
   visit_operation(operation, [&](const auto& op) {
     using Op = std::decay_t<decltype(op)>;
+    const NarrowRows<T> narrow(G, asked);
+    const auto apart = [&](Size row) {
+      return narrow.run(op, Z, row_or_null(F, row), row, to);
+    };
     visit_gather<Op>(Z, G, threads, [&](const auto& gather, auto row_pass) {
-      gathered_pass<Op, T>(op, row_pass, Z, F, gather, to, threads, {G, asked});
+      gathered_pass(op, row_pass, Z, F, gather, to, threads, apart);
     });
   });
 }
