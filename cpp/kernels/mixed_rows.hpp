@@ -35,74 +35,93 @@ class MixedRows {
   }
 
   MixedRows(const Csr<T>& Z, const Rows<const T>& G, int threads)
-      : Z_(Z), G_(G), entries_(Z.entries()), rows_(new Listed[static_cast<std::size_t>(G.rows)]) {
+      : Z_(Z), G_(G), rows_(new Listed[static_cast<std::size_t>(G.rows)]) {
     // Each block of rows has room for all that it may list, of which it uses the beginning.
     const Size most = most_few(G.columns);
-    values_.reset(new T[static_cast<std::size_t>(G.rows * most)]);
-    places_.reset(new Component[static_cast<std::size_t>(G.rows * most)]);
+    const Size room = G.rows * filled_up(most);
+    values_.reset(new T[static_cast<std::size_t>(room)]);
+    places_.reset(new Component[static_cast<std::size_t>(room)]);
     const EvenBlocks blocks(G.rows, kRowsPerBlock);
     const int team = useful_threads(G.rows * G.columns, threads);
     parallel_for(blocks.count(), team, [&](Size block) {
       const Range range = blocks[block];
-      Size begin = range.begin * most;
+      Size begin = range.begin * filled_up(most);
       for (Size i = range.begin; i < range.end; ++i) {
         const T* g = G.row(i);
         Component* places = places_.get() + begin;
         const int count = components_of(g, G.columns, most, places);
-        rows_[static_cast<std::size_t>(i)] = {begin, count};
-        for (int a = 0; a < count; ++a) {
-          values_[static_cast<std::size_t>(begin + a)] = g[places[a]];
+        const Size listed = count < 0 ? -1 : filled_up(count);
+        rows_[static_cast<std::size_t>(i)] = {begin, static_cast<int>(listed)};
+        for (Size a = 0; a < listed; ++a) {
+          places[a] = a < count ? places[a] : Component(0);
+          values_[static_cast<std::size_t>(begin + a)] = a < count ? g[places[a]] : T(0);
         }
-        begin += std::max(count, 0);
+        begin += std::max<Size>(listed, 0);
       }
     });
   }
 
   Size rank() const { return G_.columns; }
 
-  // What an entry names: count < 0 for a row that is not listed.
+  // The numbers of the entries from `begin` on that name rows that are listed, and of the others;
+  // without a branch that nobody could predict.
+  struct Parted {
+    Size few[kEntriesPerSum];
+    Size whole[kEntriesPerSum];
+    Size n_few = 0;
+    Size n_whole = 0;
+  };
+  SSNMF_INLINE void part(Size begin, Size end, Parted& parted) const {
+    parted.n_few = 0;
+    parted.n_whole = 0;
+    for (Size entry = begin; entry < end; ++entry) {
+      const Listed& listed = rows_[static_cast<std::size_t>(Z_.indices[entry])];
+      prefetch(values_.get() + listed.begin);
+      prefetch(places_.get() + listed.begin);
+      parted.few[parted.n_few] = entry;
+      parted.whole[parted.n_whole] = entry;
+      parted.n_few += listed.count < 0 ? 0 : 1;
+      parted.n_whole += listed.count < 0 ? 1 : 0;
+    }
+  }
+
+  // The row that an entry names, if it is listed.
   struct Row {
     int count;
     const T* values;
     const Component* places;
   };
-  SSNMF_INLINE Row operator[](Size entry) const {
-    const Listed& listed = rows_[static_cast<std::size_t>(Z_.indices[entry])];
-    return {listed.count, values_.get() + listed.begin, places_.get() + listed.begin};
+  SSNMF_INLINE Row listed(Size entry) const {
+    const Listed& row = rows_[static_cast<std::size_t>(Z_.indices[entry])];
+    return {row.count, values_.get() + row.begin, places_.get() + row.begin};
   }
   const T* whole(Size entry) const { return G_.row(static_cast<Size>(Z_.indices[entry])); }
-
-  SSNMF_INLINE void prefetch_ahead(Size entry) const {
-    const Size ahead = std::min(entry + kPrefetchDistance, entries_ - 1);
-    const Listed& listed = rows_[static_cast<std::size_t>(Z_.indices[ahead])];
-    if (listed.count < 0) {
-      prefetch_row(G_, static_cast<Size>(Z_.indices[ahead]));
-    } else {
-      prefetch(values_.get() + listed.begin);
-      prefetch(places_.get() + listed.begin);
-    }
+  SSNMF_INLINE void prefetch_whole(Size entry) const {
+    prefetch_row(G_, static_cast<Size>(Z_.indices[entry]));
   }
 
  private:
   struct Listed {
     Size begin;
-    int count;
+    int count;  // -1 for a row that is not
   };
+
+  // Rows have even numbers of values, some of which are 0: most then have two, and the processor
+  // guesses how many.
+  static Size filled_up(Size count) { return std::max<Size>(2, count + count % 2); }
 
   Csr<T> Z_;
   Rows<const T> G_;
-  Size entries_;
   std::unique_ptr<Listed[]> rows_;
   std::unique_ptr<T[]> values_;
   std::unique_ptr<Component[]> places_;
 };
 
-// Entries of a row that name whole rows, kept until they make a chunk.
+// Some rows that are not listed.
 template <class T>
 struct WholeRows {
   const T* rows[kMostEntriesPerChunk];
   T coefficients[kMostEntriesPerChunk];
-  Size count = 0;
 
   template <int R, int Width>
   RowMap<T, Width> row(Size e, Size k) const {
@@ -110,7 +129,7 @@ struct WholeRows {
   }
 
   template <int Block>
-  SSNMF_INLINE void add_to(T* sum, Size rank) {
+  SSNMF_INLINE void add_to(Size count, T* sum, Size rank) const {
     Size k = 0;
     for (; k + 2 * Block <= rank; k += 2 * Block) {
       add_columns<2 * Block>(coefficients, *this, 0, count, k, sum);
@@ -118,7 +137,6 @@ struct WholeRows {
     for (; k < rank; k += Block) {
       add_columns<Block>(coefficients, *this, 0, count, k, sum);
     }
-    count = 0;
   }
 };
 
@@ -137,36 +155,35 @@ SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const Mi
   }
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
+  typename MixedRows<T>::Parted parted;
   WholeRows<T> whole;
   for (Size begin = first; begin < last; begin += kEntriesPerSum) {
-    const Size end = std::min(begin + kEntriesPerSum, last);
-    for (Size entry = begin; entry < end; ++entry) {
-      gather.prefetch_ahead(entry);
-      const auto g = gather[entry];
+    gather.part(begin, std::min(begin + kEntriesPerSum, last), parted);
+    for (Size e = 0; e < parted.n_few; ++e) {
+      const auto g = gather.listed(parted.few[e]);
       T model = T(0);
-      if (g.count < 0) {
-        const T* here = gather.whole(entry);
-        if constexpr (Op::needs_model) {
-          model = long_dot<Block>(f, here, rank);
-        }
-        whole.rows[whole.count] = here;
-        whole.coefficients[whole.count++] = op.coefficient(Z.value(entry), model);
-        if (whole.count == chunk) {
-          whole.template add_to<Block>(sum, rank);
-        }
-        continue;
-      }
       if constexpr (Op::needs_model) {
         for (int a = 0; a < g.count; ++a) {
           model += f[g.places[a]] * g.values[a];
         }
       }
-      const T coefficient = op.coefficient(Z.value(entry), model);
+      const T coefficient = op.coefficient(Z.value(parted.few[e]), model);
       for (int a = 0; a < g.count; ++a) {
         sum[g.places[a]] += coefficient * g.values[a];
       }
     }
-    whole.template add_to<Block>(sum, rank);
+    for (Size done = 0; done < parted.n_whole; done += chunk) {
+      const Size count = std::min(chunk, parted.n_whole - done);
+      for (Size e = 0; e < count; ++e) {
+        const Size entry = parted.whole[done + e];
+        const Size ahead = std::min(done + e + kPrefetchDistance, parted.n_whole - 1);
+        gather.prefetch_whole(parted.whole[ahead]);
+        whole.rows[e] = gather.whole(entry);
+        const T model = Op::needs_model ? long_dot<Block>(f, whole.rows[e], rank) : T(0);
+        whole.coefficients[e] = op.coefficient(Z.value(entry), model);
+      }
+      whole.template add_to<Block>(count, sum, rank);
+    }
     if (long_row) {
       work.add_part(sum);
       std::fill_n(sum, rank, T(0));

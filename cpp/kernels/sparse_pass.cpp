@@ -60,9 +60,7 @@ void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
   visit_operation(operation, [&](const auto& op) {
     using Op = std::decay_t<decltype(op)>;
     const NarrowRows<T> narrow(G, asked);
-    const auto apart = [&](Size row) {
-      return narrow.run(op, Z, row_or_null(F, row), row, to);
-    };
+    const auto apart = [&](Size row) { return narrow.run(op, Z, row_or_null(F, row), row, to); };
     visit_gather<Op>(Z, G, threads, [&](const auto& gather, auto row_pass) {
       gathered_pass(op, row_pass, Z, F, gather, to, threads, apart);
     });
