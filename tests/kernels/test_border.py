@@ -93,7 +93,8 @@ def test_what_is_no_array_is_refused(kernels, kernel, name):
 def test_other_dtypes_and_layouts_are_refused(kernels, kernel, name):
     given = calls()[kernel][1]
     array = given[name]
-    swapped = array.astype(array.dtype.newbyteorder())
+    other = np.int16 if array.dtype == np.uint8 else array.dtype.newbyteorder()
+    swapped = array.astype(other)
     with pytest.raises(TypeError, match=rf"^{name} has dtype"):
         getattr(kernels, kernel)(**{**given, name: swapped})
     if name != "Z":
