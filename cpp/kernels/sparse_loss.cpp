@@ -1,36 +1,16 @@
+#include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "gathered_loss.hpp"
 #include "passes.hpp"
-#include "row_batch.hpp"
 
 namespace ssnmf {
 namespace {
 
-// models[e] = f . g of entry first + e
+// The models of entries of one row; see gathered_loss.
 template <int R, class T>
-SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size first,
-                             Size count, T* models) {
-  const ColumnRows<T> gather(Z, G);
-  Size e = 0;
-  if constexpr (R > 0) {
-    constexpr int size = RowBatch<T, R>::size;
-    for (; e + size <= count; e += size) {
-      for (int i = 0; i < size; ++i) {
-        gather.template prefetch<R>(first + e + i);
-      }
-      const auto row = [&](int i) { return gather.template row<R, R>(first + e + i).data(); };
-      RowBatch<T, R>().dots(f, row, models + e);
-    }
-  }
-  for (; e < count; ++e) {
-    gather.template prefetch<R>(first + e);
-    const T* g = gather.template row<R, kNarrowestRank>(first + e).data();
-    if constexpr (R > 0) {
-      models[e] = dot<R>(f, g);
-    } else {
-      models[e] = long_dot<kColumnBlock>(f, g, G.columns);
-    }
-  }
+SSNMF_FLATTEN void models_of(const ColumnRows<T>& gather, const T* f, Size first, Size count,
+                             T* models) {
+  entry_models<R, kColumnBlock>(gather, f, first, count, models);
 }
 
 }  // namespace
@@ -38,13 +18,14 @@ SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
                    const Rows<const T>& G, int threads) {
-  void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
+  const ColumnRows<T> gather(Z, G);
+  void (*find_models)(const ColumnRows<T>&, const T*, Size, Size, T*) = nullptr;
   visit_rank<T>(G.columns,
                 [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
   return gathered_loss(
       loss, Z, weights, F,
       [&](const T* f, Size first, Size count, T* models) {
-        find_models(Z, f, G, first, count, models);
+        find_models(gather, f, first, count, models);
       },
       threads);
 }
