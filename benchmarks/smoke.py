@@ -31,6 +31,7 @@ CALLS = {
     "completion_speed": "--parts d",
     "family_speed": "--repeats 1 --iterations 2 --threads 1",
     "suggest": "--out {folder}/suggest",
+    "dtypes": "",
     "threads": "",
     "thread_simulation": "--rank 5 --iterations 2",
     "contention": "",

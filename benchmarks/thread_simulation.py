@@ -5,7 +5,8 @@
 Every kernel call of some iterations is timed with one thread and cut into the blocks that its loop
 hands out, in the same order, by the work in each.  The simulation gives each block to the first
 thread that is free, and a block of a panel waits for the same columns of the panel before.  What
-Python does between two calls is serial, and waking a thread takes `--wake` microseconds.
+Python does between two calls is serial.  To wake a thread takes whoever wakes it `--wake`
+microseconds; the caller wakes two before it takes blocks itself, and so does each that is woken.
 
 It knows nothing of memory: where a pass waits for it, cores that share a memory gain less than
 this.  It shows what the cut into blocks allows.
@@ -32,7 +33,13 @@ from ssnmf_fast._backend.dispatch import kernels
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128)
 # Of the kernels: entries or rows of a block, and the work that is worth a thread.
-ENTRIES, ROWS, TILE_ROWS, DESCENT_ROWS, WORK_PER_THREAD = 4096, 256, 64, 32, 131072
+ENTRIES, ROWS, DESCENT_ROWS, WORK_PER_THREAD = 4096, 256, 32, 131072
+WOKEN_BY_EACH = 2
+# Of dense passes: rows of a block and columns of a tile, by rows and by columns; the longest column
+# that is read as a whole; blocks that are enough, the shortest stretch of columns, and the values
+# of sums that are kept apart.
+TILE, WHOLE_COLUMN = ((96, 256), (144, 64)), 1024
+BLOCKS, SHORTEST, PARTIALS = 256, 256, 1 << 20
 
 
 @dataclass
@@ -68,6 +75,19 @@ def panel_blocks(indptr: Any, bounds: Any) -> tuple[Any, Any]:
     return work.ravel().astype(float), np.tile(np.arange(len(bounds) - 1), panels)
 
 
+def dense_blocks(Z: Any, most: int, models: bool) -> Any:
+    """Return the work of blocks of rows and stretches of columns, in their order."""
+    by_columns = abs(Z.strides[0]) < abs(Z.strides[1])
+    rows, columns = TILE[by_columns]
+    if by_columns and not models and len(Z) <= WHOLE_COLUMN:
+        rows, columns = len(Z), 32
+    wanted = BLOCKS // max(1, -(-Z.shape[0] // rows))
+    stretches = max(1, min(wanted, Z.shape[1] // SHORTEST, max(16, min(most, BLOCKS))))
+    tiles = -(-Z.shape[1] // columns)
+    step = -(-tiles // stretches) * columns
+    return np.outer(even(Z.shape[0], rows), even(Z.shape[1], step)).ravel()
+
+
 def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
     """Return the work of every block, its chain, and the number of multiplications of a call."""
     arrays = [a for a in given if isinstance(a, np.ndarray) and a.ndim == 2]
@@ -80,7 +100,11 @@ def blocks_of(name: str, given: tuple[Any, ...]) -> tuple[Any, Any, float]:
         return *panel_blocks(indptr, bounds), float(indptr[-1]) * G.shape[1]
     if name.startswith("dense_"):
         Z, columns = arrays[0], arrays[1].shape[1] if len(arrays) > 1 else 1
-        return even(Z.shape[0], TILE_ROWS), None, float(Z.size) * columns
+        if name == "dense_fingerprint":
+            return even(Z.shape[0], max(1, ENTRIES // Z.shape[1])), None, float(Z.size)
+        most = PARTIALS // (Z.shape[0] * columns) if name == "dense_pass" else Z.shape[1]
+        models = name != "dense_pass" or given[0] != 0
+        return dense_blocks(Z, most, models), None, float(Z.size) * columns
     rows, columns = max((a.shape for a in arrays), default=(1, 1))
     if name == "coordinate_descent":
         return even(rows, DESCENT_ROWS), None, 2.0 * rows * columns**2
@@ -121,10 +145,22 @@ class Recorder:
         return run
 
 
+def begins(team: int, wake: float) -> list[float]:
+    """Return when each of a team takes its first block, in order."""
+    waiting, found = [0.0], list[float]()
+    while len(found) < team:
+        woken = heapq.heappop(waiting)  # the next to come wakes others, one after the other
+        for _ in range(min(WOKEN_BY_EACH, team - len(found) - len(waiting) - 1)):
+            woken += wake
+            heapq.heappush(waiting, woken)
+        found.append(woken)
+    return sorted(found)
+
+
 def simulated(call: Call, threads: int, wake: float) -> float:
     """Return the seconds of a call with so many threads."""
     team = int(min(threads, len(call.shares), 1 + call.work // WORK_PER_THREAD))
-    free = [k * wake for k in range(team)]
+    free = begins(team, wake)
     done: dict[int, float] = defaultdict(float)
     end = 0.0
     for block, share in enumerate(call.shares):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ssnmf_fast import _labels, _topics
 from ssnmf_fast._common import warn
-from ssnmf_fast._data import count_scale, entries, side_by_side, tensor_checks, threads, times
+from ssnmf_fast._data import (
+    count_scale,
+    csr_file,
+    entries,
+    side_by_side,
+    tensor_checks,
+    threads,
+    times,
+)
 from ssnmf_fast._models import (
     folding,
     many_starts,
@@ -79,6 +87,7 @@ __all__ = [
     "_topics",
     "_training_data",
     "count_scale",
+    "csr_file",
     "entries",
     "folding",
     "loop",

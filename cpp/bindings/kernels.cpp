@@ -3,6 +3,7 @@
 #include <string>
 
 #include "../core/numbers.hpp"
+#include "../core/thread_pool.hpp"
 #include "../kernels/block_sizes.hpp"
 #include "../kernels/rank.hpp"
 #include "kernel_call.hpp"
@@ -24,6 +25,7 @@ py::dict build_info(const Build& build) {
   info["compiler"] = build.compiler;
   info["flags"] = build.flags;
   info["eigen"] = eigen_version();
+  info["threads"] = thread_back_end();
   return info;
 }
 

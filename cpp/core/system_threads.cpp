@@ -34,6 +34,8 @@ constexpr int kWakePrivate = 1 | 128;
 
 }  // namespace
 
+const char* const kSleepsOn = "futex";
+
 void sleep_on(Word& word, std::uint32_t value) {
   syscall(SYS_futex, &word, kWaitPrivate, value, nullptr, nullptr, 0);
 }
@@ -60,6 +62,8 @@ Dormitory& dormitory_of(const Word& word) {
 }
 
 }  // namespace
+
+const char* const kSleepsOn = "mutex";
 
 void sleep_on(Word& word, std::uint32_t value) {
   Dormitory& here = dormitory_of(word);

@@ -19,7 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostWorkers = 1023;
-constexpr int kMostCalls = 32;  // at the same time; further ones have no helpers
+constexpr int kMostCalls = 32;   // at the same time; further ones have no helpers
+constexpr int kWokenByEach = 2;  // of the caller and of each helper
 
 // How long to look before sleeping.  A worker: the time that Python needs between two kernels; more
 // would be taken from other load.  The caller: about the time of a block that is not yet done.
@@ -52,6 +53,19 @@ class alignas(64) Call {
     state_.store(static_cast<std::uint32_t>(helpers) * kSeat);
   }
 
+  // So many workers are to be woken, by those who are inside.
+  void set_to_wake(int workers) { to_wake_.store(workers); }
+
+  // How many of these the calling thread is to wake, which nobody else does then.
+  int take_some_to_wake() {
+    int left = to_wake_.load();
+    int some;
+    do {
+      some = std::clamp(left, 0, kWokenByEach);
+    } while (some > 0 && !to_wake_.compare_exchange_weak(left, left - some));
+    return some;
+  }
+
   // Nobody can begin any more; waits for those who have.  False where they stayed behind in the
   // parent of this process.
   bool close() {
@@ -59,6 +73,7 @@ class alignas(64) Call {
       return (state_.load() & kInside) == 0;
     }
     state_.fetch_and(kInside);
+    to_wake_.store(0);
     if (!look_for(kPatienceOfCaller, [this] { return state_.load() == 0; })) {
       std::uint32_t state = state_.fetch_or(kAsleep) | kAsleep;
       while (state != kAsleep) {
@@ -70,19 +85,23 @@ class alignas(64) Call {
     return true;
   }
 
-  // Whether there was a seat, and the task was done.
-  bool help() {
+  // Whether there was a seat.
+  bool enter() {
     std::uint32_t state = state_.load();
     do {
       if ((state & kSeats) == 0) {
         return false;
       }
     } while (!state_.compare_exchange_weak(state, state - kSeat + 1));
+    return true;
+  }
+
+  // Of those who have entered.
+  void do_task_and_leave() {
     (*task_)();
     if (state_.fetch_sub(1) == (kAsleep | 1)) {
       wake(state_, 1);  // Perhaps the place has a new owner by now, who will go on sleeping.
     }
-    return true;
   }
 
  private:
@@ -94,6 +113,7 @@ class alignas(64) Call {
 
   std::atomic<bool> reserved_{false};
   Word state_{0};
+  std::atomic<int> to_wake_{0};
   const TaskRef* task_ = nullptr;
 };
 
@@ -110,9 +130,24 @@ struct Pool {
 
 Pool pool;
 
+// A tree of wakes: to wake a thread costs a microsecond or two, which the caller would pay for all.
+// A late helper may see the number of a new owner of the place, and wakes some for that one.
+void wake_some(Call& call) {
+  const int some = call.take_some_to_wake();
+  if (some > 0) {
+    wake(pool.opened, some);
+  }
+}
+
 bool help_any() {
-  return std::any_of(std::begin(pool.calls), std::end(pool.calls),
-                     [](Call& call) { return call.help(); });
+  for (Call& call : pool.calls) {
+    if (call.enter()) {
+      wake_some(call);
+      call.do_task_and_leave();
+      return true;
+    }
+  }
+  return false;
 }
 
 void work() {
@@ -175,7 +210,8 @@ void run_with_helpers(const TaskRef& task, int helpers) {
   pool.opened.fetch_add(1);
   const int missing = helpers - pool.looking.load();
   if (missing > 0 && pool.sleeping.load() > 0) {
-    wake(pool.opened, missing);
+    call->set_to_wake(missing);
+    wake_some(*call);
   }
   task();
   if (!call->close()) {
@@ -185,5 +221,7 @@ void run_with_helpers(const TaskRef& task, int helpers) {
   }
   pool.wanted.fetch_sub(helpers);
 }
+
+const char* thread_back_end() { return kSleepsOn; }
 
 }  // namespace ssnmf

@@ -24,6 +24,12 @@ class TaskRef {
 // when all who have begun have ended.  May be called by several threads at once and by a task; in
 // the child of a fork there are no helpers.  Throws in a child that was forked by the task itself
 // (a handler of a signal may do so) if helpers, and what they had begun, stayed behind.
+//
+// With OpenMP as the back end it also waits for helpers that come late, and a task that is called
+// by a task has no helpers.
 void run_with_helpers(const TaskRef& task, int helpers);
+
+// What the threads are made of: "futex", "mutex" or "OpenMP".
+const char* thread_back_end();
 
 }  // namespace ssnmf

@@ -1,166 +1,195 @@
-// Z is read by tiles that stay in the L2 cache.
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <type_traits>
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "dense_tiles.hpp"
 #include "entry_losses.hpp"
-#include "gemm.hpp"
+#include "factor_ops.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
+#include "register_product.hpp"
 
 namespace ssnmf {
 namespace {
 
-constexpr Size kTileRows = 64;
-constexpr Size kTileColumns = 256;
-constexpr Size kTilesPerSum = 16;  // more are summed in parts, in double; see sparse_pass.hpp
+// More are summed in parts, in double: a sum in a register takes one number after the other.
+constexpr Size kColumnsPerSum = 512;
 
-// Two tiles, of values and of models, and the rows of the result.
-template <class T>
-struct TileWorkspace {
-  Buffer<T> values = Buffer<T>(kTileRows * kTileColumns);
-  Buffer<T> model = Buffer<T>(kTileRows * kTileColumns);
-  Matrix<T> sum;
-  Matrix<double> total;
-
-  // Moves the sum over some tiles to the total.
-  void add_part() {
-    total += sum.template cast<double>();
-    sum.setZero();
-  }
-};
-
-// A tile of Z and where it lies.  Where columns of Z are contiguous, tiles hold the transpose: both
-// are read and written in the order of the memory.
-template <class T>
-struct Tile {
-  Range rows;
-  Range columns;
-  bool transposed;
-
-  Size height() const { return rows.end - rows.begin; }
-  Size width() const { return columns.end - columns.begin; }
-  Size size() const { return height() * width(); }
-
-  Block<T> in(Buffer<T>& buffer) const {
-    return transposed ? Block<T>{buffer.data(), width(), height(), height()}
-                      : Block<T>{buffer.data(), height(), width(), width()};
-  }
-};
-
-template <class T>
-bool by_columns(const Dense<T>& Z) {
-  return std::abs(Z.row_stride) < std::abs(Z.column_stride);
-}
-
-template <class T, class Convert>
-void read_tile(const Dense<T>& Z, const Tile<T>& tile, const Convert& convert, Buffer<T>& values) {
-  const T* base = Z.data + tile.rows.begin * Z.row_stride + tile.columns.begin * Z.column_stride;
-  const Block<T> block = tile.in(values);
-  const Size outer = tile.transposed ? Z.column_stride : Z.row_stride;
-  const Size inner = tile.transposed ? Z.row_stride : Z.column_stride;
-  for (Size i = 0; i < block.rows; ++i) {
-    const T* from = base + i * outer;
-    T* to = block.data + i * block.stride;
-    if (inner == 1) {
-      for (Size j = 0; j < block.columns; ++j) {
-        to[j] = convert(from[j]);
-      }
-    } else {
-      for (Size j = 0; j < block.columns; ++j) {
-        to[j] = convert(from[j * inner]);
-      }
-    }
-  }
-}
-
-// The models f . g of a tile.
-template <class T>
-void model_tile(const Tile<T>& tile, const Rows<const T>& F, const Rows<const T>& G,
-                Buffer<T>& model) {
-  const Block<const T> f = rows_of(F, tile.rows);
-  const Block<const T> g = rows_of(G, tile.columns);
-  if (tile.transposed) {
-    product_with_transposed(g, f, tile.in(model));
-  } else {
-    product_with_transposed(f, g, tile.in(model));
-  }
-}
-
-// Turns the values of a tile into coefficients, given the models.
+// Turns values into coefficients, given the models: both fill whole registers.
 template <class Op, class T>
-void apply(const Op& op, T* values, const T* model, Size size) {
-  if constexpr (std::is_same_v<Op, Power>) {
-    op.coefficients(values, model, size);
+SSNMF_FLATTEN void apply(const Op& op, T* values, const T* models, Size size) {
+  if constexpr (Op::together == Together::kChunks) {
+    op.coefficients(values, models, size);
+  } else if constexpr (Op::together == Together::kShortRows) {
+    constexpr int lanes = kRegisterLanes<T>;
+    for (Size e = 0; e < size; e += lanes) {
+      op.template coefficients<lanes>(values + e, models + e, values + e);
+    }
   } else {
     for (Size e = 0; e < size; ++e) {
-      values[e] = op.coefficient(values[e], model[e]);
+      values[e] = op.coefficient(values[e], models[e]);
     }
   }
 }
 
-// What turns a tile of coefficients out of values; nullptr: nothing is to be done.
+// What turns values into coefficients; nullptr: nothing is to be done.
 template <class T>
-using TileOperation = std::function<void(T* values, const T* model, Size size)>;
-
-// One block of rows.
-template <class T>
-void dense_block(const Dense<T>& Z, bool mask, const TileOperation<T>& operation,
-                 const Rows<const T>& F, const Rows<const T>& G, Range rows, const Target<T>& to,
-                 TileWorkspace<T>& work) {
-  const Size height = rows.end - rows.begin;
-  work.sum.setZero(height, G.columns);
-  const EvenBlocks tiles(Z.columns, kTileColumns);
-  const bool wide = tiles.count() > kTilesPerSum;
-  if (wide) {
-    work.total.setZero(height, G.columns);
-  }
-  for (Size t = 0; t < tiles.count(); ++t) {
-    const Tile<T> tile{rows, tiles[t], by_columns(Z)};
-    if (mask) {
-      read_tile(Z, tile, [](T z) { return std::isnan(z) ? T(0) : T(1); }, work.values);
-    } else {
-      read_tile(Z, tile, [](T z) { return std::isnan(z) ? T(0) : z; }, work.values);
-    }
-    end_if_interrupted(tile.size() * G.columns);
-    if (operation != nullptr) {
-      model_tile(tile, F, G, work.model);
-      operation(work.values.data(), work.model.data(), tile.size());
-    }
-    const Block<const T> values = as_const(tile.in(work.values));
-    const Block<T> sum = corner(work.sum, height, G.columns);
-    if (tile.transposed) {
-      add_transposed_product(values, rows_of(G, tile.columns), sum);
-    } else {
-      add_product(values, rows_of(G, tile.columns), sum);
-    }
-    if (wide && t % kTilesPerSum == kTilesPerSum - 1) {
-      work.add_part();
-    }
-  }
-  if (wide) {
-    work.add_part();
-    work.sum = work.total.template cast<T>();
-  }
-  for (Size i = 0; i < height; ++i) {
-    for (Size k = 0; k < G.columns; ++k) {
-      to.store(rows.begin + i, k, work.sum(i, k));
-    }
-  }
-}
+using ValueOperation = std::function<void(T* values, const T* models, Size size)>;
 
 template <class T>
-TileOperation<T> tile_operation(Operation operation) {
-  return visit_operation(operation, [](const auto& op) -> TileOperation<T> {
+ValueOperation<T> value_operation(Operation operation) {
+  return visit_operation(operation, [](const auto& op) -> ValueOperation<T> {
     if constexpr (!std::decay_t<decltype(op)>::needs_model) {
       return nullptr;
     } else {
-      return [op](T* values, const T* model, Size size) { apply(op, values, model, size); };
+      return [op](T* values, const T* models, Size size) { apply(op, values, models, size); };
     }
   });
+}
+
+// The sum of the losses of at most kLossRun entries.
+template <class T>
+using LossOfRun = std::function<double(const T* values, const T* models, Size size)>;
+
+// What a pass over one matrix is; see passes.hpp.
+template <class T>
+struct DensePass {
+  Dense<T> Z;
+  Rows<const T> F;  // nothing where no models are needed
+  Rows<const T> G;
+  Size rank;  // columns of G that count
+  Reading reading;
+  ValueOperation<T> operation;
+};
+
+// The result of a block: rows of sums over its columns.
+template <class T, Order order>
+class BlockSum {
+ public:
+  explicit BlockSum(const DensePass<T>& pass)
+      : pass_(pass),
+        tiles_(pass.Z, pass.F, pass.G, pass.rank),
+        in_place_(order == Order::kRows && pass.Z.column_stride == 1 && pass.operation == nullptr &&
+                  pass.reading == Reading::kZeros) {}
+
+  // Entries are read where they lie; if a sum is no number, some may be missing, and all are read
+  // again.  Both ways give the same bits.
+  void run(Range rows, Range columns) {
+    if (in_place_) {
+      add(rows, columns, Reading::kInPlace);
+      in_place_ =
+          std::none_of(total_.begin(), total_.end(), [](double e) { return std::isnan(e); });
+      if (in_place_) {
+        return;
+      }
+    }
+    add(rows, columns, pass_.reading);
+  }
+
+  // Calls store(row of the block, column, value) for the whole rows.
+  template <class Store>
+  void each(Range rows, const Store& store) const {
+    const Size width = Panels<T>::whole_registers(pass_.rank);
+    for (Size i = 0; i < size_of(rows); ++i) {
+      const double* row = total_.data() + i * width;
+      for (Size k = 0; k < pass_.G.columns; ++k) {
+        store(rows.begin + i, k, k < pass_.rank ? row[k] : 0.0);
+      }
+    }
+  }
+
+ private:
+  // The sums over the columns.
+  void add(Range rows, Range columns, Reading reading) {
+    const Size width = Panels<T>::whole_registers(pass_.rank);
+    const auto places = static_cast<std::size_t>(size_of(rows) * width);
+    sum_.assign(places, T(0));
+    total_.assign(places, 0.0);
+    Size summed = 0;
+    const auto begin = [&](Range tile) {
+      if (summed >= kColumnsPerSum) {
+        add_part();
+        summed = 0;
+      }
+      summed += size_of(tile);
+      panels_.copy(pass_.G.row(tile.begin), pass_.G.columns, size_of(tile), pass_.rank);
+    };
+    tiles_.visit(rows, columns, reading, begin, [&](const Piece<T>& piece) {
+      if (pass_.operation != nullptr) {
+        pass_.operation(tiles_.values(), piece.models, piece.size());
+      }
+      panels_.add_product(order, piece.values, piece.stride, size_of(piece.rows),
+                          sum_.data() + (piece.rows.begin - rows.begin) * width, width);
+    });
+    add_part();
+  }
+
+  // Moves the sum over some tiles to the total.
+  void add_part() {
+    for (std::size_t e = 0; e < sum_.size(); ++e) {
+      total_[e] += static_cast<double>(sum_[e]);
+    }
+    std::fill(sum_.begin(), sum_.end(), T(0));
+  }
+
+  const DensePass<T>& pass_;
+  DenseTiles<T, order> tiles_;
+  bool in_place_;
+  Panels<T> panels_;
+  Buffer<T> sum_;
+  std::vector<double> total_;
+};
+
+template <Order order, class T>
+void run(const DensePass<T>& pass, const Target<T>& to, int team) {
+  const Size p = pass.Z.rows;
+  const Size R = pass.G.columns;
+  const TileSizes sizes = tile_sizes<order>(p, pass.operation != nullptr);
+  const MatrixBlocks blocks(sizes, p, pass.Z.columns, most_partials(p * R));
+  const bool whole = blocks.stretches() == 1;
+  std::vector<double> parts(static_cast<std::size_t>(whole ? 0 : blocks.stretches() * p * R));
+  const auto workspace = [&] { return BlockSum<T, order>(pass); };
+  parallel_for(blocks.count(), team, workspace, [&](BlockSum<T, order>& sum, Size block) {
+    const Range rows = blocks.rows(block);
+    sum.run(rows, blocks.columns(block));
+    double* part = parts.data() + blocks.stretch(block) * p * R;
+    sum.each(rows, [&](Size i, Size k, double value) {
+      if (whole) {
+        to.store(i, k, static_cast<T>(value));
+      } else {
+        part[i * R + k] = value;
+      }
+    });
+  });
+  if (whole) {
+    return;
+  }
+  const EvenBlocks rows(p, kRowsPerBlock);
+  const int few = useful_threads(blocks.stretches() * p * R, team);
+  parallel_for(rows.count(), few, [&](Size block) {
+    for (Size i = rows[block].begin; i < rows[block].end; ++i) {
+      for (Size k = 0; k < R; ++k) {
+        double value = 0.0;
+        for (Size stretch = 0; stretch < blocks.stretches(); ++stretch) {
+          value += parts[static_cast<std::size_t>((stretch * p + i) * R + k)];
+        }
+        to.store(i, k, static_cast<T>(value));
+      }
+    }
+  });
+}
+
+// Calls body with the order of Z in memory.
+template <class T, class Body>
+auto visit_order(const Dense<T>& Z, const Body& body) {
+  if (std::abs(Z.row_stride) < std::abs(Z.column_stride)) {
+    return body(std::integral_constant<Order, Order::kColumns>{});
+  }
+  return body(std::integral_constant<Order, Order::kRows>{});
 }
 
 }  // namespace
@@ -168,38 +197,42 @@ TileOperation<T> tile_operation(Operation operation) {
 template <class T>
 void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,
                 const Rows<const T>& G, const Target<T>& to, int threads) {
-  const TileOperation<T> on_tile = tile_operation<T>(operation);
-  const EvenBlocks blocks(Z.rows, kTileRows);
-  const auto workspace = [] { return TileWorkspace<T>{}; };
+  const ValueOperation<T> on_values = value_operation<T>(operation);
+  const Rows<const T> modeled = on_values == nullptr ? Rows<const T>{} : F;
+  const DensePass<T> pass{
+      Z, modeled, G, occupied_columns(G), mask ? Reading::kOnes : Reading::kZeros, on_values};
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
-  parallel_for(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
-    dense_block(Z, mask, on_tile, F, G, blocks[block], to, work);
-  });
+  visit_order(Z, [&](auto order) { run<decltype(order)::value>(pass, to, team); });
 }
 
 template <class T>
 double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
                   int threads) {
-  const EvenBlocks blocks(Z.rows, kTileRows);
-  const EvenBlocks tiles(Z.columns, kTileColumns);
-  const auto workspace = [] { return TileWorkspace<T>{}; };
+  const Reading reading = visit_loss(loss, [](const auto& chosen) {
+    constexpr bool zero = std::decay_t<decltype(chosen)>::missing_is_zero;
+    return zero ? Reading::kZeros : Reading::kAsTheyAre;
+  });
+  const LossOfRun<T> loss_of = visit_loss(loss, [](const auto& chosen) -> LossOfRun<T> {
+    return [chosen](const T* values, const T* models, Size size) {
+      return chosen.of(values, models, static_cast<const T*>(nullptr), size);
+    };
+  });
+  const Size rank = occupied_columns(G);
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
-  return visit_loss(loss, [&](const auto& chosen) {
-    const bool missing_is_zero = std::decay_t<decltype(chosen)>::missing_is_zero;
-    return ordered_sum(blocks.count(), team, workspace, [&](TileWorkspace<T>& work, Size block) {
+  return visit_order(Z, [&](auto order) {
+    using Tiles = DenseTiles<T, decltype(order)::value>;
+    const TileSizes sizes = tile_sizes<decltype(order)::value>(Z.rows, true);
+    const MatrixBlocks blocks(sizes, Z.rows, Z.columns, Z.columns);
+    const auto workspace = [&] { return Tiles(Z, F, G, rank); };
+    return ordered_sum(blocks.count(), team, workspace, [&](Tiles& tiles, Size block) {
       double sum = 0.0;
-      for (Size t = 0; t < tiles.count(); ++t) {
-        const Tile<T> tile{blocks[block], tiles[t], by_columns(Z)};
-        read_tile(
-            Z, tile, [=](T z) { return missing_is_zero && std::isnan(z) ? T(0) : z; }, work.values);
-        end_if_interrupted(tile.size() * G.columns);
-        model_tile(tile, F, G, work.model);
-        for (Size e = 0; e < tile.size(); e += kLossRun) {
-          const Size count = std::min<Size>(kLossRun, tile.size() - e);
-          sum += chosen.of(work.values.data() + e, work.model.data() + e,
-                           static_cast<const T*>(nullptr), count);
+      const auto add = [&](const Piece<T>& piece) {
+        for (Size e = 0; e < piece.size(); e += kLossRun) {
+          const Size size = std::min<Size>(kLossRun, piece.size() - e);
+          sum += loss_of(piece.values + e, piece.models + e, size);
         }
-      }
+      };
+      tiles.visit(blocks.rows(block), blocks.columns(block), reading, [](Range) {}, add);
       return sum;
     });
   });

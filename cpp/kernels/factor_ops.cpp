@@ -6,6 +6,7 @@
 
 #include "../core/parallel.hpp"
 #include "gemm.hpp"
+#include "register_product.hpp"
 
 namespace ssnmf {
 namespace {
@@ -113,15 +114,17 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
               const Target<T>& to, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * K.rows * K.columns, threads);
-  const Block<const T> k{K.data, K.rows, K.columns, K.columns};
-  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock, K.columns); };
+  const Size occupied = occupied_columns(K);
+  Panels<T> k;
+  k.copy(K.data, K.columns, K.rows, occupied);
+  const auto workspace = [&] { return Matrix<T>(kRowsPerBlock, k.width()); };
   parallel_for(blocks.count(), team, workspace, [&](Matrix<T>& result, Size block) {
     const Range range = blocks[block];
-    product(rows_of(F, range), k, corner(result, range.end - range.begin, K.columns));
+    k.product(F.row(range.begin), F.columns, range.end - range.begin, result.data(), k.width());
     for (Size i = range.begin; i < range.end; ++i) {
       const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
       for (Size c = 0; c < K.columns; ++c) {
-        to.store(i, c, a * result(i - range.begin, c));
+        to.store(i, c, c < occupied ? a * result(i - range.begin, c) : T(0));
       }
     }
   });

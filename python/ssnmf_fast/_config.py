@@ -31,6 +31,7 @@ def config() -> dict[str, Any]:
         "flags": built["flags"],
         "eigen": built["eigen"],
         "threads": resolve_threads(),
+        "thread back end": built["threads"],
     }
 
 

@@ -182,6 +182,29 @@ void test_descent(Size p, Size q, Size rank) {
 }
 
 // Matrices without rows, and rows without entries.
+// Few rows: their columns are cut into stretches.  By rows and by columns, one thread and more.
+template <class T>
+void test_stretches(Size p, Size q, Size rank) {
+  Problem<T> a(p, q, rank, 41);
+  std::vector<T> by_columns(a.Z.size());
+  for (Size i = 0; i < p; ++i) {
+    for (Size j = 0; j < q; ++j) {
+      by_columns[std::size_t(j * p + i)] = a.Z[std::size_t(i * q + j)];
+    }
+  }
+  for (const Dense<T>& Z : {a.dense(), Dense<T>{by_columns.data(), p, q, 1, p}}) {
+    std::vector<T> once;
+    for (const int threads : {1, 3}) {
+      dense_pass<T>(Operation::kProduct, Z, false, Rows<const T>{}, a.g(), a.to(), threads);
+      check(a.template agrees<Product>(), "product of few rows");
+      dense_pass<T>(Operation::kRatio, Z, false, a.f(), a.g(), a.to(), threads);
+      check(a.template agrees<Ratio>(), "ratio of few rows");
+      check(once.empty() || once == a.out, "the same bits");
+      once = a.out;
+    }
+  }
+}
+
 template <class T>
 void test_nothing(Size rank) {
   for (const Size p : {0, 3}) {
@@ -227,6 +250,7 @@ void test_type() {
     test_accumulation<T>(70, 33, rank);
     test_missing<T>(70, 300, rank);
     test_nothing<T>(rank);
+    test_stretches<T>(5, 1700, rank);
     test_descent<T>(150, 30, rank);
   }
   test_descent<T>(1, 5, 1);

@@ -33,6 +33,20 @@ void test_helpers_help_and_are_woken() {
   }
 }
 
+// Each of the woken wakes others: all come, however many.
+void test_many_helpers_wake_each_other() {
+  for (const int threads : {4, 6, 9, 24}) {
+    nap(milliseconds(5));
+    std::atomic<int> inside{0};
+    std::atomic<bool> met{true};
+    parallel_for(threads, threads, [&](Size) {
+      ++inside;
+      met = comes_true([&] { return inside == threads; }) && met;
+    });
+    check(met, "all threads at once");
+  }
+}
+
 void test_sums_do_not_depend_on_threads() {
   const auto sum = [](int threads) {
     return ordered_sum(
@@ -226,6 +240,7 @@ void test_many_callers() {
 int main() {
   test_every_block_is_done_once();
   test_helpers_help_and_are_woken();
+  test_many_helpers_wake_each_other();
   test_sums_do_not_depend_on_threads();
   test_failures_reach_the_caller();
   test_failures_of_helpers_reach_the_caller();

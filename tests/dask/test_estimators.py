@@ -349,3 +349,13 @@ def test_data_in_memory_are_refused(client):
 def test_without_a_client(monkeypatch):
     with pytest.raises(TypeError, match="client must be"):
         sfd.NMF(n_components=3).fit(cut(X), client="tcp://host")
+
+
+def test_dtype(client):
+    Z = X / 3
+    model = sfd.NMF(4, dtype="float32", **LOOP).fit(cut(Z))
+    assert model.components_.dtype == model.representation_.dtype == np.float32
+    for given in (cut(Z), [dask.delayed(Z[:200]), dask.delayed(Z[200:])]):
+        S = model.transform(given)
+        assert S.dtype == S.compute().dtype == np.float32
+    assert model.in_memory().transform(Z).dtype == np.float32

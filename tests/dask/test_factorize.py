@@ -386,3 +386,19 @@ def test_ranks_without_use_are_refused_or_warned_of(client):
         sfd.factorize(blocks, n_components=100_000_000)
     with pytest.warns(UserWarning, match=r"n_components=61 is more than min\(n, m\) = 60"):
         sfd.factorize(blocks, n_components=61, max_iter=1, tol=0, random_state=0)
+
+
+def test_a_dtype_other_than_that_of_the_blocks(client, tmp_path):
+    X = counts() / 3
+    fit = sfd.factorize(pieces(X), dtype="float32", **arguments())
+    narrow = X.astype(np.float32)
+    same = sfd.factorize(pieces(narrow), **arguments())
+    assert fit.A.dtype == fit.S.dtype == np.float32
+    np.testing.assert_array_equal(fit.A, same.A)
+    sp.save_npz(tmp_path / "X.npz", X, compressed=False)
+    stored = sfd.factorize([tmp_path / "X.npz"], dtype="float32", **arguments())
+    assert stored.A.dtype == np.float32
+    mixed = [*pieces(X)[:2], *pieces(narrow)[2:]]
+    np.testing.assert_array_equal(sfd.factorize(mixed, dtype="float32", **arguments()).A, same.A)
+    with pytest.raises(ValueError, match="dtype must be None"):
+        sfd.factorize(pieces(X), dtype="float16", **arguments())

@@ -240,7 +240,7 @@ def test_rows_lost_before_an_order_that_moves_none(monkeypatch, tmp_path):
 def test_factors_are_sent_to_workers_with_rows_alone(client):
     """The loss of another worker would keep the scheduler waiting, and nobody would notice."""
     for place in client.nthreads():
-        sent = _waiting.scatter(client, [np.ones(3), np.zeros(2)], [place, place])
+        sent = _waiting.scatter(client, [np.ones(3), np.zeros(2)], [place, place])[place]
         assert {tuple(where) for where in client.who_has(sent).values()} == {(place,)}
     with pytest.raises(_waiting.WorkersLostError):
         _waiting.scatter(client, [np.ones(3)], [NOWHERE])

@@ -68,7 +68,7 @@ def test_forms_and_threads(loss):
     assert np.array_equal(again.prevalence_, sparse.prevalence_)
     single = fit(X.astype(np.float32), loss=loss)
     assert single.prevalence_.dtype == single.components_.dtype == np.float32
-    np.testing.assert_allclose(single.prevalence_, model.prevalence_, rtol=0.01, atol=0.01)
+    np.testing.assert_allclose(single.prevalence_, model.prevalence_, atol=0.05)
 
 
 def test_long_documents_count_like_others_for_the_divergence():

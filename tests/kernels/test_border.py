@@ -151,6 +151,7 @@ def test_build_info(kernels):
     info = kernels.build_info()
     assert info["level"] == kernels.LEVEL
     assert info["eigen"].startswith("3.4")
+    assert info["threads"] in ("futex", "mutex", "OpenMP")
 
 
 def test_padded_rank_is_stable(kernels):

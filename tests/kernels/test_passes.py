@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from kernel_calls import calls
+from random_examples import examples
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 256]
@@ -174,6 +177,70 @@ def test_dense_passes(kernels, reference, problem, rank, dtype):
                     getattr(kernels, name)(Z, a.F, a.G, 2),
                     getattr(reference, name)(Z, a.F, a.G, 1),
                 )
+
+
+def laid_out(Z, layout):
+    """The same numbers by rows or by columns, or with gaps between them."""
+    if layout == "gaps":
+        return np.repeat(np.repeat(Z, 2, axis=0), 3, axis=1)[::2, ::3]
+    return np.asarray(Z, order=layout)
+
+
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    p=st.integers(1, 160),
+    q=st.integers(1, 310),
+    longer=st.sampled_from([0, 1]),
+    rank=st.integers(1, 130),
+    dtype=st.sampled_from(DTYPES),
+    layout=st.sampled_from(["C", "F", "gaps"]),
+    missing=st.sampled_from([0, 0.3, 1]),
+    mask=st.booleans(),
+    exponent=st.sampled_from([*EXPONENTS, -2, -0.5]),
+    seed=st.integers(0, 2**31),
+)
+def test_any_dense_pass(
+    kernels, reference, problem, p, q, longer, rank, dtype, layout, missing, mask, exponent, seed
+):
+    """Odd shapes, layouts and missing entries: as in NumPy, with the same bits for any threads."""
+    a = problem(kernels, p, q + 1500 * longer, rank, dtype, np.int32, density=0.7, seed=seed)
+    holes = a.dense.copy()
+    holes[a.rng.random(holes.shape) < missing] = np.nan
+    Z = laid_out(holes, layout)
+    before = Z.copy()
+    expected = a.out.copy()
+    reference.dense_pass(exponent, Z, mask, a.F, a.G, expected, 0.7, True, 1)
+    names = ("dense_kl_loss", "dense_frobenius_loss")
+    losses = [getattr(reference, name)(Z, a.F, a.G, 1) for name in names]
+    found = set()
+    for n_threads in (1, 2, 8):
+        out = a.out.copy()
+        kernels.dense_pass(exponent, Z, mask, a.F, a.G, out, 0.7, True, n_threads)
+        a.close(out, expected)
+        ours = tuple(getattr(kernels, name)(Z, a.F, a.G, n_threads) for name in names)
+        a.close(ours, losses)
+        found.add((out.tobytes(), *ours))
+    assert len(found) == 1
+    np.testing.assert_array_equal(Z, before)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_few_rows_of_a_long_matrix(kernels, reference, problem, dtype, layout):
+    """The long side is cut into stretches; a rank that pads nothing, and one that pads most."""
+    for rank in (2, 32):
+        a = problem(kernels, 7, 30_000, rank, dtype, np.int32)
+        Z = np.asarray(a.dense, order=layout)
+        for exponent in (0, -1):
+            expected = a.out.copy()
+            reference.dense_pass(exponent, Z, False, a.F, a.G, expected, 1.0, True, 1)
+            found = set()
+            for n_threads in (1, 2, 8):
+                out = a.out.copy()
+                kernels.dense_pass(exponent, Z, False, a.F, a.G, out, 1.0, True, n_threads)
+                a.close(out, expected)
+                found.add(out.tobytes())
+            assert len(found) == 1
 
 
 @pytest.mark.parametrize("rank", [1, 13, 100])

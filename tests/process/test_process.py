@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
+import threadpoolctl
 from levels import AVAILABLE, environment
 
 import ssnmf_fast as sf
+from ssnmf_fast._data.threads import limited_openmp, resolve_threads
 
 FIT = """
 import sys
@@ -211,10 +214,35 @@ def test_threads_follow_the_environment_and_threadpoolctl(capsys):
 
     code = "import ssnmf_fast; ssnmf_fast.show_config()"
     assert threads(run(code, OMP_NUM_THREADS="3").stdout) == ["3"]
-    threadpoolctl = pytest.importorskip("threadpoolctl")
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
+        elsewhere = threading.Thread(target=sf.show_config)
+        elsewhere.start()
+        elsewhere.join()
         sf.show_config()
-    assert threads(capsys.readouterr().out) == ["1"]
+    assert threads(capsys.readouterr().out) == ["1", "1"]
+
+
+@pytest.mark.compiled("plain NumPy has no threads")
+def test_threadpoolctl_shows_and_limits_the_kernels():
+    def shown():
+        found = threadpoolctl.threadpool_info()
+        return [each for each in found if each["internal_api"] == "ssnmf_fast"]
+
+    (before,) = shown()
+    assert before["user_api"] == "openmp"
+    assert before["version"] == sf.__version__
+    assert before["num_threads"] == resolve_threads()
+    with threadpoolctl.threadpool_limits(1):
+        assert [each["num_threads"] for each in shown()] == [1] == [resolve_threads()]
+        assert resolve_threads(3) == 3  # what a caller asks for by name
+    assert shown() == [before]
+
+
+@pytest.mark.compiled("plain NumPy has no threads")
+def test_limits_of_other_libraries_leave_the_kernels_alone():
+    before = resolve_threads()
+    with limited_openmp(1):  # in one thread, which others should not feel
+        assert resolve_threads() == before
 
 
 def test_show_config(capsys):

@@ -62,6 +62,7 @@ def build_info() -> dict[str, Any]:
         "compiler": "none (NumPy)",
         "flags": "",
         "eigen": "none",
+        "threads": "none",
     }
 
 

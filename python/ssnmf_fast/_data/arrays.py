@@ -94,6 +94,23 @@ def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
+def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
+    """Return the dtype to work in that a caller names; `otherwise` where that is None.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For any but "float32", "float64" and what NumPy calls so.
+    """
+    if dtype is None:
+        return otherwise
+    for known in map(np.dtype, ("float32", "float64")):
+        if dtype is known.type or (isinstance(dtype, (str, np.dtype)) and dtype == known.name):
+            return known
+    wrong = ValueError if isinstance(dtype, (str, type, np.dtype)) else TypeError
+    raise wrong(f"dtype must be None, 'float32' or 'float64'; got {dtype!r}.")
+
+
 def to_native(array: Array) -> Array:
     """Return an array in the byte order of this machine, aligned; float16 becomes float64."""
     dtype = array.dtype.newbyteorder("=")

@@ -72,7 +72,8 @@ def check_matrix(
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
     csr, state = inspect_csr(X, name, n_threads)
     target = np.dtype(dtype) if dtype is not None else float_dtype(csr.dtype, name)
-    result = with_values(csr, csr.data.astype(target, copy=False))
+    with np.errstate(over="ignore"):  # infinity is refused
+        result = with_values(csr, csr.data.astype(target, copy=False))
     if state == DUPLICATES:
         result = result.copy()
         result.sum_duplicates()

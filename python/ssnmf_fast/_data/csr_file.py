@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import inspect_csr
+from .arrays import check_dtype, float_dtype, inspect_csr
 from .border import CleanMatrix, check_entries, check_matrix
 from .checks import check_integer
 from .csr import SORTED, kernel_parts
@@ -34,7 +34,7 @@ class CsrFile:
     shape : tuple of int
         (n, m).
     dtype : dtype
-        float32 or float64; other stored numbers become float64.
+        float32 or float64, to which stored numbers are converted as they are read.
     nnz : int
         Number of stored entries.
     memory : int
@@ -42,10 +42,16 @@ class CsrFile:
     """
 
     def __init__(
-        self, indptr: Array, indices: StoredArray, data: StoredArray, n_columns: int, memory: int
+        self,
+        indptr: Array,
+        indices: StoredArray,
+        data: StoredArray,
+        n_columns: int,
+        memory: int,
+        dtype: Any = None,
     ) -> None:
         self.shape = (len(indptr) - 1, n_columns)
-        self.dtype = data.dtype if data.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self.dtype = float_dtype(data.dtype, "data") if dtype is None else np.dtype(dtype)
         self.nnz = int(indptr[-1])
         self.memory = memory
         self._indptr = indptr
@@ -78,6 +84,13 @@ class CsrFile:
                 f"{rows.stop} are not sorted, or repeat. Use X.sum_duplicates() before saving."
             )
         return block
+
+    def as_type(self, dtype: Any) -> CsrFile:
+        """Return the file with numbers of another dtype, for which it is read once more."""
+        if dtype == self.dtype:
+            return self
+        parts = self._indptr, self._indices, self._data
+        return CsrFile(*parts, self.shape[1], self.memory, dtype)
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Read all rows, a block at a time, and the next block meanwhile."""
@@ -123,14 +136,19 @@ def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     return sp.csr_array(sp.vstack(parts, format="csr"))
 
 
-def check_data(X: Any, n_threads: int) -> Any:
-    """Return X as :func:`check_matrix` does.
+def check_data(X: Any, n_threads: int, dtype: Any = None) -> Any:
+    """Return X as :func:`check_matrix` does, of the `dtype` that a caller names.
 
-    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again.
+    A file, which was checked when it was opened, and a :class:`CleanMatrix` are not checked again,
+    unless their dtype changes.
     """
-    if isinstance(X, CleanMatrix):
-        return X.matrix
-    return X if isinstance(X, CsrFile) else check_matrix(X, "X", n_threads=n_threads)
+    dtype = check_dtype(dtype)
+    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, CsrFile) else None
+    if clean is not None and dtype in (None, clean.dtype):
+        return clean
+    if isinstance(clean, CsrFile):
+        return clean.as_type(dtype)
+    return check_matrix(X if clean is None else clean, "X", dtype=dtype, n_threads=n_threads)
 
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:
@@ -145,7 +163,9 @@ def equal_blocks(indptr: Array, entries: int) -> list[slice]:
     return slices
 
 
-def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28) -> CsrFile:
+def open_csr(
+    path: Any, *, n_features: int | None = None, memory: int = 1 << 28, dtype: Any = None
+) -> CsrFile:
     """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 
     The result can be passed to :func:`factorize`, :func:`represent` and the estimators in place of
@@ -162,6 +182,8 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
         Number of columns m, for a directory without a ``shape.npy``.
     memory : int
         Bytes that the rows in memory at a time may take, at least 1.
+    dtype : {"float32", "float64"}, optional
+        Of the numbers that are read.  None: that of the file, float64 for integers.
 
     Returns
     -------
@@ -186,7 +208,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     >>> fit.S.shape
     (1000, 5)
     """
-    memory = check_integer(memory, "memory", 1)
+    memory, dtype = check_integer(memory, "memory", 1), check_dtype(dtype)
     path = Path(path)
     arrays = _directory(path) if path.is_dir() else _archive(path)
     missing = [name for name in _PARTS[:3] if name not in arrays]
@@ -206,7 +228,7 @@ def open_csr(path: Any, *, n_features: int | None = None, memory: int = 1 << 28)
     _check_structure(path, arrays, indptr, n_rows)
     if 0 in (n_rows, n_columns):
         raise ValueError(f"{path} has shape {(n_rows, n_columns)}; expected at least one entry.")
-    return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory)
+    return CsrFile(indptr, arrays["indices"], arrays["data"], n_columns, memory, dtype)
 
 
 def _check_structure(

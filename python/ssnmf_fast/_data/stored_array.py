@@ -66,7 +66,8 @@ class StoredArray:
                         f"{self.path} holds the index {low if low < limits.min else high}; "
                         f"expected 0 to {limits.max}. Save it again."
                     )
-            values[begin : begin + len(piece)] = piece
+            with np.errstate(over="ignore"):  # infinity is refused
+                values[begin : begin + len(piece)] = piece
             if len(piece) < wanted:
                 return values[: begin + len(piece)]
         return values

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .arrays import as_array, float_dtype, read_sparse, to_native, unmask
+from .arrays import as_array, check_dtype, float_dtype, read_sparse, to_native, unmask
 from .border import check_entries
 from .checks import check_integer
 from .tensors import SparseTensor, in_order
@@ -33,9 +33,9 @@ def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
     if array.ndim < 2:
         raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
     _check_lengths(array.shape, name)
-    kind = float_dtype(array.dtype, name)
-    target = kind if dtype is None else np.dtype(dtype)
-    array = np.ascontiguousarray(to_native(array).astype(target, copy=False))
+    target = check_dtype(dtype, float_dtype(array.dtype, name))
+    with np.errstate(over="ignore"):  # infinity is refused
+        array = np.ascontiguousarray(to_native(array).astype(target, copy=False))
     check_entries(array, name, allow_nan=True)
     return array
 
@@ -73,9 +73,9 @@ def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -
         raise ValueError(f"{name} must have a shape of two or more integers; got {shape!r}.")
     _check_lengths(lengths, name)
     values = as_array(values, f"the values of {name}")
-    kind = float_dtype(values.dtype, f"the values of {name}")
-    target = kind if dtype is None else np.dtype(dtype)
-    values = to_native(values).astype(target, copy=False)
+    target = check_dtype(dtype, float_dtype(values.dtype, f"the values of {name}"))
+    with np.errstate(over="ignore"):
+        values = to_native(values).astype(target, copy=False)
     places = as_array(coords, f"the coordinates of {name}")
     if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
         raise ValueError(

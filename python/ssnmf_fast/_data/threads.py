@@ -25,11 +25,15 @@ _forked = False
 _locks = {kind: threading.Lock() for kind in ("blas", "openmp")}
 
 
-_limits = threading.local()  # of threadpoolctl, for the thread that sets one
+_limit = _MOST  # of threadpoolctl, for the whole process
 
 
 class _KernelThreads(LibController):  # type: ignore[misc]
-    """How threadpoolctl, and by it joblib, limits the threads of the kernels."""
+    """How threadpoolctl, and by it joblib, limits the threads of the kernels.
+
+    As for BLAS, a limit holds in all threads of the process: a fit may run in another one than that
+    which sets it.
+    """
 
     user_api = "openmp"
     internal_api = "ssnmf_fast"
@@ -40,7 +44,8 @@ class _KernelThreads(LibController):  # type: ignore[misc]
         return resolve_threads()
 
     def set_num_threads(self, num_threads: int) -> None:
-        _limits.count = num_threads
+        global _limit
+        _limit = num_threads
 
     def get_version(self) -> str:
         return __version__
@@ -51,7 +56,12 @@ register(_KernelThreads)
 
 @cache
 def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all libraries of the process: some milliseconds
+    """Return all other libraries of the process: to look for them takes some milliseconds."""
+    found = ThreadpoolController()
+    others = {library.internal_api for library in found.lib_controllers} - {
+        _KernelThreads.internal_api
+    }
+    return found.select(internal_api=sorted(others))
 
 
 def look_for_libraries() -> None:
@@ -139,7 +149,7 @@ def resolve_threads(n_threads: Any = None) -> int:
     """Return the number of threads for `n_threads`.
 
     None stands for OMP_NUM_THREADS where it is set, else for the cores that this process may use;
-    a limit that threadpoolctl has set in this thread holds for both.  In a forked child, and
+    a limit that threadpoolctl has set in this process holds for both.  In a forked child, and
     without compiled kernels, it is always 1.
     """
     if n_threads is not None:
@@ -150,4 +160,4 @@ def resolve_threads(n_threads: Any = None) -> int:
         return int(n_threads)
     if dispatch.level == "reference":
         return 1
-    return min(_environment_threads() or _cores(), getattr(_limits, "count", _MOST))
+    return min(_environment_threads() or _cores(), _limit)

@@ -60,6 +60,11 @@ class Slices:
         """Numbers of documents."""
         return np.bincount(self.of, minlength=len(self.starts))
 
+    @property
+    def members(self) -> list[Array]:
+        """The documents of every slice, in their order."""
+        return np.split(np.argsort(self.of, kind="stable"), np.cumsum(self.sizes)[:-1])
+
 
 @dataclass(frozen=True)
 class Length:

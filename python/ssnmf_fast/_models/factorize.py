@@ -39,6 +39,7 @@ def factorize(
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
+    dtype: Any = None,
 ) -> Factorization:
     """Factorize X ~ S A and, jointly, Y ~ S B with nonnegative factors.
 
@@ -49,8 +50,7 @@ def factorize(
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n, m)
-        Samples by features, nonnegative.  float32 and float64 are kept; integers and bool become
-        float64.  NaN in a dense X means missing.
+        Samples by features, nonnegative.  NaN in a dense X means missing.
     Y : array_like or scipy.sparse, shape (n, k), optional
         Supervision: one-hot or multi-label indicators, or nonnegative targets.  NaN = missing.
     n_components : int
@@ -120,6 +120,10 @@ def factorize(
     penalties : optional
         Penalties of all factors, or a mapping such as ``{"S": L1(0.1), "A": [L1(0.1), L2(1.0)]}``;
         see :mod:`ssnmf_fast.penalties`.
+    dtype : {"float32", "float64"}, optional
+        Of the factors and of all that the fit works with; values of X are converted once.  None:
+        float32 and float64 are those of X, integers and bool become float64.  "float32" is about
+        twice as fast for large data; see docs/guide/solvers.md.
 
     Returns
     -------
@@ -166,6 +170,7 @@ def factorize(
         "feature_labels": feature_labels,
         "feature_weight": feature_weight,
         "penalties": penalties,
+        "dtype": dtype,
     }
     if count > 1:
         return best_start(X, Y, count, rng, loop, n_threads, arguments)

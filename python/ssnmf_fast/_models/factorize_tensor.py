@@ -32,6 +32,7 @@ def factorize_tensor(
     callback: Callable[[FitState], Any] | None = None,
     verbose: int = 0,
     penalties: Any = None,
+    dtype: Any = None,
 ) -> TensorFactorization:
     """Decompose a nonnegative tensor into a sum of few products of nonnegative vectors.
 
@@ -47,8 +48,7 @@ def factorize_tensor(
         an array, in which NaN means missing.  Sparse: ``(coords, values, shape)`` with integer
         coordinates of shape (N, number of entries), or an object with the attributes `coords`,
         `data` and `shape`, such as ``sparse.COO`` and ``scipy.sparse.coo_array``; entries at the
-        same place are added up, and nothing of the size of the dense tensor is made.  float32 and
-        float64 are kept; integers become float64.
+        same place are added up, and nothing of the size of the dense tensor is made.
     n_components : int
         Number r of components, at least 1.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
@@ -93,6 +93,9 @@ def factorize_tensor(
         ``{0: L2(1e-3), 1: L2(1e-3), 2: [L2(1e-3), Temporal(0.1)]}``; see
         :mod:`ssnmf_fast.penalties`.  One of a mode is multiplied by the product of the other
         lengths.  Every mode needs one, since components have no scale of their own.
+    dtype : {"float32", "float64"}, optional
+        Of the factors and of all that the fit works with, as in :func:`factorize`.  None: that of
+        X, float64 for integers.
 
     Returns
     -------
@@ -133,6 +136,7 @@ def factorize_tensor(
         "supervision_weight": supervision_weight,
         "init": init,
         "penalties": penalties,
+        "dtype": dtype,
     }
     if count > 1:
         return best_start_of_tensor(X, count, rng, loop, n_threads, arguments)

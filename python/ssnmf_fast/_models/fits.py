@@ -60,11 +60,12 @@ class Fits:
         feature_labels: Any = None,
         feature_weight: Any = 1.0,
         penalties: Any = None,
+        dtype: Any = None,
     ) -> None:
         self.rank = rank = check_integer(n_components, "n_components", 1)
         self.settings = {"loss": loss, "supervision_loss": supervision_loss, "init": init}
         self.X, self.data, self.labels, units = terms(
-            X, Y, loss, supervision_loss, X_weights, Y_weights, threads
+            X, Y, loss, supervision_loss, X_weights, Y_weights, threads, dtype=dtype
         )
         X, labels = self.X, self.labels
         self.weight = check_weight(supervision_weight)

@@ -23,10 +23,8 @@ def drawn_places(slices: Slices, per_slice: int, rng: np.random.Generator) -> tu
 
     Fewer ones are spread over the places: none stands for a part of the slices only.
     """
-    order = np.argsort(slices.of, kind="stable")
-    members = np.split(order, np.cumsum(slices.sizes)[:-1])
     documents, places = [], []
-    for some in members:
+    for some in slices.members:
         count = min(len(some), per_slice)
         documents.append(rng.permutation(some)[:count])
         places.append(rng.permutation(per_slice)[:count])

@@ -45,6 +45,7 @@ def fit_starts(
     solver: str = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
+    dtype: Any = None,
     **arguments: Any,
 ) -> Iterator[Factorization]:
     """Give a factorization for each seed, in their order; `arguments` are those of `factorize`.
@@ -54,7 +55,7 @@ def fit_starts(
     """
     settings = solver, max_iter, tol
     FitLoop(*settings, None, 0)  # checked before anything is done
-    X = check_data(X, resolve_threads(n_threads))
+    X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
     if isinstance(X, CsrFile):
         jobs = max(jobs, min(_READERS, len(seeds))) if n_jobs is None else jobs

@@ -42,6 +42,7 @@ def factorize_preserving(
     init: Any,
     random_state: Any,
     n_threads: int | None,
+    dtype: Any = None,
     **loop_parameters: Any,
 ) -> tuple[Factorization, float]:
     """Minimize ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
@@ -58,7 +59,7 @@ def factorize_preserving(
         check_option(supervision_weight, "supervision_weight", ("auto", "balanced"))
     automatic = supervision_weight == "auto"
     weight = None if automatic else check_weight(supervision_weight)
-    X, units, data, preserved = _terms(X, alpha, X_weights, loss, threads)
+    X, units, data, preserved = _terms(X, alpha, X_weights, loss, threads, dtype)
     if automatic:
         total = preserved.term.entries.total()
         weight = data.term.entries.total() / total if total > 0 else 1.0
@@ -110,10 +111,10 @@ def claim_of_preserving(
 
 
 def _terms(
-    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int
+    X: Any, alpha: Any, X_weights: Any, loss: str, threads: int, dtype: Any = None
 ) -> tuple[Any, Units, Relation, Relation]:
     """Check the data, and return them in their units, and the relations of X and of alpha^T X."""
-    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads)
+    X, data, _, units = terms(X, None, loss, loss, X_weights, None, threads, dtype=dtype)
     mixing = _mixing(alpha, X)
     preserved = build_term(mixing @ X, None, data.loss, "X", threads)
     names = "S", "A"

@@ -9,13 +9,12 @@ from typing import Any
 
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
-from .._data.csr_file import CsrFile, check_data
+from .._data.csr_file import check_data
 from .._data.fingerprint import data_fingerprint
 from .._solver.optimality import Measured, Optimality
 from .._solver.problem import Problem
 from .._solver.receipt import Receipt, fingerprints, parts_of
 from .._solver.result import Factorization
-from .._solver.terms import values_of, with_values
 from .._solver.units import Units, exponent_of, scaled
 from .at_factors import problem_at
 
@@ -75,7 +74,7 @@ def claim_of(
     """
     receipt = result.receipt
     assert receipt is not None
-    clean = check_data(X, threads)
+    clean = check_data(X, threads, result.A.dtype)
     names = ("objective", "n_iter", "converged", *_WEIGHTS)
     own = {name: getattr(result, name) for name in names} | {"dtype": str(result.A.dtype)}
     return Claim(
@@ -93,9 +92,7 @@ def _at_factors(
 ) -> Recomputed:
     receipt = result.receipt
     assert receipt is not None
-    settings, dtype = receipt.settings, result.A.dtype
-    if not isinstance(X, CsrFile) and X.dtype != dtype:
-        X = with_values(X, values_of(X).astype(dtype))
+    settings = receipt.settings
     given = {name: settings[name] for name in _LOSSES}
     given |= {name: settings[name] or 0.0 for name in _WEIGHTS}
     given |= dict.fromkeys(INPUTS) | dict(inputs)

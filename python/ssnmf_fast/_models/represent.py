@@ -44,6 +44,7 @@ def represent(
     n_threads: int | None = None,
     S_fixed: Any = None,
     penalties: Any = None,
+    dtype: Any = None,
 ) -> Array:
     """Represent samples over a given dictionary: argmin over S >= 0 of sum W .* d(X, S A).
 
@@ -77,11 +78,12 @@ def represent(
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
         (graphs, smoothness over time) have no say here.
+    dtype : {"float32", "float64"}, optional
+        Of S, as in :func:`factorize`.  None: that of X.
 
     Returns
     -------
     S : ndarray, shape (n, r)
-        Of the dtype of X.
 
     Warns
     -----
@@ -99,7 +101,7 @@ def represent(
     divergence = loss_named(loss, "loss")
     tol = check_real(tol, "tol")
     threads = resolve_threads(n_threads)
-    X = check_data(X, threads)
+    X = check_data(X, threads, dtype)
     # A dictionary may be larger than data may: it is brought to size 1.
     A = check_matrix(A, "A", allow_nan=False, limited=False)
     wanted = (A.shape[0], X.shape[1])
@@ -117,6 +119,7 @@ def represent(
         Units(size).require_trivial("fixed components and penalties")
     term = build_term(scaled(X, -size), X_weights, divergence, "X", threads)
     if known or own:
+        A = check_factor(A, "A", wanted, X.dtype, "components x features of X")
         return _solve_known(term, A, init, known, own, tol)
     (A,), exponents = _of_size_one([A.T])
     if init is None:

@@ -50,12 +50,13 @@ class TensorFits:
         supervision_weight: float,
         init: Any,
         penalties: Any,
+        dtype: Any,
     ) -> None:
         self.rank = check_integer(n_components, "n_components", 1)
         self.loss = loss_named(loss, "loss")
         losses = self.loss, loss_named(supervision_loss, "supervision_loss")
         weight = check_real(supervision_weight, "supervision_weight")
-        given = terms_of_tensor(X, X_weights, labels, losses, weight, threads)
+        given = terms_of_tensor(X, X_weights, labels, losses, weight, threads, dtype)
         self.X, self.units, self.relations = given.X, given.units, given.relations
         self.labels, self.X_weights, self.init = given.labels, X_weights, init
         require_memory(self.rank, self.X.shape, self.X.dtype)

@@ -46,7 +46,7 @@ def claim_of_tensor(
         parts=parts_of(parts_of_tensor(result), result.objective, threads),
         attributes={name: getattr(result, name) for name in names}
         | {"dtype": str(result.weights.dtype)},
-        data=fingerprint_in_range(check_tensor(X, "X"), threads),
+        data=fingerprint_in_range(check_tensor(X, "X", result.weights.dtype), threads),
         inputs=fingerprints(inputs),
         recompute=lambda: _recomputed(result, X, inputs, threads),
     )

@@ -34,9 +34,10 @@ def terms_of_tensor(
     losses: tuple[Loss, Loss],
     weight: float,
     threads: int,
+    dtype: Any = None,
 ) -> TensorTerms:
     """Check a tensor, its weights and labels, and return what they are to be near to."""
-    X = check_tensor(X, "X")
+    X = check_tensor(X, "X", dtype)
     exponent = exponent_of(X, "X")
     X = scaled(X, -exponent)
     term = build_tensor_term(X, X_weights, losses[0], threads)

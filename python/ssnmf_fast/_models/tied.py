@@ -14,7 +14,7 @@ from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization
 from .._solver.units import exponent_of, scaled
 from .factorize import factorize
-from .folding import best_short_fit, means_of_slices, sums_of_slices, without_zeros
+from .folding import best_short_fit, means_of_slices, without_zeros
 
 # Prevalence is smooth but for events, and the noise of a slice is not.  The two are equal, as
 # components share their size between the factors; chosen on planted events.
@@ -49,7 +49,7 @@ def factorize_tied(
     of documents, or `most` if that is less.  Up to a constant that is the loss of the mean
     documents: for squared errors ``w_t ||mean_t - p_t A||^2``, else ``d(w_t mean_t, w_t p_t A)``.
     """
-    words = np.asarray(sums_of_slices(X, slices).sum(axis=1)).ravel()
+    words = np.bincount(slices.of, np.asarray(X.sum(axis=1)).ravel(), len(slices.starts))
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
     counted = counted_documents(slices.sizes, most)[used][:, None].astype(X.dtype)
@@ -57,16 +57,17 @@ def factorize_tied(
     if _is_quadratic(arguments["loss"]):
         exponent = exponent_of(X, "X")
         X = scaled(X, -exponent)
-        unit = np.ldexp(_mean_length(X), exponent)
+        length = _mean_length(X)
         weights = np.sqrt(counted)
-        rows = _product(weights / _mean_length(X), means_of_slices(X, slices)[used])
+        rows = _product(weights / length, means_of_slices(X, slices)[used])
         fit = _fit_squares(rows, at, rng, arguments)
-        P = fit.S * (unit / weights)
+        P = fit.S * (np.ldexp(length, exponent) / weights)
     else:
-        rows = _product(counted, means_of_slices(_shares(X), slices)[used])
+        shares = _shares(X)
+        rows = _product(counted, means_of_slices(shares, slices)[used])
         if _is_default(arguments["init"]):
             weights = np.sqrt(counted)
-            told = _product(weights, means_of_slices(_telling(X), slices)[used])
+            told = _product(weights, means_of_slices(_telling(X, shares), slices)[used])
             squares = {"loss": "frobenius", "callback": None, "verbose": 0}
             S = _fit_squares(told, at, rng, arguments | squares).S * weights
             arguments["init"] = _topics_of(S, rows, counted)
@@ -113,7 +114,7 @@ def _fit_squares(
     return factorize(rows, **arguments | {"init": init, "penalties": smooth})
 
 
-def _telling(X: Any) -> Any:
+def _telling(X: Any, shares: Any) -> Any:
     """Return documents of length 1 in which terms count by how well they tell documents apart.
 
     Counts themselves are mostly those of frequent terms and of long documents.
@@ -121,7 +122,7 @@ def _telling(X: Any) -> Any:
     stored = sp.csr_array(X)
     frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
-    documents = _product(rarity[None].astype(X.dtype), _shares(X))
+    documents = _product(rarity[None].astype(X.dtype), shares)
     length = np.sqrt(np.asarray((documents * documents).sum(axis=1))).reshape(-1, 1)
     return _product((1 / np.where(length > 0, length, 1)).astype(X.dtype), documents)
 

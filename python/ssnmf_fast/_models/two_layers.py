@@ -29,10 +29,9 @@ def factorize_two_layers(
     .. [1] D. Greene, J. P. Cross, "Exploring the political agenda of the European Parliament using
        a dynamic topic modeling approach", Political Analysis 25(1), 2017.
     """
-    order = np.argsort(slices.of, kind="stable")
     arguments = arguments | {"random_state": rng, "callback": None}
     topics = []
-    for some in np.split(order, np.cumsum(slices.sizes)[:-1]):
+    for some in slices.members:
         if len(some):
             wanted = {"n_components": min(rank, len(some)), "verbose": 0}
             topics.append(_leading(factorize(CleanMatrix(X[some]), **arguments | wanted).A))

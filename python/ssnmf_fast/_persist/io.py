@@ -19,6 +19,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.replacement import Replacement
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table, arrays_of, check_parts
+from .._data.arrays import check_dtype
 from .._models.factorize import Factorization
 from .._models.factorize_tensor import TensorFactorization
 from .._solver.receipt import RECEIPT
@@ -217,8 +218,10 @@ def _damaged(path: Path, why: str) -> ValueError:
 def _parameters(model: Any) -> dict[str, Any]:
     if not _is_estimator(model):
         return {}
-    given = model.get_params(deep=False).items()
-    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given}
+    given = model.get_params(deep=False)
+    if given.get("dtype") is not None:
+        given["dtype"] = check_dtype(given["dtype"]).name
+    plain = {key: one.item() if isinstance(one, np.generic) else one for key, one in given.items()}
     return {key: value for key, value in plain.items() if isinstance(value, SCALARS)}
 
 

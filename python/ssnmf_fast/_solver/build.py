@@ -34,6 +34,7 @@ def terms(
     Y_weights: Any,
     threads: int,
     orders: tuple[int | None, int | None] = (None, None),
+    dtype: Any = None,
 ) -> tuple[Any, Term, Term | None, Units]:
     """Check the data and build the term of X and, where there is a Y, that of Y.
 
@@ -41,7 +42,7 @@ def terms(
     `orders` of magnitude are in the range.
     """
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
-    X = check_data(X, threads)
+    X = check_data(X, threads, dtype)
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
     x = exponent_of(X, "X", orders[0])

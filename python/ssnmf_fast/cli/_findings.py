@@ -98,6 +98,7 @@ def _facts(fitted: Fitted) -> list[tuple[str, str]]:
     pairs.append(("iterations", str(model.n_iter_)))
     if fitted.residual is not None:
         pairs.append(("residual", f"{fitted.residual:.1e}"))
+    pairs.append(("dtype", str(model.components_.dtype)))
     return [*pairs, ("fit", f"{fitted.seconds:.2f} s")]
 
 

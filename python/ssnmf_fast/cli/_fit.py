@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._data.arrays import float_dtype
 from .._data.times import read_times
 from .._topics import names_of
 from ._fitted import Data, Fitted
@@ -24,6 +25,8 @@ from ._read import Table, read_table, read_values
 from ._sample_labels import SampleLabels, read_labels, warn_of_labels
 from ._source import Source, UsageError, read_matrix, source
 from ._text import fit_vectorizer, ids_of, read_texts, text_column
+
+_OF_TEXTS = "float32"  # whose weights are no exact numbers
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -150,6 +153,9 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
         y = model.targets(visible)
+    if options.dtype is None:
+        texts = data.vectorizer is not None
+        options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
     begin = time.perf_counter()
     # The bar moves in the last fit only.
     label = "validation, then fit" if model.validates(options) else "fit"

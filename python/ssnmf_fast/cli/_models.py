@@ -114,7 +114,11 @@ class Model:
         elif options.rank is not None:
             given["n_components"] = options.rank
         return getattr(ssnmf_fast, self.estimator)(
-            random_state=options.seed, n_threads=options.threads, callback=callback, **given
+            random_state=options.seed,
+            n_threads=options.threads,
+            dtype=options.dtype,
+            callback=callback,
+            **given,
         )
 
 

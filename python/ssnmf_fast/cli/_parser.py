@@ -101,6 +101,8 @@ _MODEL = {
     "value (default: 1e-4; Bayesian models 1e-5)",
     **_SEED,
     **_THREADS,
+    "--dtype float32|float64": "numbers that the fit works with; float32 is faster for large data "
+    "(default: float32 for text, for a matrix that of its numbers)",
     "--test-size FRACTION": "share of the labeled samples held out for the score, 0 for none "
     "(default: 0 where the fit validates, as ssnmf does, else 0.2)",
     "--time COLUMN": "column of the table with the dates (2004-12-26, 20041226, ...), or a text "

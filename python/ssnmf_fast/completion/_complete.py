@@ -46,6 +46,7 @@ def complete(
     n_threads: int | None = None,
     callback: Callable[[CompletionState], Any] | None = None,
     verbose: int = 0,
+    dtype: Any = None,
 ) -> Completion:
     """Complete a matrix of low rank from some of its entries.
 
@@ -56,8 +57,7 @@ def complete(
     ----------
     M : array_like, scipy.sparse or tuple, shape (n, m)
         Entries of any sign: a dense array in which NaN is missing; a sparse matrix whose stored
-        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.  float32
-        and float64 are kept.
+        entries, explicit zeros among them, are observed; or ``(rows, columns, values)``.
     observed : array_like or scipy.sparse of bool, shape (n, m), optional
         True where an entry of a dense or sparse M is observed, if not as above.
     shape : tuple of int, optional
@@ -115,6 +115,9 @@ def complete(
         of the current fit, which during the search uses nine tenths of the entries.
     verbose : int
         1 shows progress on standard error: a bar on a terminal, otherwise lines.
+    dtype : {"float32", "float64"}, optional
+        Of all that is computed from M, whose values are converted.  None: that of M, float64 for
+        integers.
 
     Returns
     -------
@@ -175,7 +178,7 @@ def complete(
     if biases and fill_value != 0:
         raise ValueError("fill_value belongs to a fit without biases; leave it at 0.")
     check_observers(callback, verbose)
-    entries = read_observed(M, observed, shape, threads)
+    entries = read_observed(M, observed, shape, threads, dtype)
     if abs(fill_value) > LARGEST[entries.dtype]:
         raise ValueError(
             f"fill_value must be at most {LARGEST[entries.dtype]:g} in size for M of dtype "

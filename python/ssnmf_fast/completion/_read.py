@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import as_array, inspect_csr, read_sparse
+from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse
 from .._data.border import check_matrix, read_pattern
 from .._data.checks import check_integer
 from .._data.csr import DUPLICATES, list_entries, sample
@@ -20,7 +20,9 @@ from .._data.csr import DUPLICATES, list_entries, sample
 _IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
 
-def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_array:
+def read_observed(
+    M: Any, observed: Any, shape: Any, n_threads: int, dtype: Any = None
+) -> sp.csr_array:
     """Return the observed entries as a CSR array with sorted rows; explicit zeros are kept.
 
     Raises ValueError or TypeError for repeated entries, NaN or infinity among the observed ones,
@@ -36,7 +38,8 @@ def read_observed(M: Any, observed: Any, shape: Any, n_threads: int) -> sp.csr_a
         matrix = _from_sparse(M, observed, n_threads)
     else:
         matrix = _from_dense(M, observed)
-    matrix = check_matrix(matrix, "M", allow_nan=False, allow_negative=True, n_threads=n_threads)
+    signs = {"allow_nan": False, "allow_negative": True}
+    matrix = check_matrix(matrix, "M", dtype=check_dtype(dtype), **signs, n_threads=n_threads)
     if matrix.nnz == 0:
         raise ValueError("M has no observed entry; at least one is needed.")
     return matrix

@@ -98,7 +98,7 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     block.as_known(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
-    kept[block.key] = Rows(S, S.copy())
+    kept[block.key] = Rows(S)
     return BlockStatistics(sums)
 
 
@@ -120,21 +120,23 @@ class RowOrder(Order):
         size = np.sqrt(block.relations[0].term.mean() / block.rank)
         S = padded(np.full((block.n_rows, block.rank), size), next(iter(others.values())).dtype)
         block.as_known(S)
-        rows = Rows(S, S)
+        rows = Rows(S)
         problem = block.problem(rows, others)
         for _ in range(UPDATES_OF_LOST_ROWS):
             problem.update_rows(self.rule or "auto")
-        rows.before = S.copy()
         return rows
 
     def obey(self, block: Block, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
-        problem = block.problem(rows, others)
-        ahead = None if self.ahead is None else Ahead(rows.before, *self.ahead)
-        if rows.number < self.number:
+        moves = rows.number < self.number
+        if moves:
             for change in self.changes:
                 change(rows)
+        problem = block.problem(rows, others)
+        given = self.ahead and (rows.earlier(), *self.ahead)
+        if moves:
             if self.rule is not None:
-                problem.update_rows(self.rule, ahead)
+                rows.forget_ahead()
+                problem.update_rows(self.rule, given and Ahead(*given))
                 rows.sums = _objective_sums(problem)
             rows.number = self.number
         # Those of the update alone: rows that were found again have none, whatever others have.
@@ -142,9 +144,20 @@ class RowOrder(Order):
         sums |= {what.__name__: what(block.relations, problem.factors) for what in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
         largest = rows.S.max(axis=0, initial=0.0)
+        ahead = given and _RowsAhead(*given, rows)
         found = problem.row_statistics(self.others, ahead) if self.others else {}
         factors = {name: _without_rows(each) for name, each in found.items()}
         return BlockStatistics(sums, factors, largest)
+
+
+@dataclass(frozen=True)
+class _RowsAhead(Ahead):
+    """Where all rows of a block move, which the next order may let them do."""
+
+    rows: Rows
+
+    def of(self, F: Array, threads: int) -> Array:
+        return self.rows.ahead_by(self.step, self.positive, threads)
 
 
 def losses(relations: Sequence[Relation], factors: Mapping[str, Array]) -> Array:
@@ -173,7 +186,7 @@ def _without_rows(statistics: Statistics) -> Statistics:
 
 def copy_of_rows(block: Block, rows: Rows) -> Array:
     """Return the rows of S, or their expectations, (rows, r)."""
-    S = rows.S if rows.posterior is None else rows.before
+    S = rows.S if rows.posterior is None else rows.posterior.E
     return np.array(S[:, : block.rank])
 
 

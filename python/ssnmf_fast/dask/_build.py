@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._data.border import check_matrix
+from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_factor, check_support
 from .._data.csr_file import CsrFile, check_data
 from .._solver import starts, terms
@@ -76,12 +76,14 @@ def check(
     S: Any,
     S_fixed: Any,
     threads: int,
+    dtype: Any = None,
 ) -> BlockInput:
     """Return what was given for a block, checked and converted."""
     if isinstance(X, BlockInput):
-        X = X.X
-    else:
-        X = check_data(X if isinstance(X, CsrFile) else as_matrix(X), threads)
+        X = CleanMatrix(X.X)
+    elif not isinstance(X, CsrFile):
+        X = as_matrix(X)
+    X = check_data(X, threads, dtype)
     if Y is not None:
         Y = check_matrix(as_matrix(Y), "Y", dtype=X.dtype)
         if Y.shape[0] != X.shape[0]:

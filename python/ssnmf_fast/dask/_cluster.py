@@ -12,7 +12,6 @@ import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
 from typing import Any, TypeVar
 
 import dask
@@ -22,7 +21,7 @@ from distributed import Client, get_client
 from .._common.arrays import Array
 from . import _rows, _waiting
 from ._interrupts import note_interrupts
-from ._rows import BlockStatistics, Order, forget, read, run_task
+from ._rows import BlockStatistics, Order, aligned_copy, forget, read, run_task
 from ._waiting import GOES_ON, WorkersLostError, ask, finish, logger, result_of
 
 Result = TypeVar("Result")
@@ -54,8 +53,9 @@ def add_in_tree(
     """Start sums in a fixed tree; return futures of the last ones, `parts` gets all of them."""
     level = list(parts)
     while len(level) > n_sums:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        sums = [client.submit(plus, *pair, pure=False) for pair in pairs]
+        n_pairs = len(level) // 2
+        pairs = level[: 2 * n_pairs : 2], level[1::2]
+        sums = client.map(plus, *pairs, pure=False)  # one message
         parts += sums
         level = sums + ([level[-1]] if len(level) % 2 else [])
     return level
@@ -173,27 +173,32 @@ class Blocks:
         client, started = self.client, list[Any]()
         self._count += 1
         try:
-            shared = _waiting.scatter(client, list(factors), self._places) if factors else []
-            blocks = zip(self.futures, each, self._places, strict=True)
-            for number, (future, argument, place) in enumerate(blocks):
-                where: dict[str, Any] = {"workers": [place], "allow_other_workers": False}
-                key = f"{self._fit}-{task.__name__}-{self._count}-{number}"
-                given = run_task, future, task, argument, *shared
-                started.append(client.submit(*given, **where, key=key, pure=False))
+            sent = _waiting.scatter(client, list(factors), self._places) if factors else {}
+            shared = [sent.get(place, []) for place in self._places]
+            numbers = range(len(self.futures))
+            keys = [f"{self._fit}-{task.__name__}-{self._count}-{number}" for number in numbers]
+            given = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
+            # All in one message, with the place of each.
+            where = dict(zip(keys, self._places, strict=True)).__getitem__
+            with dask.annotate(workers=where, allow_other_workers=False):
+                started += client.map(run_task, *given, key=keys, pure=False)
             # The last sum is the caller's where workers send to it directly, which saves a way.
             last = add_in_tree(client, started, operator.add, 2 if client.direct_to_workers else 1)
             # What is no longer needed is told with the new tasks: messages by themselves would let
             # those wait.
-            self._held = [*started, *shared]
+            self._held = [started, sent]
             sums: list[BlockStatistics] = result_of(client, last, self._places)
         except BaseException:
             _waiting.cancel(client, started)
             raise
-        found = reduce(operator.add, sums)
+        found = sums[0].copied(aligned_copy)
+        for other in sums[1:]:
+            found.add(other)
         if logger.isEnabledFor(logging.INFO):  # factors go to every worker, and sums come back
             n_workers = len(set(self._places))
             size = sum(F.nbytes for F in factors) + len(pickle.dumps(found, protocol=5))
-            logger.info("%d workers: %.1f MB moved (%s)", n_workers, n_workers * size / 1e6, key)
+            moved = n_workers * size / 1e6
+            logger.info("%d workers: %.1f MB moved (%s)", n_workers, moved, keys[-1])
         return found
 
     def obey(self, order: Order, factors: Mapping[str, Array]) -> BlockStatistics:

@@ -113,7 +113,7 @@ def _fit_on_workers(
 
     def begin(number: int) -> None:
         """Start what is not done; a lost worker may have had the data, which are sent again."""
-        (sent,) = scatter(client, [shared], ())
+        (sent,) = scatter(client, [shared], ())[""]
         for later in range(number, len(seeds)):
             started[later] = client.submit(_fit, sent, seeds[later], pure=False)
 

@@ -17,6 +17,7 @@ from distributed import Client, Future
 
 from .._common.arrays import Array
 from .._common.warn import warn_user
+from .._data.arrays import check_dtype
 from .._data.checks import check_integer
 from .._data.csr_file import open_csr
 from .._solver.weights import as_weights
@@ -107,10 +108,12 @@ def load(
     support: Any = None,
     S: Any = None,
     S_fixed: Any = None,
+    dtype: Any = None,
 ) -> Data:
     """Let the workers load, check and convert what a user gave, or data without other parts."""
     if Y is None and Y_weights is not None:
         raise ValueError("Y_weights are given without Y; give Y, or leave them out.")
+    dtype = check_dtype(dtype)
     if isinstance(X, Data):
         blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
     else:
@@ -131,7 +134,7 @@ def load(
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
         given = [_start_lazy(client, part[position]) for part in parts]
-        task = with_title, title, _build.check, blocks[position], *given, threads
+        task = with_title, title, _build.check, blocks[position], *given, threads, dtype
         futures.append(client.submit(*task, pure=False))
     info = result_of(client, [client.submit(_build.info, each, pure=False) for each in futures])
     _check_equal(info, positions)

@@ -63,6 +63,7 @@ def factorize(
     feature_labels: Any = None,
     feature_weight: float | Literal["balanced"] = 1.0,
     penalties: Any = None,
+    dtype: Any = None,
     client: Client | None = None,
     checkpoint: str | Path | None = None,
     memory: int = MEMORY,
@@ -105,7 +106,7 @@ def factorize(
         check; returning True stops the fit.  Its ``S`` is None.
     S_support, S_fixed : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
-    A_support, A_fixed, feature_labels, feature_weight, penalties
+    A_support, A_fixed, feature_labels, feature_weight, penalties, dtype
         As in :func:`ssnmf_fast.factorize`, but that S takes no penalty between its rows (a graph,
         smoothness over time).
     client : dask.distributed.Client, optional
@@ -157,7 +158,8 @@ def factorize(
     client = check_client(client)
     parts = {"Y": Y, "X_weights": X_weights, "Y_weights": Y_weights, "support": S_support}
     parts["S_fixed"] = S_fixed
-    data = load(client, X, threads, memory, S=None if given is None else given[0], **parts)
+    parts |= {"S": None if given is None else given[0], "dtype": dtype}
+    data = load(client, X, threads, memory, **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
     if data.n_labels is None and S_support is None and given is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.checks import check_random_state
+from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.loop import Current
@@ -24,7 +25,7 @@ from ._block import Draw, RowOrder
 from ._build import Plan
 from ._cluster import Blocks
 from ._data import Data
-from ._rows import BlockStatistics, Rows, aligned_copy
+from ._rows import BlockStatistics, Rows
 from ._waiting import result_of
 
 
@@ -53,6 +54,7 @@ class ClusterProblem(Problem):
         self._local = local
         related = [*fit.relations, *local]
         super().__init__(factors, related, support, whole=False, penalties=penalties)
+        self.threads = resolve_threads()  # all of them: the workers wait for what is done here
 
     def forget(self) -> None:
         super().forget()
@@ -103,7 +105,7 @@ class ClusterProblem(Problem):
         return [name for r in self._fit.relations for name in r.names[1:]]
 
     def _keep(self, found: BlockStatistics) -> None:
-        self._ready = {name: each.copied(aligned_copy) for name, each in found.factors.items()}
+        self._ready = dict(found.factors)
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether by coordinate descent: where rows add to one Gram matrix."""

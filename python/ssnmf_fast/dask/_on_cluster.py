@@ -99,7 +99,7 @@ class OnCluster(FactorizationBase):
                 "several values of random_state, and keep the one of the smallest objective_."
             )
         client = check_client(client)
-        data = load(client, X, count_threads(self.n_threads), memory)
+        data = load(client, X, count_threads(self.n_threads), memory, dtype=self.dtype)
         data = replace(data, checkpoint=checkpoint)
         self._learn(self._checked(data, reset=True), gather(client, y), **weights)
         return self
@@ -165,7 +165,7 @@ class OnCluster(FactorizationBase):
         model = self.in_memory()
         model.n_threads = count_threads(self.n_threads)
         if not isinstance(X, da.Array):
-            data = load(check_client(None), X, model.n_threads)
+            data = load(check_client(None), X, model.n_threads, dtype=self.dtype)
             X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
         X = whole_rows(X, "X")
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64

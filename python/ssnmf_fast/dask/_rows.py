@@ -63,55 +63,105 @@ class BlockStatistics:
 
     def __add__(self, other: BlockStatistics) -> BlockStatistics:
         """Return those of both; neither is changed, since a task may run twice."""
-        factors = {name: each.copied() for name, each in self.factors.items()}
-        for name, each in factors.items():
+        both = self.copied()
+        both.add(other)
+        return both
+
+    def copied(self, copy: Callable[[Array], Array] = np.copy) -> BlockStatistics:
+        """Return statistics that others can be added to."""
+        factors = {name: each.copied(copy) for name, each in self.factors.items()}
+        return BlockStatistics(self.sums, factors, self.largest)
+
+    def add(self, other: BlockStatistics) -> None:
+        """Add those of other rows."""
+        for name, each in self.factors.items():
             each.add(other.factors[name])
-        sums = {name: number + other.sums[name] for name, number in self.sums.items()}
-        return BlockStatistics(sums, factors, np.maximum(self.largest, other.largest))
+        self.sums = {name: number + other.sums[name] for name, number in self.sums.items()}
+        self.largest = np.maximum(self.largest, other.largest)
 
 
 @dataclass
 class Rows:
     """What a worker keeps of the rows of a block; `number` is that of the last order.
 
-    `before` is what S was an iteration ago.  With a posterior, S is its geometric expectation and
-    `before` the arithmetic one.  `sums` are those of the last update.
+    With momentum, `before` is what S was an iteration ago; None stands for S as it is.  With a
+    posterior, S is its geometric expectation and `before` the arithmetic one.  `sums` are those of
+    the last update.
     """
 
     S: Array
-    before: Array
+    before: Array | None = None
     posterior: Posterior | None = None
     number: int = 0
     sums: dict[str, Any] = field(default_factory=dict)
     workspaces: Workspaces = field(default_factory=dict)
+    # Where S moves next: the step, whether it stays positive, and the rows there.
+    ahead: tuple[float, bool, Array] | None = None
+    spare: list[Array] = field(default_factory=list)  # as large as S, for what comes next
     # A task that was given up may still run, and rows move between tasks only.
     lock: Any = field(default_factory=Lock, repr=False)
 
+    def earlier(self) -> Array:
+        """Return the rows of an iteration ago, which are kept from now on."""
+        if self.before is None:
+            self.before = aligned_copy(self.S)
+        return self.before
+
     def extrapolate(self, step: float, positive: bool) -> None:
-        kernels.extrapolate(self.S, self.before, step, positive, 1)
+        """Move the rows further in the direction in which they moved; `before` is what they were.
+
+        Three arrays take turns, since what the rows were may have to be restored.
+        """
+        moved, before = self.ahead_by(step, positive), self.earlier()
+        self.S, self.before, self.ahead = moved, self.S, None
+        self.spare.append(before)
+
+    def ahead_by(self, step: float, positive: bool, threads: int = 1) -> Array:
+        """Return where the rows would move; they stay, and `before` too."""
+        if self.ahead is None or self.ahead[:2] != (step, positive):
+            before = self.earlier()
+            self.forget_ahead()
+            now = self.spare.pop() if self.spare else aligned_zeros(before.shape, before.dtype)
+            np.copyto(now, before)
+            moved = self.S
+            kernels.extrapolate(moved, now, step, positive, threads)
+            self.S, self.ahead = now, (step, positive, moved)
+        return self.ahead[2]
+
+    def forget_ahead(self) -> None:
+        """Let go of where the rows would move, after which they change otherwise."""
+        if self.ahead is not None:
+            self.spare.append(self.ahead[2])
+            self.ahead = None
 
     def restore(self) -> None:
         """Take the rows of an iteration ago."""
-        np.copyto(self.S, self.before)
+        self.forget_ahead()
+        np.copyto(self.S, self.earlier())
 
     def scale(self, scales: Array) -> None:
-        """Multiply components by numbers."""
+        """Multiply components by numbers; what they were before no longer counts."""
+        self.forget_ahead()
         self.S[:, : len(scales)] *= scales.astype(self.S.dtype)
-        np.copyto(self.before, self.S)
+        self.before = None
 
     def shift(self, exponents: Array) -> None:
         """Multiply components by powers of two."""
-        for F in (self.S, self.before):
-            np.ldexp(F, exponents, out=F)
+        self.forget_ahead()
+        np.ldexp(self.S, exponents, out=self.S)
+        if self.before is not None:
+            np.ldexp(self.before, exponents, out=self.before)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in vars(self).items() if name not in ("workspaces", "lock")}
+        here = ("workspaces", "ahead", "spare", "lock")
+        return {name: v for name, v in vars(self).items() if name not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, workspaces={}, lock=Lock())
-        self.S, self.before = aligned_copy(self.S), aligned_copy(self.before)
+        vars(self).update(state, workspaces={}, ahead=None, spare=[], lock=Lock())
+        self.S = aligned_copy(self.S)
+        self.before = None if self.before is None else aligned_copy(self.before)
         if self.posterior is not None:
-            self.posterior.F, self.posterior.E = self.S, self.before
+            self.posterior.F, self.posterior.E = self.S, self.earlier()
 
 
 kept: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of the block

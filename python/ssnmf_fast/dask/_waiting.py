@@ -31,6 +31,8 @@ IDLE = 10.0  # nothing runs that should: it was lost, and is started again
 SILENCE = 60.0  # the scheduler does not answer: it is lost
 HOPELESS = 300.0  # nothing can run, or results do not arrive: the fit ends
 
+_OWN_COPIES = 4  # workers that data are sent to one by one
+
 _AT_WORK = ("executing", "long-running", "flight", "resumed")
 _DUE = ("ready", "constrained", "fetch")  # what a worker that is not paused starts by itself
 _SILENT = 5.0  # seconds without a heartbeat: what a worker told last may no longer hold
@@ -70,13 +72,23 @@ def ask(
         raise SchedulerLostError from error
 
 
-def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]:
-    """Send data to workers, for one step in these places: with a worker they may be lost.
+def scatter(client: Client, data: list[Any], places: Sequence[str]) -> dict[str, list[Any]]:
+    """Send data to workers; return futures for each place, for one step: they are lost with it.
+
+    Where the client sends to workers itself, a few of them get copies of their own, at the same
+    time: one would have to wait until another has it.  More of them get it from each other.
 
     A worker that leaves while it is sent something may keep the scheduler waiting.  So only these
     places are sent something: it is seen at once when one of them is lost.
     """
-    workers = sorted(set(places)) or None
+    workers = sorted(set(places))
+    own = client.direct_to_workers and len(workers) <= _OWN_COPIES
+    groups = [[worker] for worker in workers] if own else [workers]
+
+    async def send() -> list[list[Any]]:
+        sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
+        return list(await asyncio.gather(*sent))
+
     watch, end = _Watch(client, [], places), monotonic() + SILENCE
 
     def look() -> None:
@@ -85,10 +97,11 @@ def scatter(client: Client, data: list[Any], places: Sequence[str]) -> list[Any]
             raise WorkersLostError(f"A worker has taken no data for {SILENCE:.0f} s. {GOES_ON}")
 
     try:
-        found: list[Any] = _poll(client, look, client.scatter, data, hash=False, workers=workers)
-        return found
+        found: list[list[Any]] = _poll(client, look, send)
     except (*LOST, KeyError) as error:  # of a worker that has just gone, a KeyError
         raise _loss_error(client) from error
+    pairs = zip(groups, found, strict=True)
+    return {place: copies for group, copies in pairs for place in group or [""]}
 
 
 def result_of(client: Client, futures: Any, places: Sequence[str] = ()) -> Any:

@@ -12,21 +12,20 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
+from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_matrix, readable, require_finite
-from .._data.csr_file import CsrFile
+from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.known import penalties_named, plain_penalties
 from .._solver.receipt import RECEIPT
 from .._topics import Topics, make_topics, names_of, topic_shares
-from ._conventions import IterativeEstimator
+from ._conventions import DTYPES, IterativeEstimator
 from ._pyldavis import arrays_for_pyldavis
 from ._receipts import WithReceipt
 
 Self = TypeVar("Self", bound="FactorizationBase")
-
-_DTYPES = [np.float64, np.float32]
 
 
 def count_copies(components: Array, cosine: float) -> int:
@@ -78,18 +77,20 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return clean data, which scikit-learn has checked too."""
         if isinstance(X, CsrFile):
+            X = check_data(X, 1, self.dtype)
             return validate_data(self, X, reset=reset, skip_check_array=True)
         sparse, allow_nan = sp.issparse(X), self._allow_nan
         if sparse:  # nothing else may see its parts before they are inspected
-            X = check_matrix(X, "X", n_threads=resolve_threads(self.n_threads))
-        X = validate_data(
-            self,
-            X if sparse else readable(X, "X", allow_nan),
-            reset=reset,
-            dtype=_DTYPES,
-            accept_sparse="csr",
-            ensure_all_finite="allow-nan" if allow_nan else True,
-        )
+            X = check_data(X, resolve_threads(self.n_threads), self.dtype)
+        with np.errstate(over="ignore"):  # infinity is refused
+            X = validate_data(
+                self,
+                X if sparse else readable(X, "X", allow_nan),
+                reset=reset,
+                dtype=check_dtype(self.dtype, DTYPES),
+                accept_sparse="csr",
+                ensure_all_finite="allow-nan" if allow_nan else True,
+            )
         return X if sparse else check_matrix(X, "X", allow_nan=allow_nan)
 
     def _refuse_weights(self, X_weights: Any) -> None:
@@ -218,7 +219,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        S: Array = check_array(readable(X, "X"), dtype=_DTYPES)
+        S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "

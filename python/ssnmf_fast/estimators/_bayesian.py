@@ -129,7 +129,7 @@ class BayesianBase(FactorizationBase):
     ) -> VariationalFit:
         """Fit to checked data, with other values of some parameters, and set the attributes."""
         arguments = self.get_params(deep=False)
-        for name in ("unlabeled", "readout"):
+        for name in ("unlabeled", "readout", "dtype"):  # X has the dtype
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | learned)
         self.components_, self.components_rate_ = result.A, result.A_rates

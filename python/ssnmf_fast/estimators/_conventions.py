@@ -20,6 +20,7 @@ from .._data.border import require_finite
 from .._data.checks import check_vector
 from ._docstrings import complete_methods
 
+DTYPES = (np.float64, np.float32)  # of data; all others become the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 
 
@@ -87,6 +88,7 @@ class IterativeEstimator(Estimator):
     n_threads: int | None = None
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
+    dtype: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

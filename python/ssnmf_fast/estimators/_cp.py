@@ -236,7 +236,7 @@ class NonnegativeCP(RowsOfTensors, SliceLearner):
             factors approximates X.
         """
         check_is_fitted(self)
-        X = check_tensor(X, "X")
+        X = check_tensor(X, "X", self.dtype)
         mode = check_mode(mode, "mode", len(self.factors_))
         wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
         if X.shape != wanted:

@@ -22,6 +22,7 @@ class RowsOfTensors:
     factors_: list[Array]
     loss_: str | float
     n_threads: int | None
+    dtype: Any
     transform: Callable[..., Array]
 
     def inverse_transform(self, X: Any, *, mode: int = 0) -> Array:
@@ -80,7 +81,7 @@ class RowsOfTensors:
         S = self.transform(X, mode=mode, X_weights=X_weights)
         mode = check_mode(mode, "mode", len(self.factors_))
         return explained_deviance(
-            check_tensor(X, "X"),
+            check_tensor(X, "X", self.dtype),
             self._with_rows(S, mode),
             loss=self.loss_,
             X_weights=X_weights,

@@ -41,6 +41,9 @@ callback : callable, optional
     check of the objective; returning True stops the fit.
 verbose : int
     1 shows progress on standard error.
+dtype : {"float32", "float64"}, optional
+    Of the factors, and of all that is computed from X, whose values are converted; the same in all
+    methods.  None: that of X in each call, float64 for integers; see :func:`ssnmf_fast.factorize`.
 forget_factor : float
     In :meth:`partial_fit`, the share of their weight that earlier batches keep, between 0 and
     1.  A smaller value learns faster at first; a larger one ends closer to a fit to all data.

@@ -16,6 +16,7 @@ from .._data.times import Slices, cut, period_of
 from .._models.folding import resampled
 from .._models.many_starts import draw_seeds
 from .._topics import numbered_names
+from ._context import unit_rows
 from ._dynamic_fits import find_topics, method_of
 from ._dynamic_stream import DatedLearner, dated, in_memory
 
@@ -109,7 +110,7 @@ def intervals_of(
     of_model = model.prevalence_.T
     peaks, lengths, cosines = (np.zeros((len(fits), len(of_model))) for _ in range(3))
     for number, (components, prevalence) in enumerate(fits):
-        cosine = _unit(model.components_) @ _unit(components).T
+        cosine = unit_rows(model.components_) @ unit_rows(components).T
         topics, matched = linear_sum_assignment(cosine, maximize=True)
         values = prevalence.T[matched]
         peaks[number], cosines[number] = values.argmax(axis=1), cosine[topics, matched]
@@ -125,13 +126,6 @@ def intervals_of(
         similarity = float(np.clip(cosines[:, k].mean(), 0, 1))
         top = model.slices_[values.argmax()]
         yield PeakInterval(k, top, low, high, length, short, wide, similarity)
-
-
-def _unit(components: Array) -> Array:
-    """Return rows with Euclidean norm 1; zeros stay."""
-    rows = components.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
 class TopicsOverTime(DatedLearner):

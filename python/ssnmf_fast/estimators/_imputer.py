@@ -14,6 +14,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
 from .._common.warn import UNINFORMED, quietly, warn_user
+from .._data.arrays import check_dtype
 from .._data.border import check_entries, readable, require_finite
 from .._data.csr import list_entries
 from .._data.threads import resolve_threads
@@ -24,7 +25,7 @@ from ..completion._methods import check_method
 from ..completion._noisy import BIAS_RIDGE
 from ..completion._problem import Method, Observations
 from ..completion._read import counts
-from ._conventions import Estimator
+from ._conventions import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
 _LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
@@ -106,6 +107,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
     random_state: Any = None
     n_threads: int | None = None
     verbose: int = 0
+    dtype: Any = None
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
@@ -202,9 +204,11 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         X = X if sp.issparse(X) else readable(X, "X", allow_nan=True)
-        dtypes = [np.float64, np.float32]
-        checked = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
-        return np.asarray(checked)
+        dtype = check_dtype(self.dtype, DTYPES)
+        with np.errstate(over="ignore"):  # infinity is refused
+            return np.asarray(
+                validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite="allow-nan")
+            )
 
 
 def _deviations(X: Array) -> Array:

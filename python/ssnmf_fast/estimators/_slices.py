@@ -85,7 +85,7 @@ class SliceLearner(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstima
         if keep > 1:
             raise ValueError(f"forget_factor must be at most 1; got {self.forget_factor!r}.")
         known = self.shape_ if hasattr(self, "factors_") else None
-        X, mode = slices_first(check_tensor(X, "X"), self.stream_mode, known, one_slice)
+        X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
         threads = resolve_threads(self.n_threads)
         resume = partial(Stream.resumed, loss=self.loss, keep=keep, threads=threads)
         if known is None:
