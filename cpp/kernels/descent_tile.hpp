@@ -79,50 +79,37 @@ class DescentTile {
     return 0;
   }
 
-  // Rows of a factor lie here by columns; rows that are wanting are zeros.
+  // A column of the factor in each element; rows that are wanting are zeros.
   SSNMF_FLATTEN void load(const Rows<const T>& from, TileColumns<T>& to, Range rows) {
-    if (rows.end - rows.begin < kLanes) {
-      for (Lanes& column : to) {
-        column.setZero();
-      }
-    }
-    const auto here = [&](Size i, Size k) { return from.row(rows.begin + i) + k; };
-    const auto there = [&](Size i, Size k) { return to[static_cast<std::size_t>(k)].data() + i; };
-    visit(
-        rows,
-        [&](Size i, Size k) {
-          turn_square<T>([&](int row) { return here(i + row, k); },
-                         [&](int c) { return there(i, k + c); });
-        },
-        [&](Size i, Size k) { *there(i, k) = *here(i, k); });
-  }
-
-  SSNMF_FLATTEN void store(const Rows<T>& F, Range rows) const {
-    const auto here = [&](Size i, Size k) { return f_[static_cast<std::size_t>(k)].data() + i; };
-    const auto there = [&](Size i, Size k) { return F.row(rows.begin + i) + k; };
-    visit(
-        rows,
-        [&](Size i, Size k) {
-          turn_square<T>([&](int c) { return here(i, k + c); },
-                         [&](int row) { return there(i + row, k); });
-        },
-        [&](Size i, Size k) { *there(i, k) = *here(i, k); });
-  }
-
-  // Calls square(i, k) with the first row and column of every square of a full tile, and
-  // entry(i, k) for what is left.
-  template <class Square, class Entry>
-  SSNMF_INLINE void visit(Range rows, const Square& square, const Entry& entry) const {
     const Size count = rows.end - rows.begin;
     const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
     for (Size i = 0; turned > 0 && i < count; i += kSide) {
       for (Size k = 0; k < turned; k += kSide) {
-        square(i, k);
+        turn_square<T>([&](int row) { return from.row(rows.begin + i + row) + k; },
+                       [&](int c) { return to[static_cast<std::size_t>(k + c)].data() + i; });
+      }
+    }
+    for (Size k = turned; k < grams_.rank; ++k) {
+      Lanes& column = to[static_cast<std::size_t>(k)];
+      column.setZero();
+      for (Size i = 0; i < count; ++i) {
+        column(i) = from.row(rows.begin + i)[k];
+      }
+    }
+  }
+
+  SSNMF_FLATTEN void store(const Rows<T>& F, Range rows) const {
+    const Size count = rows.end - rows.begin;
+    const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
+    for (Size i = 0; turned > 0 && i < count; i += kSide) {
+      for (Size k = 0; k < turned; k += kSide) {
+        turn_square<T>([&](int c) { return f_[static_cast<std::size_t>(k + c)].data() + i; },
+                       [&](int row) { return F.row(rows.begin + i + row) + k; });
       }
     }
     for (Size k = turned; k < grams_.rank; ++k) {
       for (Size i = 0; i < count; ++i) {
-        entry(i, k);
+        F.row(rows.begin + i)[k] = f_[static_cast<std::size_t>(k)](i);
       }
     }
   }

@@ -9,7 +9,6 @@
 #include "cholesky.hpp"
 #include "gemm.hpp"
 #include "row_problem.hpp"
-#include "weighted_gram.hpp"
 
 namespace ssnmf {
 namespace {
@@ -176,7 +175,8 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
     Eigen::VectorXd p;
     Eigen::VectorXd s;
     Eigen::VectorXd least;
-    GatheredColumns<T> gathered;
+    Eigen::MatrixXd gathered;
+    Eigen::MatrixXd weighted;
   };
   const Size rank = F.columns;
   Eigen::MatrixXd common = Eigen::MatrixXd::Zero(rank, rank);
@@ -199,8 +199,7 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
             work.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
             if (weights.indptr != nullptr) {
               work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
-              add_weighted_gram(weights, weights.indptr[i], weights.indptr[i + 1], G, work.gathered,
-                                work.K);
+              add_weighted_gram(weights, i, G, work.gathered, work.weighted, work.K);
             }
             work.problem.set_matrix(work.K, work.least);
           }

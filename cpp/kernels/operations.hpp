@@ -87,7 +87,7 @@ struct Power : AnyOperation {
   }
 
   template <int Width, class T>
-  void coefficients(const T* values, const T* models, Size size, T* out) const {
+  SSNMF_FLATTEN void coefficients(const T* values, const T* models, Size size, T* out) const {
     using Run = Eigen::Array<double, Eigen::Dynamic, 1, 0, 128, 1>;
     using Entries = Eigen::Array<T, Eigen::Dynamic, 1>;
     const double floor = static_cast<double>(tiny<T>());
@@ -98,9 +98,10 @@ struct Power : AnyOperation {
       const Run power = (exponent * z.max(floor).log()).min(most).exp();
       const Run kept = (z > floor).select(power, 0.0);
       Eigen::Map<Entries> c(out + e, count);
-      c = kept.template cast<T>();
-      if (values != nullptr) {
-        c *= Eigen::Map<const Entries>(values + e, count);
+      if (values == nullptr) {
+        c = kept.template cast<T>();
+      } else {
+        c = kept.template cast<T>() * Eigen::Map<const Entries>(values + e, count);
       }
     }
   }
@@ -114,18 +115,25 @@ struct InverseSquare : AnyOperation {
   }
 };
 
-// out[e] = the coefficient of entry first + e, whose model is models[e].  out may be models.
+// out[e] = the coefficient of an entry, whose model is models[e]; values may be null for ones, and
+// out may be one of both.  Width, or a register, at a time.
 template <int Width, class Op, class T>
-SSNMF_INLINE void coefficients_of(const Op& op, const Csr<T>& Z, Size first, Size count,
-                                  const T* models, T* out) {
+SSNMF_INLINE void coefficients_of(const Op& op, const T* values, const T* models, Size count,
+                                   T* out) {
   if constexpr (Op::by_registers) {
-    const T* values = Z.values == nullptr ? nullptr : Z.values + first;
     op.template coefficients<Width>(values, models, count, out);
   } else {
     for (Size e = 0; e < count; ++e) {
-      out[e] = op.coefficient(Z.value(first + e), models[e]);
+      out[e] = op.coefficient(values == nullptr ? T(1) : values[e], models[e]);
     }
   }
+}
+
+// The same for entries of a matrix from `first` on.
+template <int Width, class Op, class T>
+SSNMF_INLINE void coefficients_of(const Op& op, const Csr<T>& Z, Size first, Size count,
+                                  const T* models, T* out) {
+  coefficients_of<Width>(op, Z.values == nullptr ? nullptr : Z.values + first, models, count, out);
   if constexpr (Op::keeps) {
     op.keep(first, out, count);
   }

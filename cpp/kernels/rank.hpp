@@ -35,9 +35,6 @@ constexpr int kLargestFixedRank = kRegisterBytes == 64 ? 128 : 64;
 // Width of the column blocks of wider rows, which divides their ranks.
 constexpr int kColumnBlock = kLargestFixedRank < kLargestNarrowRank ? kNarrowestRank : kRankBlock;
 
-template <class T>
-constexpr int kLanesOfALevel = kRegisterBytes / static_cast<int>(sizeof(T));
-
 // Step of the padded ranks up to 64: one AVX-512 register of either type, halved for small ranks.
 template <class T>
 constexpr int rank_step() {

@@ -2,78 +2,93 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <numeric>
+#include <cmath>
 #include <vector>
 
 #include "../core/parallel.hpp"
-#include "entry_rows.hpp"
-#include "weighted_gram.hpp"
+#include "gemm.hpp"
 
 namespace ssnmf {
 namespace {
 
 constexpr Size kRidgeRowsPerBlock = 16;
+constexpr Size kRidgeColumns = 256;  // gathered before they enter the Gram matrix
 
-// The system of one row, in double but for the sums of weighted_gram.hpp.
+// The system of one row: gathers weighted columns, then solves.  Everything in double.
 template <class T>
 class RidgeRow {
  public:
-  RidgeRow(const Rows<const T>& G, const Span<const double>& ridge)
-      : G_(G), ridge_(ridge.data, ridge.size), K_(G.columns, G.columns), b_(ridge.size) {}
+  explicit RidgeRow(Size rank)
+      : rank_(rank), gathered_(kRidgeColumns, rank), H_(rank, rank), b_(rank) {}
 
-  // Solves (diag(ridge) + sum_j w_j g_j g_j^T) f = b over entries [begin, end) of the weights, with
-  // b = sum_j z_j g_j over row i of Z; 0 where b is.
-  const Eigen::VectorXd& solve(const Csr<T>& weights, Size begin, Size end, const Csr<T>& Z,
-                               Size i) {
+  void start(const double* ridge) {
+    H_.setZero();
     b_.setZero();
-    for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-      const T* g = G_.row(static_cast<Size>(Z.indices[e]));
-      b_ += static_cast<double>(Z.value(e)) *
-            Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(g, b_.size())
-                .template cast<double>();
+    count_ = 0;
+    H_.diagonal() = Eigen::Map<const Eigen::VectorXd>(ridge, rank_);
+  }
+
+  // Adds weight g g^T to the matrix, weight value g to the right-hand side.
+  void add(const T* g, double weight, double value) {
+    if (count_ == kRidgeColumns) {
+      flush();
     }
+    const auto column = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(g, rank_);
+    if (value != 0.0) {
+      b_ += (weight * value) * column.template cast<double>();
+    }
+    gathered_.row(count_++) = std::sqrt(weight) * column.template cast<double>().transpose();
+  }
+
+  // The solution; 0 where nothing was added.
+  const Eigen::VectorXd& solve() {
+    flush();
     if (b_.isZero(0.0)) {
       return b_;
     }
-    K_.setZero();
-    add_weighted_gram(weights, begin, end, G_, gathered_, K_);
-    H_ = K_.topLeftCorner(b_.size(), b_.size());  // without the padding
-    H_.diagonal() += ridge_;
     solver_.compute(H_);
     b_ = solver_.solve(b_);
     return b_;
   }
 
  private:
-  Rows<const T> G_;
-  Eigen::Map<const Eigen::VectorXd> ridge_;
-  GatheredColumns<T> gathered_;
-  Eigen::MatrixXd K_;
+  void flush() {
+    if (count_ > 0) {
+      end_if_interrupted(count_ * rank_ * rank_);
+      const Block<const double> rows{gathered_.data(), count_, rank_, rank_};
+      add_transposed_product(rows, rows, {H_.data(), rank_, rank_, rank_});
+      count_ = 0;
+    }
+  }
+
+  Size rank_;
+  Matrix<double> gathered_;
   Eigen::MatrixXd H_;
   Eigen::VectorXd b_;
   Eigen::LDLT<Eigen::MatrixXd> solver_;
+  Size count_ = 0;
 };
-
-template <class T>
-void store_row(const Eigen::VectorXd& solution, Size i, const Rows<T>& F) {
-  for (Size k = 0; k < F.columns; ++k) {
-    F.row(i)[k] = k < solution.size() ? static_cast<T>(solution(k)) : T(0);
-  }
-}
 
 }  // namespace
 
 template <class T>
 void ridge_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
                 const Rows<T>& F, int threads) {
-  const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  const int team = useful_threads((Z.entries() + Z.rows) * ridge.size * ridge.size, threads);
-  const auto workspace = [&] { return RidgeRow<T>(G, ridge); };
-  const Csr<T> ones{Z.indptr, Z.indices, nullptr, Z.rows};
+  const Size rank = ridge.size;
+  const EqualWorkBlocks blocks(Z.indptr, Z.rows, 4096);
+  const int team = useful_threads((Z.entries() + Z.rows) * rank * rank, threads);
+  const auto workspace = [&] { return RidgeRow<T>(rank); };
   parallel_for(blocks.count(), team, workspace, [&](RidgeRow<T>& row, Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
-      store_row(row.solve(ones, Z.indptr[i], Z.indptr[i + 1], Z, i), i, F);
+      row.start(ridge.data);
+      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
+        row.add(G.row(static_cast<Size>(Z.indices[e])), 1.0, static_cast<double>(Z.value(e)));
+      }
+      const Eigen::VectorXd& solution = row.solve();
+      for (Size k = 0; k < F.columns; ++k) {
+        F.row(i)[k] = k < rank ? static_cast<T>(solution(k)) : T(0);
+      }
     }
   });
 }
@@ -82,40 +97,41 @@ template <class T>
 void structured_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads) {
+  const Size rank = ridge.size;
   const EvenBlocks blocks(X.rows, kRidgeRowsPerBlock);
   struct Workspace {
     RidgeRow<T> row;
     std::vector<double> pull;  // negative for an observed entry
-    std::vector<Index> columns;
-    std::vector<T> listed;  // 1 for an observed entry, and the pulls of the others
   };
   const auto workspace = [&] {
-    const auto size = static_cast<std::size_t>(X.columns);
-    Workspace work{RidgeRow<T>(G, ridge), std::vector<double>(size), std::vector<Index>(size),
-                   std::vector<T>(size)};
-    std::iota(work.columns.begin(), work.columns.end(), Index(0));
-    return work;
+    return Workspace{RidgeRow<T>(rank), std::vector<double>(static_cast<std::size_t>(X.columns))};
   };
   parallel_for(blocks.count(), threads, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
       double* pull = work.pull.data();
-      T* listed = work.listed.data();
       for (Size j = 0; j < X.columns; ++j) {
         pull[j] = weights.pull(X.row(i)[j]);
-        listed[j] = static_cast<T>(pull[j]);
       }
+      work.row.start(ridge.data);
       for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        pull[Z.indices[e]] = -1.0;
-        listed[Z.indices[e]] = T(1);
+        const Size j = static_cast<Size>(Z.indices[e]);
+        work.row.add(G.row(j), 1.0, static_cast<double>(Z.value(e)));
+        pull[j] = -1.0;
       }
-      const Csr<T> all{nullptr, work.columns.data(), listed, 1};
-      const Eigen::VectorXd& solution = work.row.solve(all, 0, X.columns, Z, i);
-      store_row(solution, i, F);
+      for (Size j = 0; j < X.columns; ++j) {
+        if (pull[j] >= 0.0) {
+          work.row.add(G.row(j), pull[j], 0.0);
+        }
+      }
+      const Eigen::VectorXd& solution = work.row.solve();
+      for (Size k = 0; k < F.columns; ++k) {
+        F.row(i)[k] = k < rank ? static_cast<T>(solution(k)) : T(0);
+      }
       for (Size j = 0; j < X.columns; ++j) {
         if (pull[j] >= 0.0) {
           double model = 0.0;
-          for (Size k = 0; k < solution.size(); ++k) {
+          for (Size k = 0; k < rank; ++k) {
             model += solution(k) * static_cast<double>(G.row(j)[k]);
           }
           X.row(i)[j] = static_cast<T>((1.0 - pull[j]) * model);

@@ -13,6 +13,7 @@
 #include "operations.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
+#include "square.hpp"
 
 namespace ssnmf {
 
@@ -176,7 +177,7 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
         models[e] = T(0);
       }
     }
-    coefficients_of<kLanesOfALevel<T>>(op, Z, begin, count, models, coefficients);
+    coefficients_of<kRegisterLanes<T>>(op, Z, begin, count, models, coefficients);
     Size k = 0;
     for (; k + 2 * Block <= rank; k += 2 * Block) {
       add_columns<2 * Block>(coefficients, gather, begin, count, k, sum.data());

@@ -12,6 +12,7 @@
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
+#include "square.hpp"
 
 namespace ssnmf {
 namespace {
@@ -31,7 +32,7 @@ SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnR
                                     const T* g, Size first, Size last, T* out) {
   constexpr int width = known_ranks<Op> ? kColumnBlock : kNarrowestRank;
   entry_models<R, width>(gather, g, first, last - first, out);
-  coefficients_of<kLanesOfALevel<T>>(op, Z, first, last - first, out, out);
+  coefficients_of<kRegisterLanes<T>>(op, Z, first, last - first, out, out);
 }
 
 // The entries that some rows have in a range of columns, and a place in them that runs ahead: rows
