@@ -27,9 +27,7 @@ struct Residual : AnyOperation {
   explicit Residual(T* kept) : residuals(kept) {}
 
   T coefficient(T value, T model) const { return value - model; }
-  void keep(Size first, const T* coefficients, Size count) const {
-    std::copy_n(coefficients, count, residuals + first);
-  }
+  void keep(Size entry, T coefficient) const { residuals[entry] = coefficient; }
 };
 
 }  // namespace

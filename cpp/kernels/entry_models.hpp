@@ -30,7 +30,7 @@ template <int R, int Width, class T, class Gather>
 SSNMF_INLINE void entry_models(const Gather& gather, const T* f, Size first, Size count,
                                T* models) {
   Size e = 0;
-  if constexpr (R > 0) {
+  if constexpr (R > 0 && (Gather::in_place || RowBatch<T, R>::fits)) {
     constexpr int size = RowBatch<T, R>::size;
     for (; e + size <= count; e += size) {
       for (int i = 0; i < size; ++i) {

@@ -55,10 +55,11 @@ class ColumnRows {
     return RowMap<T, Width>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>() + k);
   }
 
-  // A register's width of the row.
+  // What gives a register's width of the row, from column k on.
   template <class Packet, int R>
-  SSNMF_INLINE Packet packet(Size entry, Size k) const {
-    return Eigen::internal::ploadu<Packet>(row<R, 1>(entry, k).data());
+  SSNMF_INLINE auto packets(Size entry) const {
+    const T* g = row<R, 1>(entry).data();
+    return [g](Size k) { return Eigen::internal::ploadu<Packet>(g + k); };
   }
 
   template <int R>

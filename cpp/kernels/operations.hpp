@@ -135,7 +135,9 @@ SSNMF_INLINE void coefficients_of(const Op& op, const Csr<T>& Z, Size first, Siz
                                   const T* models, T* out) {
   coefficients_of<Width>(op, Z.values == nullptr ? nullptr : Z.values + first, models, count, out);
   if constexpr (Op::keeps) {
-    op.keep(first, out, count);
+    for (Size e = 0; e < count; ++e) {
+      op.keep(first + e, out[e]);
+    }
   }
 }
 

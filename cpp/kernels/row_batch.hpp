@@ -49,8 +49,9 @@ class RowBatch {
     using namespace Eigen::internal;
     Packet sums[size];
     for (int e = 0; e < size; ++e) {
+      const auto row = gather.template packets<Packet, R>(first + e);
       for (int k = 0; k < kParts; ++k) {
-        rows_[e][k] = gather.template packet<Packet, R>(first + e, k * kLanes);
+        rows_[e][k] = row(k * kLanes);
       }
       sums[e] = pmul(ploadu<Packet>(f), rows_[e][0]);
       for (int k = 1; k < kParts; ++k) {

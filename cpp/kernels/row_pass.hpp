@@ -51,7 +51,7 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
   }
   const T coefficient = op.coefficient(Z.value(entry), model);
   if constexpr (Op::keeps) {
-    op.keep(entry, &coefficient, 1);
+    op.keep(entry, coefficient);
   }
   sum += coefficient * g;
 }

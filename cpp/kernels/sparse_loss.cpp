@@ -8,9 +8,9 @@ namespace {
 
 // The models of entries of one row; see gathered_loss.
 template <int R, class T>
-SSNMF_FLATTEN void models_of(const ColumnRows<T>& gather, const T* f, Size first, Size count,
-                             T* models) {
-  entry_models<R, kColumnBlock>(gather, f, first, count, models);
+SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size first,
+                             Size count, T* models) {
+  entry_models<R, kColumnBlock>(ColumnRows<T>(Z, G), f, first, count, models);
 }
 
 }  // namespace
@@ -18,14 +18,13 @@ SSNMF_FLATTEN void models_of(const ColumnRows<T>& gather, const T* f, Size first
 template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
                    const Rows<const T>& G, int threads) {
-  const ColumnRows<T> gather(Z, G);
-  void (*find_models)(const ColumnRows<T>&, const T*, Size, Size, T*) = nullptr;
+  void (*find_models)(const Csr<T>&, const T*, const Rows<const T>&, Size, Size, T*) = nullptr;
   visit_rank<T>(G.columns,
                 [&find_models](auto rank) { find_models = &models_of<decltype(rank)::value, T>; });
   return gathered_loss(
       loss, Z, weights, F,
       [&](const T* f, Size first, Size count, T* models) {
-        find_models(gather, f, first, count, models);
+        find_models(Z, f, G, first, count, models);
       },
       threads);
 }

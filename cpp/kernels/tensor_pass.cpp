@@ -39,13 +39,15 @@ class ProductRows {
   }
 
   template <class Packet, int R>
-  SSNMF_INLINE Packet packet(Size entry, Size k) const {
-    using namespace Eigen::internal;
-    Packet product = ploadu<Packet>(place<R>(0, entry) + k);
-    for (std::size_t other = 1; other < count(); ++other) {
-      product = pmul(product, ploadu<Packet>(place<R>(other, entry) + k));
-    }
-    return product;
+  SSNMF_INLINE auto packets(Size entry) const {
+    return [this, entry](Size k) {
+      using namespace Eigen::internal;
+      Packet product = ploadu<Packet>(place<R>(0, entry) + k);
+      for (std::size_t other = 1; other < count(); ++other) {
+        product = pmul(product, ploadu<Packet>(place<R>(other, entry) + k));
+      }
+      return product;
+    };
   }
 
   template <int R>
