@@ -119,7 +119,7 @@ struct InverseSquare : AnyOperation {
 // out may be one of both.  Width, or a register, at a time.
 template <int Width, class Op, class T>
 SSNMF_INLINE void coefficients_of(const Op& op, const T* values, const T* models, Size count,
-                                   T* out) {
+                                  T* out) {
   if constexpr (Op::by_registers) {
     op.template coefficients<Width>(values, models, count, out);
   } else {
