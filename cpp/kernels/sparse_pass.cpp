@@ -27,7 +27,7 @@ class PanelOrder {
 
   void wait(Size range, Size panel) const {
     while (done_[static_cast<std::size_t>(range)].load(std::memory_order_acquire) < panel) {
-      end_if_interrupted(detail::kWorkBetweenLooks);
+      end_if_interrupted();
       if (is_forked_child()) {
         throw Interrupted();  // What is waited for stayed behind in the parent.
       }
