@@ -211,7 +211,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     solvers = ["mu", "mm", "hals"]
     parser.add_argument("--solvers", nargs="*", default=["mu"], choices=solvers, help="of ours")
-    parser.add_argument("--data", nargs="+", help=f"of {', '.join(SETS)}")
+    sets = ", ".join(SETS).replace("%", "%%")  # argparse takes % as the start of a format
+    parser.add_argument("--data", nargs="+", help=f"of {sets}")
     parser.add_argument("--ranks", nargs="+", type=int, help="default: 13 50; dense 20")
     parser.add_argument("--losses", nargs="+", default=[F, D], choices=[F, D])
     parser.add_argument("--threads", type=int, default=2)

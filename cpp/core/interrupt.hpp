@@ -92,4 +92,7 @@ inline void end_if_interrupted(Size work) {
   }
 }
 
+// The same for loops that wait: looks at once.
+inline void end_if_interrupted() { detail::look(detail::attention()); }
+
 }  // namespace ssnmf

@@ -37,11 +37,6 @@ struct Csr {
 
   Size entries() const { return indptr[rows]; }
   T value(Size entry) const { return values == nullptr ? T(1) : values[entry]; }
-  // Up to eight values from an entry on.
-  const T* values_or_ones(Size entry) const {
-    static constexpr T ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
-    return values == nullptr ? ones : values + entry;
-  }
 };
 
 // Dense matrix with any strides, counted in elements.

@@ -5,8 +5,11 @@
 
 #include "../core/compiler.hpp"
 #include "../core/parallel.hpp"
+#include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "gemm.hpp"
+#include "operations.hpp"
+#include "row_pass.hpp"
 #include "shrink.hpp"
 
 namespace ssnmf {
@@ -15,52 +18,17 @@ namespace {
 constexpr Size kMappedRows = 96;
 constexpr Size kMappedColumns = 256;
 
-// One row of residual_step: residuals and their product with G in one visit of the rows of G.
-template <int R, class T>
-SSNMF_FLATTEN void residual_row(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size row,
-                                T* residuals, T* out) {
-  const Size first = Z.indptr[row];
-  const Size last = Z.indptr[row + 1];
-  const Rows<const T> fixed{G.data, G.rows, R};
-  Eigen::Map<Eigen::Matrix<T, 1, R>> target(out);
-  target = RowMap<T, R>(f);
-  for (Size begin = first; begin < last; begin += kEntriesPerSum) {
-    const Size end = std::min(begin + kEntriesPerSum, last);
-    Eigen::Matrix<T, 1, R> sum = target;
-    if (begin > first) {
-      sum.setZero();
-    }
-    for (Size entry = begin; entry < end; ++entry) {
-      prefetch_row(Z, entry, Z.entries(), fixed);
-      const RowMap<T, R> g(fixed.row(static_cast<Size>(Z.indices[entry])));
-      const T residual = Z.value(entry) - dot<R>(f, g.data());
-      residuals[entry] = residual;
-      sum += residual * g;
-    }
-    if (begin > first) {
-      target += sum;
-    } else {
-      target = sum;
-    }
-  }
-}
-
-// The same for a rank that does not fit in the registers.
+// The residuals of the entries, which are kept, as coefficients of a pass.
 template <class T>
-SSNMF_FLATTEN void wide_residual_row(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size row,
-                                     T* residuals, T* out) {
-  const Size last = Z.indptr[row + 1];
-  std::copy(f, f + G.columns, out);
-  for (Size entry = Z.indptr[row]; entry < last; ++entry) {
-    prefetch_row(Z, entry, Z.entries(), G);
-    const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-    residuals[entry] = Z.value(entry) - long_dot<kColumnBlock>(f, g, G.columns);
-    for (Size k = 0; k < G.columns; k += kColumnBlock) {
-      Eigen::Map<Eigen::Matrix<T, 1, kColumnBlock>>(out + k) +=
-          residuals[entry] * RowMap<T, kColumnBlock>(g + k);
-    }
-  }
-}
+struct Residual : AnyOperation {
+  static constexpr bool keeps = true;
+  T* residuals;
+
+  explicit Residual(T* kept) : residuals(kept) {}
+
+  T coefficient(T value, T model) const { return value - model; }
+  void keep(Size entry, T coefficient) const { residuals[entry] = coefficient; }
+};
 
 }  // namespace
 
@@ -69,38 +37,30 @@ void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>&
                    const Rows<T>& out, int threads) {
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  visit_rank<T>(G.columns, [&](auto fixed) {
-    constexpr int R = decltype(fixed)::value;
-    parallel_for(blocks.count(), team, [&](Size block) {
-      const Range range = blocks[block];
-      for (Size row = range.begin; row < range.end; ++row) {
-        if constexpr (R > 0) {
-          residual_row<R>(Z, F.row(row), G, row, residuals, out.row(row));
-        } else {
-          wide_residual_row(Z, F.row(row), G, row, residuals, out.row(row));
-        }
-      }
-    });
+  const auto workspace = [&] { return RowWorkspace<T>(G.columns); };
+  const ColumnRows<T> gather(Z, G);
+  const Residual<T> op(residuals);
+  const Target<T> to{out, T(1), true};
+  const auto row_pass = choose_row_pass<Residual<T>, T, ColumnRows<T>>(G.columns);
+  parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
+    const Range range = blocks[block];
+    for (Size row = range.begin; row < range.end; ++row) {
+      std::copy_n(F.row(row), F.columns, out.row(row));
+      row_pass(op, Z, F.row(row), gather, row, to, work);
+    }
   });
 }
 
 namespace {
 
-// scale f . g at the stored entries of some rows.
+// f . g at the stored entries of some rows.
 template <int R, class T>
-SSNMF_FLATTEN void model_rows(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G,
-                              Range rows, T scale, T* out) {
+SSNMF_FLATTEN void model_rows(const ColumnRows<T>& gather, const Csr<T>& Z, const Rows<const T>& F,
+                              Range rows, T* out) {
   for (Size row = rows.begin; row < rows.end; ++row) {
-    const Size last = Z.indptr[row + 1];
-    for (Size entry = Z.indptr[row]; entry < last; ++entry) {
-      prefetch_row(Z, entry, Z.entries(), G);
-      const T* g = G.row(static_cast<Size>(Z.indices[entry]));
-      if constexpr (R > 0) {
-        out[entry] = scale * dot<R>(F.row(row), g);
-      } else {
-        out[entry] = scale * long_dot<kColumnBlock>(F.row(row), g, G.columns);
-      }
-    }
+    const Size first = Z.indptr[row];
+    const Size count = Z.indptr[row + 1] - first;
+    entry_models<R, kColumnBlock>(gather, F.row(row), first, count, out + first);
   }
 }
 
@@ -110,6 +70,7 @@ template <class T>
 void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Rows<const T>& G, T scale,
                       const Shrinkage<T>& shrinkage, T* out, int threads) {
   const Shrink<T> shrink{shrinkage};
+  const ColumnRows<T> gather(Z, G);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
   visit_rank<T>(G.columns, [&](auto fixed) {
@@ -118,7 +79,10 @@ void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Rows<const 
       const Range range = blocks[block];
       const Size first = Z.indptr[range.begin];
       const Size last = Z.indptr[range.end];
-      model_rows<R>(Z, F, G, range, scale, out);
+      model_rows<R>(gather, Z, F, range, out);
+      for (Size entry = first; entry < last; ++entry) {
+        out[entry] *= scale;
+      }
       shrink.apply(out + first, last - first);
       for (Size entry = first; entry < last; ++entry) {
         out[entry] = Z.value(entry) - out[entry];

@@ -19,23 +19,6 @@ namespace {
 // More are summed in parts, in double: a sum in a register takes one number after the other.
 constexpr Size kColumnsPerSum = 512;
 
-// Turns values into coefficients, given the models: both fill whole registers.
-template <class Op, class T>
-SSNMF_FLATTEN void apply(const Op& op, T* values, const T* models, Size size) {
-  if constexpr (Op::together == Together::kChunks) {
-    op.coefficients(values, models, size);
-  } else if constexpr (Op::together == Together::kShortRows) {
-    constexpr int lanes = kRegisterLanes<T>;
-    for (Size e = 0; e < size; e += lanes) {
-      op.template coefficients<lanes>(values + e, models + e, values + e);
-    }
-  } else {
-    for (Size e = 0; e < size; ++e) {
-      values[e] = op.coefficient(values[e], models[e]);
-    }
-  }
-}
-
 // What turns values into coefficients; nullptr: nothing is to be done.
 template <class T>
 using ValueOperation = std::function<void(T* values, const T* models, Size size)>;
@@ -46,7 +29,9 @@ ValueOperation<T> value_operation(Operation operation) {
     if constexpr (!std::decay_t<decltype(op)>::needs_model) {
       return nullptr;
     } else {
-      return [op](T* values, const T* models, Size size) { apply(op, values, models, size); };
+      return [op](T* values, const T* models, Size size) {
+        coefficients_of<kRegisterLanes<T>>(op, values, models, size, values);
+      };
     }
   });
 }

@@ -55,6 +55,13 @@ class ColumnRows {
     return RowMap<T, Width>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>() + k);
   }
 
+  // What gives a register's width of the row, from column k on.
+  template <class Packet, int R>
+  SSNMF_INLINE auto packets(Size entry) const {
+    const T* g = row<R, 1>(entry).data();
+    return [g](Size k) { return Eigen::internal::ploadu<Packet>(g + k); };
+  }
+
   template <int R>
   SSNMF_INLINE void prefetch(Size entry) const {
     prefetch_row(Z_, entry, entries_, Rows<const T>{G_.data, G_.rows, width<R>()});
@@ -70,22 +77,5 @@ class ColumnRows {
   Rows<const T> G_;
   Size entries_;
 };
-
-// f . g for a rank known to the compiler.
-template <int R, class T>
-T dot(const T* f, const T* g) {
-  return RowMap<T, R>(f).dot(RowMap<T, R>(g));
-}
-
-// f . g for any multiple of Width.
-template <int Width, class T>
-T long_dot(const T* f, const T* g, Size rank) {
-  Eigen::Matrix<T, 1, Width> sum;
-  sum.setZero();
-  for (Size k = 0; k < rank; k += Width) {
-    sum += RowMap<T, Width>(f + k).cwiseProduct(RowMap<T, Width>(g + k));
-  }
-  return sum.sum();
-}
 
 }  // namespace ssnmf

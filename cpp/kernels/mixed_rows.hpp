@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "entry_models.hpp"
 #include "factor_ops.hpp"
 #include "few_components.hpp"
 #include "row_pass.hpp"
@@ -120,8 +121,13 @@ class MixedRows {
 // Some rows that are not listed.
 template <class T>
 struct WholeRows {
+  Size columns;
   const T* rows[kMostEntriesPerChunk];
   T coefficients[kMostEntriesPerChunk];
+
+  explicit WholeRows(Size rank) : columns(rank) {}
+
+  Size rank() const { return columns; }
 
   template <int R, int Width>
   RowMap<T, Width> row(Size e, Size k) const {
@@ -129,12 +135,12 @@ struct WholeRows {
   }
 
   template <int Block>
-  SSNMF_INLINE void add_to(Size count, T* sum, Size rank) const {
+  SSNMF_INLINE void add_to(Size count, T* sum) const {
     Size k = 0;
-    for (; k + 2 * Block <= rank; k += 2 * Block) {
+    for (; k + 2 * Block <= columns; k += 2 * Block) {
       add_columns<2 * Block>(coefficients, *this, 0, count, k, sum);
     }
-    for (; k < rank; k += Block) {
+    for (; k < columns; k += Block) {
       add_columns<Block>(coefficients, *this, 0, count, k, sum);
     }
   }
@@ -156,7 +162,7 @@ SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const Mi
   const Size bytes = rank * static_cast<Size>(sizeof(T));
   const Size chunk = std::clamp<Size>(kBytesPerChunk / bytes, 1, kMostEntriesPerChunk);
   typename MixedRows<T>::Parted parted;
-  WholeRows<T> whole;
+  WholeRows<T> whole(rank);
   for (Size begin = first; begin < last; begin += kEntriesPerSum) {
     gather.part(begin, std::min(begin + kEntriesPerSum, last), parted);
     for (Size e = 0; e < parted.n_few; ++e) {
@@ -179,10 +185,10 @@ SSNMF_FLATTEN void mixed_row(const Op& op, const Csr<T>& Z, const T* f, const Mi
         const Size ahead = std::min(done + e + kPrefetchDistance, parted.n_whole - 1);
         gather.prefetch_whole(parted.whole[ahead]);
         whole.rows[e] = gather.whole(entry);
-        const T model = Op::needs_model ? long_dot<Block>(f, whole.rows[e], rank) : T(0);
+        const T model = Op::needs_model ? entry_model<0, Block>(whole, f, e) : T(0);
         whole.coefficients[e] = op.coefficient(Z.value(entry), model);
       }
-      whole.template add_to<Block>(count, sum, rank);
+      whole.template add_to<Block>(count, sum);
     }
     if (long_row) {
       work.add_part(sum);

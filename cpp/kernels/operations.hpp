@@ -9,51 +9,54 @@
 
 #include "../core/compiler.hpp"
 #include "../core/numbers.hpp"
+#include "../core/views.hpp"
 #include "passes.hpp"
 
 namespace ssnmf {
 
-// Where several coefficients together cost less than one by one (`coefficients`): nowhere, for rows
-// that stay in registers meanwhile, or for chunks of any length.
-enum class Together { kNever, kShortRows, kChunks };
+// What an operation may say of itself, and what it is otherwise.
+struct AnyOperation {
+  static constexpr bool needs_model = true;    // whether a coefficient depends on the model
+  static constexpr bool known_ranks = true;    // whether passes are compiled for every rank
+  static constexpr bool by_registers = false;  // whether many together cost less (`coefficients`)
+  static constexpr bool keeps = false;         // whether they are kept (`keep`)
+};
 
-// needs_model: whether a coefficient depends on the model.
-struct Product {
+struct Product : AnyOperation {
   static constexpr bool needs_model = false;
-  static constexpr Together together = Together::kNever;
   template <class T>
   T coefficient(T value, T) const {
     return value;
   }
 };
 
-struct Ratio {
-  static constexpr bool needs_model = true;
-  static constexpr Together together = Together::kShortRows;
+struct Ratio : AnyOperation {
+  static constexpr bool by_registers = true;
   template <class T>
   T coefficient(T value, T model) const {
     return safe_ratio(value, model);
   }
 
-  // out[e] = coefficient(values[e], models[e]), e = 0..N - 1; models and out are aligned.
-  template <int N, class T>
-  SSNMF_INLINE void coefficients(const T* values, const T* models, T* out) const {
-    using Packet = typename Eigen::internal::find_best_packet<T, N>::type;
-    constexpr int lanes = Eigen::internal::unpacket_traits<Packet>::size;
-    const Packet floor = Eigen::internal::pset1<Packet>(tiny<T>());
-    for (int e = 0; e < N; e += lanes) {
-      const Packet z = Eigen::internal::pload<Packet>(models + e);
-      const Packet x = Eigen::internal::ploadu<Packet>(values + e);
-      const Packet ratio = Eigen::internal::pdiv(x, z);
-      const Packet counts = Eigen::internal::pcmp_lt(floor, z);
-      Eigen::internal::pstore(out + e, Eigen::internal::pand(counts, ratio));
+  // The same for many entries, Width or a register at a time; values may be null for ones.
+  template <int Width, class T>
+  SSNMF_INLINE void coefficients(const T* values, const T* models, Size count, T* out) const {
+    using namespace Eigen::internal;
+    using Packet = typename find_best_packet<T, Width>::type;
+    constexpr Size lanes = unpacket_traits<Packet>::size;
+    const Packet floor = pset1<Packet>(tiny<T>());
+    Size e = 0;
+    for (; e + lanes <= count; e += lanes) {
+      const Packet z = ploadu<Packet>(models + e);
+      const Packet x = values == nullptr ? pset1<Packet>(T(1)) : ploadu<Packet>(values + e);
+      pstoreu(out + e, pand(pcmp_lt(floor, z), pdiv(x, z)));
+    }
+    for (; e < count; ++e) {
+      out[e] = coefficient(values == nullptr ? T(1) : values[e], models[e]);
     }
   }
 };
 
-struct Sampled {
-  static constexpr bool needs_model = true;
-  static constexpr Together together = Together::kNever;
+struct Sampled : AnyOperation {
   template <class T>
   T coefficient(T value, T model) const {
     return value * model;
@@ -65,10 +68,13 @@ template <class T>
 constexpr T kLargestPower = std::numeric_limits<T>::max() / T(1 << 20);
 
 // A model that vanishes pulls at no positive factor entry: its powers count as 0.
-struct Power {
-  static constexpr bool needs_model = true;
-  static constexpr Together together = Together::kChunks;
+struct Power : AnyOperation {
+  // A power takes so long that a rank known to the compiler gains nothing.
+  static constexpr bool known_ranks = false;
+  static constexpr bool by_registers = true;
   double exponent;
+
+  explicit Power(double e) : exponent(e) {}
 
   template <class T>
   T coefficient(T value, T model) const {
@@ -80,33 +86,60 @@ struct Power {
     return value * static_cast<T>(std::exp(power));
   }
 
-  // The same for many entries, a register at a time.
-  template <class T>
-  void coefficients(T* values, const T* models, Eigen::Index size) const {
+  template <int Width, class T>
+  SSNMF_FLATTEN void coefficients(const T* values, const T* models, Size size, T* out) const {
     using Run = Eigen::Array<double, Eigen::Dynamic, 1, 0, 128, 1>;
     using Entries = Eigen::Array<T, Eigen::Dynamic, 1>;
     const double floor = static_cast<double>(tiny<T>());
     const double most = std::log(static_cast<double>(kLargestPower<T>));
-    for (Eigen::Index e = 0; e < size; e += 128) {
-      const Eigen::Index count = std::min<Eigen::Index>(128, size - e);
-      Eigen::Map<Entries> v(values + e, count);
+    for (Size e = 0; e < size; e += 128) {
+      const Size count = std::min<Size>(128, size - e);
       const Run z = Eigen::Map<const Entries>(models + e, count).template cast<double>();
       const Run power = (exponent * z.max(floor).log()).min(most).exp();
       const Run kept = (z > floor).select(power, 0.0);
-      v *= kept.template cast<T>();
+      Eigen::Map<Entries> c(out + e, count);
+      if (values == nullptr) {
+        c = kept.template cast<T>();
+      } else {
+        c = kept.template cast<T>() * Eigen::Map<const Entries>(values + e, count);
+      }
     }
   }
 };
 
-struct InverseSquare {
-  static constexpr bool needs_model = true;
-  static constexpr Together together = Together::kNever;
+struct InverseSquare : AnyOperation {
   template <class T>
   T coefficient(T value, T model) const {
     const T power = std::min(T(1) / (model * model), kLargestPower<T>);
     return model > tiny<T>() ? value * power : T(0);
   }
 };
+
+// out[e] = the coefficient of an entry, whose model is models[e]; values may be null for ones, and
+// out may be one of both.  Width, or a register, at a time.
+template <int Width, class Op, class T>
+SSNMF_INLINE void coefficients_of(const Op& op, const T* values, const T* models, Size count,
+                                  T* out) {
+  if constexpr (Op::by_registers) {
+    op.template coefficients<Width>(values, models, count, out);
+  } else {
+    for (Size e = 0; e < count; ++e) {
+      out[e] = op.coefficient(values == nullptr ? T(1) : values[e], models[e]);
+    }
+  }
+}
+
+// The same for entries of a matrix from `first` on.
+template <int Width, class Op, class T>
+SSNMF_INLINE void coefficients_of(const Op& op, const Csr<T>& Z, Size first, Size count,
+                                  const T* models, T* out) {
+  coefficients_of<Width>(op, Z.values == nullptr ? nullptr : Z.values + first, models, count, out);
+  if constexpr (Op::keeps) {
+    for (Size e = 0; e < count; ++e) {
+      op.keep(first + e, out[e]);
+    }
+  }
+}
 
 // Calls body with the operation as an object.
 template <class Body>

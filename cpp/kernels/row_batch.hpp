@@ -1,4 +1,4 @@
-// Rows of several entries at once, kept in registers.
+// Rows of several entries at once.
 //
 // A division, or a sum over the lanes of a register, takes as long as the products of a short row.
 // Several entries share them: one register holds their dots, out of one transposition.
@@ -7,45 +7,58 @@
 #include <Eigen/Core>
 
 #include "../core/compiler.hpp"
+#include "../core/views.hpp"
 #include "rank.hpp"
 
 namespace ssnmf {
 
+namespace detail {
+
+template <class T>
+constexpr int kShortLanes =
+    Eigen::internal::unpacket_traits<typename Eigen::internal::find_best_packet<T, 8>::type>::size;
+
+// Short rows, of at most two registers, come as many at once as a register has lanes.  Of longer
+// ones more than four would not stay in the registers.
 template <class T, int R>
+constexpr int batch_size() {
+  return R <= 2 * kShortLanes<T> || kShortLanes<T> < 4 ? kShortLanes<T> : 4;
+}
+
+}  // namespace detail
+
+template <class T, int R, int Entries = detail::batch_size<T, R>()>
 class RowBatch {
-  using Packet = typename Eigen::internal::find_best_packet<T, (R < 8 ? R : 8)>::type;
+  static constexpr bool kShort = R <= 2 * detail::kShortLanes<T>;
+  using Packet = typename Eigen::internal::find_best_packet<T, (kShort ? 8 : R)>::type;
   static constexpr int kLanes = Eigen::internal::unpacket_traits<Packet>::size;
   static constexpr int kParts = R / kLanes;
   static constexpr int kSums = sums_side_by_side<T, R>();
+  static_assert(Entries == kLanes || (Entries == 4 && kLanes > 4));
 
  public:
-  static constexpr int size = kLanes;
-  // Longer rows do not stay in registers: to load them twice costs more than a division.
-  static constexpr bool fits = kParts <= 2;
+  static constexpr int size = Entries;
+  // Whether the rows stay in registers from their dots to their sum: longer ones would be stored
+  // and loaded again, which costs more than a division.  (Four rows of five registers take 20
+  // of 32.)
+  static constexpr bool fits = kShort || (kRegisterBytes == 64 && kParts <= 5);
 
-  // out[e] = f . row(e), where row gives a pointer; out is aligned.
-  template <class Row>
-  SSNMF_INLINE void dots(const T* f, const Row& row, T* out) {
+  // out[e] = f . row of entry first + e
+  template <class Gather>
+  SSNMF_INLINE void dots(const T* f, const Gather& gather, Size first, T* out) {
     using namespace Eigen::internal;
-    PacketBlock<Packet, size> sums;
+    Packet sums[size];
     for (int e = 0; e < size; ++e) {
-      const T* g = row(e);
+      const auto row = gather.template packets<Packet, R>(first + e);
       for (int k = 0; k < kParts; ++k) {
-        rows_[e][k] = ploadu<Packet>(g + k * kLanes);
+        rows_[e][k] = row(k * kLanes);
       }
-      Packet sum = pmul(ploadu<Packet>(f), rows_[e][0]);
+      sums[e] = pmul(ploadu<Packet>(f), rows_[e][0]);
       for (int k = 1; k < kParts; ++k) {
-        sum = pmadd(ploadu<Packet>(f + k * kLanes), rows_[e][k], sum);
-      }
-      sums.packet[e] = sum;
-    }
-    ptranspose(sums);
-    for (int step = size / 2; step > 0; step /= 2) {
-      for (int e = 0; e < step; ++e) {
-        sums.packet[e] = padd(sums.packet[e], sums.packet[e + step]);
+        sums[e] = pmadd(ploadu<Packet>(f + k * kLanes), rows_[e][k], sums[e]);
       }
     }
-    pstore(out, sums.packet[0]);
+    store_totals(sums, out);
   }
 
   // sum += sum_e c[e] row(e)
@@ -69,6 +82,32 @@ class RowBatch {
   }
 
  private:
+  // out[e] = the sum over the lanes of sums[e]
+  template <class Sums>
+  SSNMF_INLINE static void store_totals(const Sums& sums, T* out) {
+    using namespace Eigen::internal;
+    using Given = std::decay_t<decltype(sums[0])>;
+    if constexpr (unpacket_traits<Given>::size > size) {
+      typename unpacket_traits<Given>::half halves[size];
+      for (int e = 0; e < size; ++e) {
+        halves[e] = predux_half_dowto4(sums[e]);
+      }
+      store_totals(halves, out);
+    } else {
+      PacketBlock<Given, size> square;
+      for (int e = 0; e < size; ++e) {
+        square.packet[e] = sums[e];
+      }
+      ptranspose(square);
+      for (int step = size / 2; step > 0; step /= 2) {
+        for (int e = 0; e < step; ++e) {
+          square.packet[e] = padd(square.packet[e], square.packet[e + step]);
+        }
+      }
+      pstoreu(out, square.packet[0]);
+    }
+  }
+
   Packet rows_[size][kParts];
 };
 

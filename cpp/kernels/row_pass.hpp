@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
 #include "row_batch.hpp"
+#include "square.hpp"
 
 namespace ssnmf {
 
@@ -47,7 +49,11 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
   if constexpr (Op::needs_model) {
     model = RowMap<T, R>(f).dot(g);
   }
-  sum += op.coefficient(Z.value(entry), model) * g;
+  const T coefficient = op.coefficient(Z.value(entry), model);
+  if constexpr (Op::keeps) {
+    op.keep(entry, coefficient);
+  }
+  sum += coefficient * g;
 }
 
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
@@ -57,17 +63,17 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
   Size entry = first;
-  if constexpr (Gather::in_place && Op::together == Together::kShortRows && RowBatch<T, R>::fits) {
+  if constexpr (Op::by_registers && RowBatch<T, R>::fits) {
     constexpr int size = RowBatch<T, R>::size;
     for (; entry + size <= last; entry += size) {
       for (int e = 0; e < size; ++e) {
         gather.template prefetch<R>(entry + e);
       }
-      alignas(kRegisterBytes) T models[size];
-      alignas(kRegisterBytes) T coefficients[size];
+      T models[size];
+      T coefficients[size];
       RowBatch<T, R> batch;
-      batch.dots(f, [&](int e) { return gather.template row<R, R>(entry + e).data(); }, models);
-      op.template coefficients<size>(Z.values_or_ones(entry), models, coefficients);
+      batch.dots(f, gather, entry, models);
+      coefficients_of<size>(op, Z, entry, size, models, coefficients);
       batch.add_to(coefficients, sum.data());
     }
   }
@@ -142,17 +148,6 @@ void add_columns(const T* coefficients, const Gather& gather, Size first, Size c
   Eigen::Map<Eigen::Matrix<T, 1, Width>>(sum + k) = part;
 }
 
-// f . g of an entry, for any multiple of Width.
-template <int Width, class T, class Gather>
-T gathered_dot(const T* f, const Gather& gather, Size entry) {
-  Eigen::Matrix<T, 1, Width> sum;
-  sum.setZero();
-  for (Size k = 0; k < gather.rank(); k += Width) {
-    sum += RowMap<T, Width>(f + k).cwiseProduct(gather.template row<0, Width>(entry, k));
-  }
-  return sum.sum();
-}
-
 // One row of the result for a large rank: a whole accumulator would spill, so that a chunk's
 // coefficients come first, and the sum follows by column blocks.
 template <class Op, int Block, class T, class Gather>
@@ -174,20 +169,15 @@ SSNMF_FLATTEN void blocked_row(const Op& op, const Csr<T>& Z, const T* f, const 
   }
   for (Size begin = first; begin < last; begin += chunk) {
     const Size count = std::min(chunk, last - begin);
-    for (Size e = 0; e < count; ++e) {
-      gather.template prefetch<0>(begin + e);
-      models[e] = Op::needs_model ? gathered_dot<Block>(f, gather, begin + e) : T(0);
-    }
-    if constexpr (Op::together == Together::kChunks) {
-      for (Size e = 0; e < count; ++e) {
-        coefficients[e] = Z.value(begin + e);
-      }
-      op.coefficients(coefficients, models, count);
+    if constexpr (Op::needs_model) {
+      entry_models<0, Block>(gather, f, begin, count, models);
     } else {
       for (Size e = 0; e < count; ++e) {
-        coefficients[e] = op.coefficient(Z.value(begin + e), models[e]);
+        gather.template prefetch<0>(begin + e);
+        models[e] = T(0);
       }
     }
+    coefficients_of<kRegisterLanes<T>>(op, Z, begin, count, models, coefficients);
     Size k = 0;
     for (; k + 2 * Block <= rank; k += 2 * Block) {
       add_columns<2 * Block>(coefficients, gather, begin, count, k, sum.data());
@@ -224,8 +214,7 @@ using RowPass = void (*)(const Op& op, const Csr<T>& Z, const T* f, const Gather
 
 template <class Op, class T, class Gather>
 RowPass<Op, T, Gather> choose_row_pass(Size rank) {
-  // A power of the model takes so long that a rank known to the compiler gains nothing.
-  if constexpr (!Gather::known_ranks || Op::together == Together::kChunks) {
+  if constexpr (!Gather::known_ranks || !Op::known_ranks) {
     return &blocked_row<Op, kNarrowestRank, T, Gather>;
   }
   RowPass<Op, T, Gather> chosen = nullptr;

@@ -8,10 +8,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
-#include "row_batch.hpp"
+#include "square.hpp"
 
 namespace ssnmf {
 namespace {
@@ -29,33 +30,9 @@ constexpr bool known_ranks = std::is_same_v<Op, Ratio>;
 template <class Op, int R, class T>
 SSNMF_FLATTEN void row_coefficients(const Op& op, const Csr<T>& Z, const ColumnRows<T>& gather,
                                     const T* g, Size first, Size last, T* out) {
-  Size entry = first;
-  if constexpr (R > 0 && Op::together != Together::kNever) {
-    constexpr int size = RowBatch<T, R>::size;
-    for (; entry + size <= last; entry += size) {
-      for (int e = 0; e < size; ++e) {
-        gather.template prefetch<R>(entry + e);
-      }
-      alignas(kRegisterBytes) T models[size];
-      alignas(kRegisterBytes) T coefficients[size];
-      RowBatch<T, R> batch;
-      batch.dots(g, [&](int e) { return gather.template row<R, R>(entry + e).data(); }, models);
-      op.template coefficients<size>(Z.values_or_ones(entry), models, coefficients);
-      std::copy_n(coefficients, size, out + (entry - first));
-    }
-  }
-  for (; entry < last; ++entry) {
-    gather.template prefetch<R>(entry);
-    T model;
-    if constexpr (R > 0) {
-      model = RowMap<T, R>(g).dot(gather.template row<R, R>(entry));
-    } else {
-      constexpr int width = known_ranks<Op> ? kColumnBlock : kNarrowestRank;
-      const T* f = gather.template row<0, width>(entry).data();
-      model = long_dot<width>(f, g, gather.rank());
-    }
-    out[entry - first] = op.coefficient(Z.value(entry), model);
-  }
+  constexpr int width = known_ranks<Op> ? kColumnBlock : kNarrowestRank;
+  entry_models<R, width>(gather, g, first, last - first, out);
+  coefficients_of<kRegisterLanes<T>>(op, Z, first, last - first, out, out);
 }
 
 // The entries that some rows have in a range of columns, and a place in them that runs ahead: rows

@@ -1,36 +1,16 @@
+#include "entry_models.hpp"
 #include "entry_rows.hpp"
 #include "gathered_loss.hpp"
 #include "passes.hpp"
-#include "row_batch.hpp"
 
 namespace ssnmf {
 namespace {
 
-// models[e] = f . g of entry first + e
+// The models of entries of one row; see gathered_loss.
 template <int R, class T>
 SSNMF_FLATTEN void models_of(const Csr<T>& Z, const T* f, const Rows<const T>& G, Size first,
                              Size count, T* models) {
-  const ColumnRows<T> gather(Z, G);
-  Size e = 0;
-  if constexpr (R > 0) {
-    constexpr int size = RowBatch<T, R>::size;
-    for (; e + size <= count; e += size) {
-      for (int i = 0; i < size; ++i) {
-        gather.template prefetch<R>(first + e + i);
-      }
-      const auto row = [&](int i) { return gather.template row<R, R>(first + e + i).data(); };
-      RowBatch<T, R>().dots(f, row, models + e);
-    }
-  }
-  for (; e < count; ++e) {
-    gather.template prefetch<R>(first + e);
-    const T* g = gather.template row<R, kNarrowestRank>(first + e).data();
-    if constexpr (R > 0) {
-      models[e] = dot<R>(f, g);
-    } else {
-      models[e] = long_dot<kColumnBlock>(f, g, G.columns);
-    }
-  }
+  entry_models<R, kColumnBlock>(ColumnRows<T>(Z, G), f, first, count, models);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 template <class Op, class T, class Body>
 void visit_gather(const Csr<T>& Z, const Rows<const T>& G, int threads, const Body& body) {
   const auto row_pass = choose_row_pass<Op, T, ColumnRows<T>>(G.columns);
-  if constexpr (Op::together != Together::kChunks) {  // a power takes longer than a row
+  if constexpr (Op::known_ranks) {  // a power takes longer than a row
     if (MixedRows<T>::pay(Z, G)) {
       const bool wide = G.columns % kColumnBlock == 0;
       body(MixedRows<T>(Z, G, threads),
@@ -37,7 +37,7 @@ class PanelOrder {
 
   void wait(Size range, Size panel) const {
     while (done_[static_cast<std::size_t>(range)].load(std::memory_order_acquire) < panel) {
-      end_if_interrupted(detail::kWorkBetweenLooks);
+      end_if_interrupted();
       if (is_forked_child()) {
         throw Interrupted();  // What is waited for stayed behind in the parent.
       }

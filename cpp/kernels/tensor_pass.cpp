@@ -38,6 +38,18 @@ class ProductRows {
     return product;
   }
 
+  template <class Packet, int R>
+  SSNMF_INLINE auto packets(Size entry) const {
+    return [this, entry](Size k) {
+      using namespace Eigen::internal;
+      Packet product = ploadu<Packet>(place<R>(0, entry) + k);
+      for (std::size_t other = 1; other < count(); ++other) {
+        product = pmul(product, ploadu<Packet>(place<R>(other, entry) + k));
+      }
+      return product;
+    };
+  }
+
   template <int R>
   SSNMF_INLINE void prefetch(Size entry) const {
     constexpr Size line = 64 / static_cast<Size>(sizeof(T));
@@ -87,18 +99,11 @@ auto visit_products(const Csr<T>& Z, const FactorList<T>& others, const Body& bo
   return body(ProductRows<T, 0>(Z, others));
 }
 
-// models[e] = f . g of entry first + e
+// The models of entries of one row; see gathered_loss.
 template <int R, class T, class Gather>
 SSNMF_FLATTEN void product_models(const Gather& gather, const T* f, Size first, Size count,
                                   T* models) {
-  for (Size e = 0; e < count; ++e) {
-    gather.template prefetch<R>(first + e);
-    if constexpr (R > 0) {
-      models[e] = RowMap<T, R>(f).dot(gather.template row<R, R>(first + e));
-    } else {
-      models[e] = gathered_dot<kNarrowestRank>(f, gather, first + e);
-    }
-  }
+  entry_models<R, kNarrowestRank>(gather, f, first, count, models);
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ class TestEveryModel:
         fitted = sf.load(tmp_path / "out" / "model.npz")
         wanted = type(fitted)().get_params()
         wanted |= {"random_state": 3, "n_components": 2, "unlabeled": None}
+        wanted["dtype"] = "float32"  # of texts
         assert fitted.get_params() == {name: wanted[name] for name in fitted.get_params()}
 
     @pytest.mark.parametrize("model", GUIDED)

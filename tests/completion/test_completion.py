@@ -549,7 +549,7 @@ EXPONENTS = st.sampled_from([0.0, 0.5, 1.0])
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(300, in_numpy=20))
+@settings(max_examples=examples(150, in_numpy=20))
 @given(
     data=hnp.arrays(
         st.sampled_from([np.float32, np.float64]),

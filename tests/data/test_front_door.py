@@ -47,7 +47,7 @@ def test_an_argument_that_nobody_has_entered_is_found(monkeypatch):
 @pytest.mark.compiled("some thousand fits")
 def test_every_form_of_every_argument():
     """Ends in a result that is finite, and the same for every layout, or in a clear error."""
-    step = 5 * 200 // examples(200)  # a fifth of the forms of every argument
+    step = 10 * 200 // examples(200)  # a tenth of the forms of every argument
     command = [sys.executable, str(PROGRAM), "0", str(step)]
     quiet = os.environ | {"MPLBACKEND": "Agg"}
     done = subprocess.run(

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ssnmf_fast as sf
@@ -79,6 +80,17 @@ class Dated(sf.DynamicTopics):
         return super().partial_fit(X, months)
 
 
+class Nested(sf.HierarchicalClassifier):
+    """Its classifiers make no choice by validation, which takes most of the time of a fit."""
+
+    def _shared(self):
+        return super()._shared() | QUICK
+
+
+QUICK = {"n_components": 3, "supervision_weight": 1.0}  # readout and self-training follow
+SLOW = ["SSNMFClassifier", "HierarchicalClassifier"]  # by default
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*optimality conditions:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Of the [0-9]+ components:UserWarning")
@@ -86,12 +98,30 @@ class Dated(sf.DynamicTopics):
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + WHOLE]
-    + [sf.HierarchicalClassifier(), sf.NonnegativeCP(2), Dated(2)],
+    [estimator() for estimator in ESTIMATORS + WHOLE if estimator.__name__ not in SLOW]
+    + [sf.SSNMFClassifier(**QUICK), Nested(), sf.NonnegativeCP(2), Dated(2)],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:By validation the accuracy:UserWarning")  # labels at random
+@pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
+@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_classifiers_train,
+        estimator_checks.check_estimators_pickle,
+        estimator_checks.check_fit_idempotent,
+        estimator_checks.check_methods_sample_order_invariance,
+    ],
+)
+def test_conventions_hold_where_a_classifier_chooses(name, check):
+    check(name, getattr(sf, name)())
 
 
 def test_decision_and_probability_rank_alike():

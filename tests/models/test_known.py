@@ -43,7 +43,7 @@ def seeds(groups=2):
     storage=st.sampled_from(["dense", "sparse"]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
-@settings(max_examples=examples(400, in_numpy=60))
+@settings(max_examples=examples(150, in_numpy=60))
 @pytest.mark.slow
 def test_one_fit_takes_it_all(
     seed, loss, supervision_loss, solver, init, n_fixed, labels, storage, dtype

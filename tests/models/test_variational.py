@@ -191,7 +191,7 @@ def test_bound_is_below_the_evidence_and_near_it(x):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     supervised=st.booleans(),

@@ -66,7 +66,7 @@ def test_objective_is_the_formula(beta, form, storage):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(400, in_numpy=60))
+@settings(max_examples=examples(150, in_numpy=60))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     beta=st.one_of(st.sampled_from(BETAS), st.floats(0, 2).filter(lambda b: b == 0 or b > 1e-3)),

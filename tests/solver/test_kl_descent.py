@@ -28,7 +28,7 @@ def fit_of(X, rank, **options):
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(300, in_numpy=30))
+@settings(max_examples=examples(150, in_numpy=30))
 @given(
     dtype=st.sampled_from([np.float32, np.float64]),
     form=st.sampled_from(FORMS),

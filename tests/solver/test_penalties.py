@@ -88,7 +88,7 @@ def test_bounds_touch_their_penalty_and_lie_above_it(kind, seed):
     labels=st.booleans(),
     kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3, unique=True),
 )
-@settings(max_examples=examples(400, in_numpy=60))
+@settings(max_examples=examples(150, in_numpy=60))
 def test_no_update_raises_the_penalized_objective(seed, loss, solver, form, storage, labels, kinds):
     rng = np.random.default_rng(seed)
     if storage == "sparse" and form == "nan":

@@ -73,7 +73,14 @@ def test_a_fit_has_the_loss_of_the_definition_and_never_rises(loss, form, storag
     X, given, W, full = problem(loss, form, storage)
     for solver in ("auto", "mm", "hals"):
         fit = sf.factorize_tensor(
-            X, n_components=3, loss=loss, X_weights=given, solver=solver, random_state=0, tol=0
+            X,
+            n_components=3,
+            loss=loss,
+            X_weights=given,
+            solver=solver,
+            random_state=0,
+            tol=0,
+            max_iter=60,
         )
         values = [value for _, value in fit.objective]
         expected = float(np.sum(W * entries(full, fit.to_dense(), loss)))

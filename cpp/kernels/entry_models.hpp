@@ -1,0 +1,48 @@
+// The model f . g of the entries of a row.
+#pragma once
+
+#include <Eigen/Core>
+
+#include "../core/compiler.hpp"
+#include "entry_rows.hpp"
+#include "row_batch.hpp"
+
+namespace ssnmf {
+
+// Of one entry.  R is the rank where the compiler knows it, else 0, and any multiple of Width will
+// do.
+template <int R, int Width, class T, class Gather>
+SSNMF_INLINE T entry_model(const Gather& gather, const T* f, Size entry) {
+  if constexpr (R > 0) {
+    return RowMap<T, R>(f).dot(gather.template row<R, R>(entry));
+  } else {
+    Eigen::Matrix<T, 1, Width> sum;
+    sum.setZero();
+    for (Size k = 0; k < gather.rank(); k += Width) {
+      sum += RowMap<T, Width>(f + k).cwiseProduct(gather.template row<0, Width>(entry, k));
+    }
+    return sum.sum();
+  }
+}
+
+// models[e] = f . g of entry first + e, for entries of one row, whose vector is f.
+template <int R, int Width, class T, class Gather>
+SSNMF_INLINE void entry_models(const Gather& gather, const T* f, Size first, Size count,
+                               T* models) {
+  Size e = 0;
+  if constexpr (R > 0 && (Gather::in_place || RowBatch<T, R>::fits)) {
+    constexpr int size = RowBatch<T, R>::size;
+    for (; e + size <= count; e += size) {
+      for (int i = 0; i < size; ++i) {
+        gather.template prefetch<R>(first + e + i);
+      }
+      RowBatch<T, R>().dots(f, gather, first + e, models + e);
+    }
+  }
+  for (; e < count; ++e) {
+    gather.template prefetch<R>(first + e);
+    models[e] = entry_model<R, Width>(gather, f, first + e);
+  }
+}
+
+}  // namespace ssnmf
