@@ -171,13 +171,13 @@ void test_descent(Size p, Size q, Size rank) {
   for (const int sweeps : {1, 2}) {
     std::vector<T> expected = a.F, ones = a.F, difference = a.F;
     coordinate_descent<T>({K.data(), nullptr, 1, a.rank, some}, none, a.g(), some_pull,
-                          {expected.data(), some, a.rank}, nullptr, sweeps, 0, 2);
+                          {expected.data(), some, a.rank}, {}, sweeps, 0, 2);
     coordinate_descent<T>({K.data(), nullptr, 0, a.rank, some},
                           {indptr.data(), indices.data(), nullptr, some}, a.g(), some_pull,
-                          {ones.data(), some, a.rank}, nullptr, sweeps, 0, 2);
+                          {ones.data(), some, a.rank}, {}, sweeps, 0, 2);
     coordinate_descent<T>({more.data(), nullptr, 1, a.rank, some},
                           {indptr.data(), indices.data(), halves.data(), some}, a.g(), some_pull,
-                          {difference.data(), some, a.rank}, nullptr, sweeps, 0, 2);
+                          {difference.data(), some, a.rank}, {}, sweeps, 0, 2);
     check(std::abs(squared(ones) - squared(expected)) <= T(1e-3) * squared(expected),
           "all entries listed");
     check(std::abs(squared(difference) - squared(expected)) <= T(1e-3) * squared(expected),
