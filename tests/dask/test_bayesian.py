@@ -39,7 +39,7 @@ def array(X):
 
 
 def model(kind=None, **further):
-    given = {"n_components": RANK, "random_state": 0, "max_iter": 10, "tol": 0, "init": "random"}
+    given = {"n_components": RANK, "random_state": 0, "max_iter": 20, "tol": 0, "init": "random"}
     return (kind or sfd.BayesianNMF)(**given | further)
 
 
@@ -95,7 +95,7 @@ def test_chunks_without_rows_and_of_unknown_length(client):
 
 def test_any_number_of_workers_gives_the_same_bits(client):
     fits = []
-    for n_workers in (1, 3):
+    for n_workers in (1, 2, 4):
         with (
             distributed.LocalCluster(
                 n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
@@ -111,10 +111,10 @@ def test_any_number_of_workers_gives_the_same_bits(client):
 
 
 @pytest.mark.parametrize(
-    ("iteration", "further"), [(0, {}), (10, LEARNED)], ids=["at the start", "learned"]
+    ("iteration", "further"), [(0, {}), (30, LEARNED)], ids=["at the start", "learned"]
 )
 def test_a_worker_that_is_killed(client, kill_at, further, iteration):
-    X, further = sp.csr_array(counts()), {"max_iter": 40} | further
+    X, further = sp.csr_array(counts()), {"max_iter": 60} | further
     expected = model(sf.BayesianNMF, **further).fit(X)
     killer = kill_at(iteration)
     fit = model(callback=killer, **further).fit(pieces(X))

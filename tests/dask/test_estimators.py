@@ -14,11 +14,21 @@ pytest.importorskip("distributed")
 
 import dask
 import dask.array as da
+from dask.distributed import Client, LocalCluster
 
 import ssnmf_fast.dask as sfd
 
-LOOP = {"random_state": 0, "max_iter": 10, "tol": 0}
+LOOP = {"random_state": 0, "max_iter": 20, "tol": 0}
 N, M, CLASSES, BLOCK = 300, 40, 3, 110
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 def drawn():

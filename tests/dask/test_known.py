@@ -32,17 +32,12 @@ KNOWN = {
 }  # fmt: skip
 
 
-CASES = [
-    *(("frobenius", what) for what in ("penalties", "fixed", "features", "all")),
-    *(("kullback-leibler", what) for what in ("penalties", "smooth", "support", "all")),
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("loss", "what"), CASES)
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+@pytest.mark.parametrize("what", KNOWN)
 def test_a_cluster_knows_what_memory_knows(client, what, loss):
     known = dict(KNOWN[what])
-    options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 10}
+    options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 20}
     options |= {"solver": "auto" if loss == "frobenius" else "mm"}
     labels = known.pop("Y", None)
     here = sf.factorize(X, labels, **options, **known)
