@@ -181,7 +181,6 @@ void test_descent(Size p, Size q, Size rank) {
   }
 }
 
-// Matrices without rows, and rows without entries.
 // Few rows: their columns are cut into stretches.  By rows and by columns, one thread and more.
 template <class T>
 void test_stretches(Size p, Size q, Size rank) {
@@ -205,6 +204,7 @@ void test_stretches(Size p, Size q, Size rank) {
   }
 }
 
+// Matrices without rows, and rows without entries.
 template <class T>
 void test_nothing(Size rank) {
   for (const Size p : {0, 3}) {
