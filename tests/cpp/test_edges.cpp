@@ -185,7 +185,6 @@ void test_descent(Size p, Size q, Size rank) {
   }
 }
 
-// Matrices without rows, and rows without entries.
 // Few rows: their columns are cut into stretches.  By rows and by columns, one thread and more.
 template <class T>
 void test_stretches(Size p, Size q, Size rank) {
@@ -209,6 +208,7 @@ void test_stretches(Size p, Size q, Size rank) {
   }
 }
 
+// Matrices without rows, and rows without entries.
 template <class T>
 void test_nothing(Size rank) {
   for (const Size p : {0, 3}) {
