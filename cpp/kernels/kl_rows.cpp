@@ -58,9 +58,7 @@ class KlRow {
         return true;
       }
       if (step < kMultiplicativeSteps || !newton_step()) {
-        for (Eigen::Index a = 0; a < s_.size(); ++a) {
-          s_(a) *= over_relaxed(pull_(a) / n_(a), kRelaxation);
-        }
+        s_.array() *= over_relaxed(pull_.array() / n_.array(), kRelaxation);
         z_.noalias() = g_ * s_;
       }
     }

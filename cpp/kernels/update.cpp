@@ -1,5 +1,6 @@
 #include "update.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +13,7 @@
 namespace ssnmf {
 namespace {
 
+constexpr int kRun = 32;                // entries at once
 constexpr double kSafeSquare = 1e-280;  // below, squares may have lost digits to underflow
 
 // Positive root of the majorizer's derivative.  Computed in double: the squares would overflow
@@ -31,12 +33,46 @@ double mixed_step(double p2, double n2, double p1, double n1, double floor) {
   return q - b > 0.0 ? 2.0 * p1 / (q - b) : 0.0;
 }
 
+template <class T>
+using Run = Eigen::Array<T, kRun, 1>;
+
+template <class T>
+Run<T> repeated(T number) {
+  return Run<T>::Constant(number);
+}
+
+// x where `tested` is above a bound, and y elsewhere.  (The loop has nothing else in it, since
+// compilers make branches of choices among products.)
+template <class T, class Number>
+Run<T> above(Number bound, const Run<Number>& tested, const Run<T>& x, const Run<T>& y) {
+  Run<T> result;
+  for (int e = 0; e < kRun; ++e) {
+    result(e) = tested(e) > bound ? x(e) : y(e);
+  }
+  return result;
+}
+
+// `count` entries, and zeros after them.
+template <class T>
+Run<T> run_of(const T* entries, Size count) {
+  if (count == kRun) {
+    return Eigen::Map<const Run<T>>(entries);
+  }
+  Run<T> result = Run<T>::Zero();
+  std::copy(entries, entries + count, result.data());
+  return result;
+}
+
 // Applies t.  A positive entry with a positive t stays at or above the floor: it must neither
 // become a denormal number nor be locked at zero by underflow.
 template <class T, class Number>
-T stepped(T entry, Number step) {
-  const T moved = static_cast<T>(static_cast<Number>(entry) * step);
-  return moved < tiny<T>() && entry > T(0) && step > Number(0) ? tiny<T>() : moved;
+void step_entries(const Run<Number>& t, T* entries, Size count) {
+  const Run<T> f = run_of(entries, count);
+  const Run<T> zeros = repeated(T(0));
+  const Run<T> floors = above(T(0), f, repeated(tiny<T>()), zeros);
+  const Run<T> moved = (f.template cast<Number>() * t).template cast<T>();
+  const Run<T> kept = moved.max(above(Number(0), t, floors, zeros));
+  std::copy(kept.data(), kept.data() + count, entries);
 }
 
 // The pulls of a block of rows after the other.  One row that pulls all rows down is repeated for a
@@ -68,51 +104,53 @@ class BlockPulls {
   std::vector<T> repeated_;
 };
 
-// make_step(squared, divergence) gives the step of an entry by these pulls of a block.
-template <class T, class MakeStep>
+// make_steps(squared, divergence) gives the steps of a block's entries by these pulls:
+// steps(first, count) those of `count` entries from `first` on.
+template <class T, class MakeSteps>
 void update_entries(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
-                    double relaxation, int threads, const MakeStep& make_step) {
+                    double relaxation, int threads, const MakeSteps& make_steps) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(4 * F.rows * F.columns, threads);
   const BlockPulls<T> all_squared(squared, F);
   const BlockPulls<T> all_divergence(divergence, F);
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
-    const auto step = make_step(all_squared.from(range.begin), all_divergence.from(range.begin));
-    T* f = F.row(range.begin);
-    const Size count = (range.end - range.begin) * F.columns;
-    for (Size e = 0; e < count; ++e) {
-      const auto t = step(e);
-      f[e] = stepped(f[e], over_relaxed(t, static_cast<decltype(step(e))>(relaxation)));
+    const auto steps = make_steps(all_squared.from(range.begin), all_divergence.from(range.begin));
+    const Size entries = (range.end - range.begin) * F.columns;
+    for (Size first = 0; first < entries; first += kRun) {
+      T* f = F.row(range.begin) + first;
+      const Size count = std::min<Size>(kRun, entries - first);
+      using Steps = decltype(steps(first, count));
+      const Steps t = steps(first, count);
+      const auto weight = static_cast<typename Steps::Scalar>(relaxation);
+      step_entries(Steps(over_relaxed(t, weight)), f, count);
     }
   });
 }
 
 // The step of the papers' rule, which is that of the majorizer where all terms have one kind of it.
-// (Known to the compiler which pulls there are, the loop has no branches, at a tenth of the time.)
 template <bool Squared, bool Divergence, class T>
 void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
                   double relaxation, int threads) {
   // What up adds to down keeps the ratio from overflow, and is below its rounding else: a shorter
   // step to the minimizer is a descent, too.
   const T bound = T(4) / std::numeric_limits<T>::max();
-  const auto make_step = [bound](const Pulls<T>& two, const Pulls<T>& one) {
-    return [=](Size e) {
-      T up = T(0);
-      T down = T(0);
+  const auto make_steps = [bound](const Pulls<T>& two, const Pulls<T>& one) {
+    return [=](Size first, Size count) {
+      Run<T> up = Run<T>::Zero();
+      Run<T> down = Run<T>::Zero();
       if constexpr (Squared) {
-        up += T(2) * two.up[e];
-        down += T(2) * std::max(two.down[e], T(0));
+        up += T(2) * run_of(two.up + first, count);
+        down += T(2) * run_of(two.down + first, count).max(T(0));
       }
       if constexpr (Divergence) {
-        up += one.up[e];
-        down += std::max(one.down[e], T(0));
+        up += run_of(one.up + first, count);
+        down += run_of(one.down + first, count).max(T(0));
       }
-      const T ratio = up / (down + bound * up);
-      return down > tiny<T>() ? ratio : T(1);
+      return above<T>(tiny<T>(), down, Run<T>(up / (down + bound * up)), repeated(T(1)));
     };
   };
-  update_entries(F, squared, divergence, relaxation, threads, make_step);
+  update_entries(F, squared, divergence, relaxation, threads, make_steps);
 }
 
 }  // namespace
@@ -128,16 +166,20 @@ void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergenc
     ratio_update<true, true>(F, squared, divergence, relaxation, threads);
   } else {
     const double floor = static_cast<double>(tiny<T>());
-    const auto make_step = [floor](const Pulls<T>& two, const Pulls<T>& one) {
-      return [=](Size e) {
-        const double n2 = static_cast<double>(std::max(two.down[e], T(0)));
-        const double n1 = static_cast<double>(std::max(one.down[e], T(0)));
-        const double p2 = static_cast<double>(two.up[e]);
-        const double p1 = static_cast<double>(one.up[e]);
-        return 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
+    const auto make_steps = [floor](const Pulls<T>& two, const Pulls<T>& one) {
+      return [=](Size first, Size count) {
+        Run<double> t = Run<double>::Ones();
+        for (Size e = 0; e < count; ++e) {
+          const double n2 = static_cast<double>(std::max(two.down[first + e], T(0)));
+          const double n1 = static_cast<double>(std::max(one.down[first + e], T(0)));
+          const double p2 = static_cast<double>(two.up[first + e]);
+          const double p1 = static_cast<double>(one.up[first + e]);
+          t(e) = 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
+        }
+        return t;
       };
     };
-    update_entries(F, squared, divergence, relaxation, threads, make_step);
+    update_entries(F, squared, divergence, relaxation, threads, make_steps);
   }
 }
 
@@ -148,12 +190,16 @@ void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, bool posi
   const T factor = static_cast<T>(step);
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
-    for (Size e = range.begin * F.columns; e < range.end * F.columns; ++e) {
-      const T here = F.data[e];
-      const T fall = factor * (before.data[e] - here);
-      const T lower = positive ? here * (here / (here + fall)) : std::max(T(0), here - fall);
-      F.data[e] = fall > T(0) ? lower : here - fall;
-      before.data[e] = here;
+    const Size end = range.end * F.columns;
+    for (Size first = range.begin * F.columns; first < end; first += kRun) {
+      const Size count = std::min<Size>(kRun, end - first);
+      const Run<T> here = run_of(F.data + first, count);
+      const Run<T> fall = factor * (run_of(before.data + first, count) - here);
+      const Run<T> on = here - fall;
+      const Run<T> lower = positive ? Run<T>(here * (here / (here + fall))) : Run<T>(on.max(T(0)));
+      const Run<T> to = above(T(0), fall, lower, on);
+      std::copy(to.data(), to.data() + count, F.data + first);
+      std::copy(here.data(), here.data() + count, before.data + first);
     }
   });
 }

@@ -13,8 +13,6 @@
 // The objective falls all the same, and slow modes converge up to 1 + w times as fast.
 #pragma once
 
-#include <algorithm>
-
 #include "../core/views.hpp"
 
 namespace ssnmf {
@@ -28,10 +26,11 @@ struct Pulls {
   bool present() const { return up != nullptr && down != nullptr; }
 };
 
-// The step that over-relaxation by w takes instead of t.
-template <class T>
-T over_relaxed(T t, T w) {
-  return t + w * (t - T(1)) * std::min(t, T(1));
+// The steps that over-relaxation by w takes instead of t, an Eigen array.
+template <class Steps>
+auto over_relaxed(const Steps& t, typename Steps::Scalar w) {
+  using T = typename Steps::Scalar;
+  return t + w * (t - T(1)) * t.min(T(1));
 }
 
 // Where nothing pulls down nothing pulls up either, and the entry stays.
