@@ -187,7 +187,7 @@ def test_any_number_of_workers_gives_the_same_bits():
             distributed.Client(cluster, direct_to_workers=n_workers == 2) as client,
         ):
             for losses in itertools.product(LOSSES, (None, *LOSSES)):
-                further = arguments(loss=losses[0], client=client, init="random", max_iter=8)
+                further = arguments(loss=losses[0], client=client, init="random", max_iter=5)
                 given: tuple = ()
                 if losses[1] is not None:
                     given = (Y,)
