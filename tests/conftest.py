@@ -9,8 +9,6 @@ from pathlib import Path
 # Before NumPy is loaded: threads of BLAS wait for each other by spinning, which takes many times as
 # long for the small problems of these tests when several processes share the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Nor shall the threads of scikit-learn spin while they wait for one another.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import pytest
 import scipy
