@@ -12,38 +12,60 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 GALLERY = sorted((FOLDER / "gallery").glob("plot_*.py"))
 
-# Runs an example in a process of its own, with the first so many digits.
+# Runs examples, each with the first so many digits, in one process: to import everything takes
+# longer than they do.  Of each it prints a line: its name, and how many lines it has printed.
 RUN = """
-import runpy, sys
+import contextlib, io, pathlib, runpy, sys
 from sklearn import datasets
-_, number, path, picture = sys.argv
 digits = datasets.load_digits
 def some_digits(**options):
     data = digits(**options)
     if options.get("return_X_y"):
-        return tuple(part[: int(number)] for part in data)
-    data.data = data.data[: int(number)]
+        return tuple(part[:number] for part in data)
+    data.data = data.data[:number]
     return data
 datasets.load_digits = some_digits
-sys.argv = [path, picture]
-runpy.run_path(path, run_name="__main__")
+for asked in sys.argv[1:]:
+    number, _, path = asked.partition(" ")
+    number, name = int(number), pathlib.Path(path).stem
+    printed = io.StringIO()
+    sys.argv = [path, name + ".png"]
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(path, run_name="__main__")
+    print(name, printed.getvalue().count("\\n"), flush=True)
 """
 DIGITS = {"topic_supervised": 1400}  # it learns from 1300
 
 
+def run(folder, *arguments):
+    command = [sys.executable, "-W", "error", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout
+
+
+def on_cluster(path):
+    return "dask" in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path, tmp_path):
+def test_examples_run(tmp_path):
+    paths = [path for path in EXAMPLES if not on_cluster(path)]
+    lines = run(tmp_path, "-c", RUN, *(f"{DIGITS.get(path.stem, 300)} {path}" for path in paths))
+    printed = dict(line.split() for line in lines.splitlines())
+    assert printed.keys() == {path.stem for path in paths}
+    for name, count in printed.items():
+        assert int(count) >= 2, name
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*filter(on_cluster, EXAMPLES)], ids=lambda path: path.stem)
+def test_example_of_a_cluster_runs(path, tmp_path):
+    pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
     picture = tmp_path / "picture.png"
-    command = [sys.executable, "-W", "error"]
-    if "dask" in path.read_text(encoding="utf-8"):
-        pytest.importorskip("distributed", reason="needs ssnmf-fast[dask]")
-        command += [str(path), str(picture)]  # its workers import it by its name
-    else:
-        command += ["-c", RUN, str(DIGITS.get(path.stem, 300)), str(path), str(picture)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") >= 2
+    printed = run(tmp_path, str(path), str(picture))  # its workers import it by its name
+    assert printed.count("\n") >= 2
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

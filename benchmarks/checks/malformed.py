@@ -26,7 +26,7 @@ SECONDS = 600  # that a child may take
 
 def run(folder: str, seed: int, first: int, last: int) -> tuple[list[str], str]:
     """Return the lines of a child, and how it ended where that was not by itself."""
-    command = [sys.executable, str(PROGRAM), "random", folder, *map(str, (seed, first, last))]
+    command = [sys.executable, str(PROGRAM), folder, f"random:{seed},{first},{last}"]
     with tempfile.TemporaryFile("w+") as output:
         try:
             code = subprocess.run(command, stdout=output, timeout=SECONDS, check=False).returncode

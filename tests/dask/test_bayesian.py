@@ -39,7 +39,7 @@ def array(X):
 
 
 def model(kind=None, **further):
-    given = {"n_components": RANK, "random_state": 0, "max_iter": 20, "tol": 0, "init": "random"}
+    given = {"n_components": RANK, "random_state": 0, "max_iter": 10, "tol": 0, "init": "random"}
     return (kind or sfd.BayesianNMF)(**given | further)
 
 

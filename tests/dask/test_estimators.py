@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 
 import ssnmf_fast.dask as sfd
 
-LOOP = {"random_state": 0, "max_iter": 20, "tol": 0}
+LOOP = {"random_state": 0, "max_iter": 10, "tol": 0}
 N, M, CLASSES, BLOCK = 300, 40, 3, 110
 
 

@@ -41,7 +41,7 @@ def labels(seed=0):
 
 
 def arguments(**further):
-    return {"n_components": RANK, "random_state": 0, "max_iter": 20, "tol": 0} | further
+    return {"n_components": RANK, "random_state": 0, "max_iter": 10, "tol": 0} | further
 
 
 def check_equal(fit, expected, tolerance=1e-10):
@@ -187,7 +187,7 @@ def test_any_number_of_workers_gives_the_same_bits():
             distributed.Client(cluster, direct_to_workers=n_workers == 2) as client,
         ):
             for losses in itertools.product(LOSSES, (None, *LOSSES)):
-                further = arguments(loss=losses[0], client=client, init="random", max_iter=8)
+                further = arguments(loss=losses[0], client=client, init="random", max_iter=5)
                 given: tuple = ()
                 if losses[1] is not None:
                     given = (Y,)
@@ -203,15 +203,16 @@ def test_any_number_of_workers_gives_the_same_bits():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_worker_that_is_killed(client, kill_at, loss, supervision_loss):
     X, Y = counts(), labels() if supervision_loss else None
-    further = arguments(loss=loss, max_iter=100)
-    expected = sfd.factorize(pieces(X), Y, **further)
+    further = arguments(loss=loss, max_iter=60)
+    expected = sf.factorize(X, Y, **further)
     killer = kill_at(30)
     fit = sfd.factorize(pieces(X), Y, callback=killer, **further)
     assert killer.killed == 1
     values = np.array([value for _, value in fit.objective])
-    assert values[-1] == pytest.approx(expected.objective[-1][1], rel=1e-3)
+    assert values[-1] == pytest.approx(expected.objective[-1][1], rel=5e-3)  # another minimum
     rises = np.flatnonzero(np.diff(values) > 1e-12 * values[0])
     assert set(rises) <= {3}  # between iterations 30 and 40
+    assert values[-1] < values[3]
     assert np.asarray(fit.S).shape == (N, RANK)
 
 

@@ -35,9 +35,9 @@ KNOWN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 @pytest.mark.parametrize("what", KNOWN)
-def test_a_cluster_knows_what_memory_knows(client, what, loss):
+def test_a_cluster_knows_what_memory_knows(threads, what, loss):
     known = dict(KNOWN[what])
-    options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 20}
+    options = {"n_components": R, "loss": loss, "random_state": 0, "init": "random", "max_iter": 10}
     options |= {"solver": "auto" if loss == "frobenius" else "mm"}
     labels = known.pop("Y", None)
     here = sf.factorize(X, labels, **options, **known)

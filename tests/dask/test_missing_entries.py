@@ -19,23 +19,13 @@ N, M, K, RANK = 60, 14, 3, 3
 LOSSES = ("frobenius", "kullback-leibler")
 
 
-@pytest.fixture(scope="module")
-def threads():
-    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        distributed.LocalCluster(n_workers=2, **options) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def random_cuts(rng):
     inner = rng.choice(np.arange(1, N), size=rng.integers(1, 5), replace=False)
     return tuple(np.diff([0, *sorted(inner), N]).tolist())
 
 
 def check(X, Y, cuts, **options):
-    options = {"n_components": RANK, "random_state": 0, "max_iter": 20, "tol": 0} | options
+    options = {"n_components": RANK, "random_state": 0, "max_iter": 10, "tol": 0} | options
     expected = sf.factorize(X, Y, **options)
     blocks = [dask.delayed(X[a:b]) for a, b in pairwise(np.cumsum([0, *cuts]))]
     fit = sfd.factorize(blocks, Y, **options)

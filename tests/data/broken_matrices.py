@@ -2,8 +2,10 @@
 
 Runs as a program too, so that a crash ends a child process only:
 
-    python broken_matrices.py GROUP FOLDER FORMATS   every damage to the arguments of a group
-    python broken_matrices.py random FOLDER SEED FIRST LAST   random cases of these numbers
+    python broken_matrices.py FOLDER GROUP:FORMATS... [random:SEED,FIRST,LAST]
+
+tries every damage to the arguments of a group in matrices of these formats, and random cases of
+these numbers.
 """
 
 from __future__ import annotations
@@ -313,21 +315,21 @@ def outcome(call, Z):
     return "ok"
 
 
-def systematic(group, folder, formats):
-    for number, (base, name, call) in enumerate(arguments_of(group, folder)):
+def systematic(group, arguments, formats):
+    for number, (base, name, call) in enumerate(arguments):
         for form in formats:
             for damage in DAMAGES[form]:
                 if not applies(group, number, form, damage):
                     continue
-                print(f"{number} {form} {damage}|{name}|", end="", flush=True)
+                print(f"{group} {number} {form} {damage}|{name}|", end="", flush=True)
                 print(outcome(call, damaged(base, form, damage)), flush=True)
 
 
-def random_cases(folder, seed, first, last):
+def random_cases(arguments, seed, first, last):
     everything = [
         (f"{group} {number}", base, call)
         for group in GROUPS
-        for number, (base, _, call) in enumerate(arguments_of(group, folder))
+        for number, (base, _, call) in enumerate(arguments[group])
     ]
     for case in range(first, last):
         chance = np.random.default_rng((seed, case))
@@ -337,7 +339,7 @@ def random_cases(folder, seed, first, last):
             form = "csr"
         Z = getattr(sp, f"{form}_{chance.choice(['array', 'matrix'])}")(base)
         done = [randomly_damaged(Z, chance) for _ in range(chance.integers(1, 4))]
-        print(f"{case} {place} {form} {', '.join(done)}||", end="", flush=True)
+        print(f"random {case} {place} {form} {', '.join(done)}||", end="", flush=True)
         print(outcome(call, Z), flush=True)
 
 
@@ -377,7 +379,10 @@ def randomly_damaged(Z, chance):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    if sys.argv[1] == "random":
-        random_cases(Path(sys.argv[2]), *map(int, sys.argv[3:6]))
-    else:
-        systematic(sys.argv[1], Path(sys.argv[2]), sys.argv[3].split(","))
+    everywhere = {group: arguments_of(group, Path(sys.argv[1])) for group in GROUPS}
+    for asked in sys.argv[2:]:
+        group, _, extent = asked.partition(":")
+        if group == "random":
+            random_cases(everywhere, *map(int, extent.split(",")))
+        else:
+            systematic(group, everywhere[group], extent.split(","))

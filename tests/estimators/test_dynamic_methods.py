@@ -88,9 +88,9 @@ class TestTwoLayers:
 
 class TestEstimators:
     def test_shares_stay_as_they_are(self):
-        given = LatentDirichletAllocation(random_state=3, max_iter=3)
+        given = LatentDirichletAllocation(random_state=3, max_iter=3, max_doc_update_iter=10)
         model = fit(given)
-        theirs = LatentDirichletAllocation(4, random_state=3, max_iter=3)
+        theirs = LatentDirichletAllocation(4, random_state=3, max_iter=3, max_doc_update_iter=10)
         np.testing.assert_allclose(model.prevalence_, means(theirs.fit_transform(X)))
         np.testing.assert_allclose(model.prevalence_.sum(axis=1), 1)
         wanted = theirs.components_ / theirs.components_.sum(axis=1, keepdims=True)

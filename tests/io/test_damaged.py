@@ -15,6 +15,14 @@ from quick_fits import parameters
 import ssnmf_fast as sf
 
 
+@pytest.fixture(scope="module")
+def kept(data, tmp_path_factory):
+    """The file of a classifier, which every test reads and none changes."""
+    path = tmp_path_factory.mktemp("kept") / "model.npz"
+    sf.save(sf.SSNMFClassifier(**parameters()).fit(*data), path)
+    return path
+
+
 def _contents(path):
     with np.load(path, allow_pickle=False) as archive:
         arrays = dict(archive)
@@ -87,9 +95,8 @@ def _history(header, arrays):
         _history,
     ],
 )
-def test_spoiled_files_are_refused(spoil, data, path):
-    sf.save(sf.SSNMFClassifier(**parameters()).fit(*data), path)
-    header, arrays = _contents(path)
+def test_spoiled_files_are_refused(spoil, kept, path):
+    header, arrays = _contents(kept)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
     with pytest.raises(ValueError, match="is damaged, or is no model"):

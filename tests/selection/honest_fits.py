@@ -1,9 +1,9 @@
 """Fits of many kinds, which `verify` has to accept.
 
-    python honest_fits.py FOLDER make|check
+    python honest_fits.py FOLDER make:MAKER check:MAKER ...
 
-writes the results of half of them to a folder, or verifies those that lie there: at another level
-of the kernels.
+writes the results of half of them to a folder of this name, or verifies those that lie there: at
+another level of the kernels.
 """
 
 from __future__ import annotations
@@ -122,15 +122,18 @@ def half(fits: dict[str, Fit]) -> dict[str, Fit]:
     return {name: fit for name, fit in fits.items() if name not in out}
 
 
-def main(folder: Path, action: str) -> None:
+def main(folder: Path, *actions: str) -> None:
     warnings.simplefilter("ignore")
-    for name, fit in half(honest_fits(folder)).items():
-        path = path_of(folder, name)
-        if action == "make":
-            sf.save(fit.result(), path)
-        elif not (found := sf.verify(sf.load(path), fit.X, **fit.inputs)):
-            print(name, found.differences)
+    fits = half(honest_fits(folder))
+    for action, _, maker in (asked.partition(":") for asked in actions):
+        (folder / maker).mkdir(exist_ok=True)
+        for name, fit in fits.items():
+            path = path_of(folder / maker, name)
+            if action == "make":
+                sf.save(fit.result(), path)
+            elif not (found := sf.verify(sf.load(path), fit.X, **fit.inputs)):
+                print(maker, name, found.differences)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -111,14 +111,14 @@ def test_objective_at_convergence_is_that_of_scikit_learn(beta):
     X = (rng.random((40, 2)) @ rng.random((2, 25))) * rng.gamma(50, 0.02, (40, 25)) + 1e-3
     S, A = rng.random((40, 2)) + 0.1, rng.random((2, 25)) + 0.1
     W, H, _ = non_negative_factorization(
-        X, S.copy(), A.copy(), init="custom", solver="mu", beta_loss=beta, tol=0, max_iter=5000
+        X, S.copy(), A.copy(), init="custom", solver="mu", beta_loss=beta, tol=0, max_iter=1500
     )
     loss = "itakura-saito" if beta == 0 else beta
-    fit = sf.factorize(X, n_components=2, loss=loss, init=(S, A), solver="mm", tol=0, max_iter=5000)
+    fit = sf.factorize(X, n_components=2, loss=loss, init=(S, A), solver="mm", tol=0, max_iter=1500)
     ones = np.ones_like(X)
     theirs = objective(X, ones, W, H, beta)
     assert fit.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
-    fast = sf.factorize(X, n_components=2, loss=loss, init=(S, A), tol=0, max_iter=5000)
+    fast = sf.factorize(X, n_components=2, loss=loss, init=(S, A), tol=0, max_iter=1500)
     assert fast.objective[-1][1] == pytest.approx(theirs, rel=1e-4)
 
 

@@ -122,7 +122,7 @@ def test_two_modes_are_a_matrix(loss, solver):
 def test_finds_what_a_tensor_is_made_of(loss, init):
     X, truth = low_rank((12, 10, 8), 3, seed=3)
     fit = sf.factorize_tensor(
-        X, n_components=3, loss=loss, init=init, max_iter=3000, tol=0, random_state=0
+        X, n_components=3, loss=loss, init=init, max_iter=1000, tol=0, random_state=0
     )
     np.testing.assert_allclose(fit.to_dense(), X, atol=0.02)
     for F, T in zip(fit.factors, truth, strict=True):
@@ -136,7 +136,7 @@ def test_finds_what_a_tensor_is_made_of(loss, init):
 def test_gradients_vanish_at_the_end(loss):
     """The conditions of optimality: no entry can be moved with gain."""
     X = sparse_counts((9, 8, 7)) + 0.2
-    fit = sf.factorize_tensor(X, n_components=2, loss=loss, max_iter=5000, tol=0, random_state=0)
+    fit = sf.factorize_tensor(X, n_components=2, loss=loss, max_iter=2000, tol=0, random_state=0)
     M = fit.to_dense()
     slope = 2 * (M - X) if loss == "frobenius" else 1 - X / M
     factors = [fit.factors[0] * fit.weights, *fit.factors[1:]]
