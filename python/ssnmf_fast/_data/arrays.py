@@ -111,8 +111,15 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
     raise wrong(f"dtype must be None, 'float32' or 'float64'; got {dtype!r}.")
 
 
-def to_native(array: Array) -> Array:
-    """Return an array in the byte order of this machine, aligned; float16 becomes float64."""
+def to_native(array: Array, target: Any = None) -> Array:
+    """Return an array in the byte order of this machine, aligned; float16 becomes float64.
+
+    With a `target`, the result is of that dtype.  Entries beyond its range become infinite, which
+    the caller refuses.
+    """
+    if target is not None:
+        with np.errstate(over="ignore"):
+            return to_native(array).astype(target, copy=False)
     dtype = array.dtype.newbyteorder("=")
     if dtype == np.float16:
         dtype = np.dtype(np.float64)

@@ -72,8 +72,7 @@ def check_matrix(
 def _check_sparse(X: Any, name: str, dtype: Any, n_threads: int) -> sp.csr_array:
     csr, state = inspect_csr(X, name, n_threads)
     target = np.dtype(dtype) if dtype is not None else float_dtype(csr.dtype, name)
-    with np.errstate(over="ignore"):  # infinity is refused
-        result = with_values(csr, csr.data.astype(target, copy=False))
+    result = with_values(csr, to_native(csr.data, target))
     if state == DUPLICATES:
         result = result.copy()
         result.sum_duplicates()
@@ -88,8 +87,7 @@ def _check_dense(array: Array, name: str, dtype: Any) -> Array:
             f"Reshape one sample with {name}.reshape(1, -1), one feature with "
             f"{name}.reshape(-1, 1)."
         )
-    with np.errstate(over="ignore"):  # infinity is refused
-        array = to_native(array).astype(target if dtype is None else dtype, copy=False)
+    array = to_native(array, target if dtype is None else dtype)
     if any(stride % array.itemsize for stride in array.strides):
         array = np.ascontiguousarray(array)
     return array

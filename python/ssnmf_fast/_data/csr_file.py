@@ -87,8 +87,6 @@ class CsrFile:
 
     def as_type(self, dtype: Any) -> CsrFile:
         """Return the file with numbers of another dtype, for which it is read once more."""
-        if dtype == self.dtype:
-            return self
         parts = self._indptr, self._indices, self._data
         return CsrFile(*parts, self.shape[1], self.memory, dtype)
 

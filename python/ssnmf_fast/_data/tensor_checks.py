@@ -34,8 +34,7 @@ def check_tensor(X: Any, name: str, dtype: Any = None) -> Array | SparseTensor:
         raise ValueError(f"{name} must have two modes or more; got shape {array.shape}.")
     _check_lengths(array.shape, name)
     target = check_dtype(dtype, float_dtype(array.dtype, name))
-    with np.errstate(over="ignore"):  # infinity is refused
-        array = np.ascontiguousarray(to_native(array).astype(target, copy=False))
+    array = np.ascontiguousarray(to_native(array, target))
     check_entries(array, name, allow_nan=True)
     return array
 
@@ -74,8 +73,7 @@ def _check_sparse(coords: Any, values: Any, shape: Any, name: str, dtype: Any) -
     _check_lengths(lengths, name)
     values = as_array(values, f"the values of {name}")
     target = check_dtype(dtype, float_dtype(values.dtype, f"the values of {name}"))
-    with np.errstate(over="ignore"):
-        values = to_native(values).astype(target, copy=False)
+    values = to_native(values, target)
     places = as_array(coords, f"the coordinates of {name}")
     if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
         raise ValueError(
