@@ -744,7 +744,7 @@ def kl_descent(
         n = N[i if len(N) > 1 else 0].astype(float)
         moves = n > tiny(F.dtype)
         if allowed is not None:
-            moves &= mask_of(allowed[i : i + 1])[0]
+            moves &= mask_of(allowed[i : i + 1], F.shape[1])[0]
         f = F[i].astype(float)
         for _ in range(sweeps):
             for first in range(0, len(f), 4):
@@ -802,7 +802,7 @@ def coordinate_descent(
             K += _weighted_gram(indptr, indices, weights, G, i)
         moves = np.diag(K) > least
         if allowed is not None:
-            moves &= mask_of(allowed[i : i + 1])[0]
+            moves &= mask_of(allowed[i : i + 1], F.shape[1])[0]
         f = F[i].astype(float)
         for sweep in range(sweeps):
             if face_steps and sweep == sweeps - 1:

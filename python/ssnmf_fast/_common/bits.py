@@ -12,6 +12,6 @@ def bits_of(mask: Array) -> Array:
     return np.packbits(mask, axis=1, bitorder="little")
 
 
-def mask_of(bits: Array, n_columns: int | None = None) -> Array:
-    """Return the mask of bits, bool, with so many columns, or those of whole bytes."""
+def mask_of(bits: Array, n_columns: int) -> Array:
+    """Return the mask of bits, bool, with so many columns."""
     return np.unpackbits(bits, axis=1, count=n_columns, bitorder="little").view(bool)

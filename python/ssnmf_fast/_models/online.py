@@ -165,7 +165,7 @@ def follow(
     # What no batch has held so far must be able to come back from a later one.
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
     if before is not None and support is not None:
-        np.copyto(F, before, where=~mask_of(support))
+        np.copyto(F, before, where=~mask_of(support, F.shape[1]))
 
 
 def _times(x: Array, F: Array, exponent: float) -> Array:

@@ -90,7 +90,7 @@ def _drop_unused(F: Array, grams: Array, support: Array | None) -> None:
     """Set components to 0 that vanish on the far side: without curvature, descent leaves them."""
     unused = ~(np.diagonal(grams, axis1=1, axis2=2) > 0).any(axis=0)
     if unused.any():
-        F[:, unused] *= 0 if support is None else ~mask_of(support)[:, unused]
+        F[:, unused] *= 0 if support is None else ~mask_of(support, F.shape[1])[:, unused]
 
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:

@@ -33,7 +33,7 @@ def solve_known_rows(
     """
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
-    moves = mask_of(support["S"]) if "S" in support else np.ones(F.shape, dtype=bool)
+    moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)
     curvature = problem.descends("S", "hals")
     tol = tol if curvature else max(tol, _FINEST)  # multiplicative steps are too slow for less
     statistics = None

@@ -202,7 +202,7 @@ class Problem(Rules):
             relaxation = _RELAXATION if rule == "auto" else 0.0
             multiply(F, statistics.sums, rule, relaxation, self.threads, bounds)
             if before is not None:
-                np.copyto(F, before, where=~mask_of(self.support[name]))
+                np.copyto(F, before, where=~mask_of(self.support[name], F.shape[1]))
         self._images.forget(name)
 
     def _bounds(self, name: str) -> list[Bound]:
@@ -275,8 +275,9 @@ class Problem(Rules):
     def _still(self) -> list[Array]:
         """Return which components have entries that are given."""
         held = [name for name in self.support if self._holds(name)]
-        given = (~mask_of(self.support[name]) & (self.factors[name] > 0) for name in held)
-        return [np.any(each, axis=0) for each in given]
+        positive = {name: self.factors[name] > 0 for name in held}
+        moves = {name: mask_of(self.support[name], F.shape[1]) for name, F in positive.items()}
+        return [np.any(positive[name] & ~moves[name], axis=0) for name in held]
 
     def _largest_of(self, name: str) -> Array:
         """Return the largest entries of the components in a factor."""

@@ -65,7 +65,7 @@ class Block(OnePickle):
     def as_known(self, S: Array) -> None:
         """Set to 0 what is not in the support, and the components that are given."""
         if self.support is not None:
-            S *= mask_of(self.support)
+            S *= mask_of(self.support, S.shape[1])
         if self.fixed is not None:
             S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
 

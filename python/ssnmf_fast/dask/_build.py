@@ -180,7 +180,9 @@ def totals(block: Block) -> BlockStatistics:
 
     "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
-    size = block.n_rows * block.rank if block.support is None else mask_of(block.support).sum()
+    size = block.n_rows * block.rank
+    if block.support is not None:
+        size = mask_of(block.support, block.rank).sum()
     size += 0 if block.fixed is None else block.fixed.size
     sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}
     for name, relation in zip("XY", block.relations, strict=False):
