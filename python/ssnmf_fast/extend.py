@@ -149,7 +149,7 @@ def fit(
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}
 
-    run = loop.run(steps_of(problem, loop.solver), shown, unreached=problem.unreached())
+    run = loop.run(steps_of(problem, loop.solver, loop.tol), shown, unreached=problem.unreached())
     copies = {name: np.ascontiguousarray(F) for name, F in shown().items()}
     return Fit(copies, run.objective, run.n_iter, run.converged)
 

@@ -109,7 +109,10 @@ class Fits:
         unit = related[0].coefficient
         penalized = check_penalties(self.penalties, lengths, self.X.shape, known, rank, unit)
         problem = problem_of(factors, related, kept, penalties=penalized)
-        steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
+        steps, current = (
+            steps_of(problem, loop.solver, loop.tol),
+            view_factors(factors, rank, units),
+        )
         seen = Optimality(problem, moves, stay)
         run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
         weight = self.weight

@@ -89,7 +89,7 @@ class TensorFits:
                 "divergence is infinite there. Add a small constant to its factors."
             )
         found = {name: F[:, :rank] for name, F in factors.items()}
-        steps = steps_of(problem, loop.solver)
+        steps = steps_of(problem, loop.solver, loop.tol)
         seen = Optimality(problem, stay=kept)
         run = loop.run(steps, lambda: found, units=units, unreached=unreached, optimality=seen)
         names = relations[0].names

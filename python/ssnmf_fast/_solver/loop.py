@@ -24,6 +24,7 @@ CHECK_EVERY = 10
 _SLOW = 1e-4  # of the first objective, a fall per iteration: the default of the stopping rule
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
+_FIRST_STEP = {"auto": 0.25, "hals": 0.5}  # of the momentum
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Extrapolation:
         self.problem = problem
         self._rule, self._positive = rule, rule == "hals"
         self._value = problem.objective()
-        self._step = self._step_before = 0.25
+        self._step = self._step_before = _FIRST_STEP[rule]
         self._largest = 1.0
         self._before = {name: factor.copy() for name, factor in problem.factors.items()}
         self._momentum = self._begun = False
@@ -137,13 +138,15 @@ class Extrapolation:
 
 
 class Refinement:
-    """Over-relaxed multiplicative updates, and coordinate descent with momentum once they are slow.
+    """Over-relaxed multiplicative updates, and coordinate descent with momentum after them.
 
-    They are slow when the stopping rule with its default would end the fit.
+    It takes over at the first check in fits to a smaller `tol` than that of the stopping rule by
+    default, which get slow soon.  In others it does where that default would end the fit.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, tol: float) -> None:
         self._problem = problem
+        self._far = tol < _SLOW
         self._steps: Steps = Alternation(problem, "auto")
         self._first = 0.0
         self._last: tuple[int, float] | None = None  # iteration and objective of the last check
@@ -163,17 +166,20 @@ class Refinement:
         else:
             iteration, before = self._last
             fall = self._first * _SLOW * (self._iteration - iteration)
-            self._slow = self._slow or before - value < fall
+            self._slow = self._slow or self._far or before - value < fall
         self._last = self._iteration, value
         return value
 
 
-def steps_of(problem: Problem, rule: Solver) -> Steps:
-    """Return the steps of a rule: of "auto" with momentum, where that does good."""
+def steps_of(problem: Problem, rule: Solver, tol: float = _SLOW) -> Steps:
+    """Return the steps of a rule: of "auto" with momentum, where that does good.
+
+    `tol` is that of the stopping rule.
+    """
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
     if rule == "auto" and problem.refines():
-        return Refinement(problem)
+        return Refinement(problem, tol)
     return Alternation(problem, rule)
 
 

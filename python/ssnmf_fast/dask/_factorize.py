@@ -200,7 +200,9 @@ def factorize(
         problem = ClusterProblem(fit, factors, zeros, local, penalized)
         problem.scale_rows(scales)
         current = without_S(view_factors(factors, rank))
-        run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
+        run = loop.run(
+            steps_of(problem, loop.solver, loop.tol), current, unreached=problem.unreached()
+        )
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
