@@ -21,7 +21,7 @@ Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
 
-_SLOW = 1e-4  # of the first objective, a fall per iteration: the default of the stopping rule
+_DEFAULT_TOL = 1e-4
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
 _FIRST_STEP = {"auto": 0.25, "hals": 0.5}  # of the momentum
@@ -138,48 +138,30 @@ class Extrapolation:
 
 
 class Refinement:
-    """Over-relaxed multiplicative updates, and coordinate descent with momentum after them.
+    """Over-relaxed multiplicative updates up to the first check, then descent with momentum."""
 
-    It takes over at the first check in fits to a smaller `tol` than that of the stopping rule by
-    default, which get slow soon.  In others it does where that default would end the fit.
-    """
-
-    def __init__(self, problem: Problem, tol: float) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._far = tol < _SLOW
         self._steps: Steps = Alternation(problem, "auto")
-        self._first = 0.0
-        self._last: tuple[int, float] | None = None  # iteration and objective of the last check
-        self._iteration = 0
-        self._slow = False
 
     def iterate(self, iteration: int) -> None:
-        if self._slow and isinstance(self._steps, Alternation):
+        if iteration == CHECK_EVERY + 1:
             self._steps = Extrapolation(self._problem, "hals")
-        self._iteration = iteration
         self._steps.iterate(iteration)
 
     def objective(self) -> float:
-        value = self._steps.objective()
-        if self._last is None:
-            self._first = abs(value - self._problem.unreached())
-        else:
-            iteration, before = self._last
-            fall = self._first * _SLOW * (self._iteration - iteration)
-            self._slow = self._slow or self._far or before - value < fall
-        self._last = self._iteration, value
-        return value
+        return self._steps.objective()
 
 
-def steps_of(problem: Problem, rule: Solver, tol: float = _SLOW) -> Steps:
-    """Return the steps of a rule: of "auto" with momentum, where that does good.
+def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
+    """Return the steps of a rule, in a fit to `tol`: of "auto" with momentum where it does good.
 
-    `tol` is that of the stopping rule.
+    Multiplicative updates get slow about where the default `tol` ends a fit.
     """
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
-    if rule == "auto" and problem.refines():
-        return Refinement(problem, tol)
+    if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
+        return Refinement(problem)
     return Alternation(problem, rule)
 
 
@@ -198,6 +180,10 @@ class FitLoop:
         check_observers(self.callback, self.verbose)
         self.max_iter = check_integer(self.max_iter, "max_iter", 0)
         self.tol = check_real(self.tol, "tol")
+
+    def steps(self, problem: Problem) -> Steps:
+        """Return the steps of the solver, for a fit to `tol`."""
+        return steps_of(problem, self.solver, self.tol)
 
     def run(
         self,
