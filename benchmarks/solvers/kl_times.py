@@ -27,7 +27,7 @@ from ssnmf_fast._solver import loop
 
 WITHIN = (1e-2, 3e-3, 1e-3, 1e-4)
 LOSS: dict[str, Any] = {"loss": "kullback-leibler", "tol": 0}
-# Name -> the solver, and the fall at which "auto" goes over.
+# Name -> the solver, and the `tol` below which "auto" goes over.
 SOLVERS = {"relaxed mm": ("auto", 0.0), "auto": ("auto", 1e-4), "hals": ("hals", 0.0)}
 
 
@@ -41,7 +41,7 @@ def follow(X: Any, init: Any, name: str, seconds: float) -> list[Any]:
         return bool(points[-1][0] > seconds)
 
     options = {"n_components": init[0].shape[1], "max_iter": 1 << 20, "n_threads": 1}
-    with mock.patch.object(loop, "_SLOW", slow):
+    with mock.patch.object(loop, "_DEFAULT_TOL", slow):
         begin = process_time()
         sf.factorize(X, init=init, solver=solver, callback=observe, **options, **LOSS)
     return points

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "../core/compiler.hpp"
 #include "../core/interrupt.hpp"
@@ -48,15 +49,17 @@ class KlDescentRow {
       }
       return 0.0;
     }
-    end_if_interrupted(groups * kLanes * G.columns * (1 + sweeps));
+    columns_ = used_columns(G.columns, n, allowed, f);
+    end_if_interrupted(groups * kLanes * columns_ * (1 + sweeps));
     const Size fitting = kBytesAtOnce / (groups * kLanes * static_cast<Size>(sizeof(T)));
-    width_ = std::min(G.columns, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
+    width_ = std::min(columns_, std::max<Size>(fitting / kWidthStep * kWidthStep, kWidthStep));
     find_model(G, f);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      for (Size first = 0; first < G.columns; first += width_) {
-        turn_again(G, first);
-        descend(G, first, n, allowed, f);
+      const bool with_zeros = sweep % 2 == 0;
+      if (with_zeros) {
+        choose(G, n, allowed, f);
       }
+      descend(G, n, with_zeros, f);
     }
     return with_loss ? loss() : 0.0;
   }
@@ -126,8 +129,8 @@ class KlDescentRow {
 
   // z and 1 / z of the entries.
   SSNMF_APART void find_model(const Rows<const T>& G, const T* f) {
-    for (Size first = 0; first < G.columns; first += width_) {
-      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, f, z_.data());
+    for (Size first = 0; first < columns_; first += width_) {
+      turned_.turn(G, first, std::min(width_, columns_ - first), nullptr, f, z_.data());
     }
     for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes) {
       There(w_.data() + i) = inverse(Here(z_.data() + i));
@@ -137,38 +140,60 @@ class KlDescentRow {
 
   // Only some of the columns of a very long row are there at a time.
   void turn_again(const Rows<const T>& G, Size first) {
-    if (width_ < G.columns) {
-      turned_.turn(G, first, std::min(width_, G.columns - first), nullptr, nullptr, nullptr);
+    if (width_ < columns_) {
+      turned_.turn(G, first, std::min(width_, columns_ - first), nullptr, nullptr, nullptr);
     }
   }
 
-  // A sweep over the columns from `begin` on that are there.  Components at zero are looked at
-  // kComponents at once: most stay there.
-  void descend(const Rows<const T>& G, Size begin, const T* n, const std::uint8_t* allowed, T* f) {
+  // Columns up to the last that matters, whole registers of them.
+  static Size used_columns(Size columns, const T* n, const std::uint8_t* allowed, const T* f) {
+    Size used = columns;
+    while (used > 1 && !(f[used - 1] > T(0)) && !moves(n, allowed, used - 1)) {
+      --used;
+    }
+    constexpr Size step = std::max(kLanes, kComponents);
+    return std::min(columns, (used + step - 1) / step * step);
+  }
+
+  // Lists the components for the next sweeps: those that are positive, and zeros where the data
+  // pull.  Most zeros stay.
+  void choose(const Rows<const T>& G, const T* n, const std::uint8_t* allowed, const T* f) {
+    chosen_.clear();
+    for (Size first = 0; first < columns_; first += width_) {
+      turn_again(G, first);
+      for (Size block = first; block < std::min(first + width_, columns_); block += kComponents) {
+        bool zeros = false;
+        for (Size k = block; k < block + kComponents; ++k) {
+          zeros = zeros || (moves(n, allowed, k) && !(f[k] > T(0)));
+        }
+        const Components pulls = zeros ? pulls_of(block - first) : Components(Components::Zero());
+        for (Size k = block; k < block + kComponents; ++k) {
+          const bool pulled = f[k] > T(0) || pulls(k - block) > static_cast<double>(n[k]);
+          if (pulled && moves(n, allowed, k)) {
+            chosen_.push_back(k);
+          }
+        }
+      }
+    }
+  }
+
+  void descend(const Rows<const T>& G, const T* n, bool with_zeros, T* f) {
     static const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::epsilon()));
-    const Size end = std::min(begin + width_, G.columns);
-    Size moved = 0;
-    T change = T(0);
-    for (Size first = begin; first < end; first += kComponents) {
-      bool any = false;
-      for (Size k = first; k < first + kComponents; ++k) {
-        any = any || moves(n, allowed, k);
-      }
-      if (!any) {
-        continue;
-      }
-      const Size place = first - begin;
-      const Components pulls = change == T(0) ? pulls_of(place) : pulls_after(moved, change, place);
-      change = T(0);
-      for (int c = 0; c < kComponents; ++c) {
-        const Size k = first + c;
-        if (!moves(n, allowed, k) || !(f[k] > T(0) || pulls(c) > static_cast<double>(n[k]))) {
+    auto next = chosen_.begin();
+    for (Size begin = 0; begin < columns_; begin += width_) {
+      turn_again(G, begin);
+      Size moved = 0;
+      T change = T(0);
+      for (; next != chosen_.end() && *next < begin + width_; ++next) {
+        const Size k = *next;
+        if (!with_zeros && !(f[k] > T(0))) {
           continue;
         }
         const T before = f[k];
-        const Size here = place + c;
-        f[k] =
-            moved_to(before, n[k], change == T(0) ? look(here) : look_after(moved, change, here));
+        const Size here = k - begin;
+        f[k] = moved_to(
+            before, n[k],
+            change == T(0) ? look<false>(moved, change, here) : look<true>(moved, change, here));
         change = f[k] - before;
         moved = here;
         if (left_ < least) {
@@ -177,9 +202,9 @@ class KlDescentRow {
           change = T(0);
         }
       }
-    }
-    if (change != T(0)) {
-      add(moved, change);
+      if (change != T(0)) {
+        add(moved, change);
+      }
     }
   }
 
@@ -214,20 +239,6 @@ class KlDescentRow {
     return total(sums);
   }
 
-  // The same after a change of component `from`.
-  SSNMF_FLATTEN Components pulls_after(Size from, T change, Size first) {
-    const T* g = column(first);
-    const T* h = column(from);
-    Lanes sums[kComponents];
-    for (Lanes& sum : sums) {
-      sum.setZero();
-    }
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride, h += kStride) {
-      add_pulls(g, Here(x_.data() + i) * renewed(i, change, h), sums);
-    }
-    return total(sums);
-  }
-
   SSNMF_INLINE static void add_pulls(const T* g, const Lanes& ratio, Lanes* sums) {
     for (int c = 0; c < kComponents; ++c) {
       sums[c] += Here(g + c * kLanes) * ratio;
@@ -251,30 +262,17 @@ class KlDescentRow {
     return w;
   }
 
-  SSNMF_FLATTEN Sums look(Size k) const {
-    const T* g = column(k);
-    Lanes pull_sum = Lanes::Zero();
-    Lanes curvature = Lanes::Zero();
-    Lanes largest = Lanes::Zero();
-    for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride) {
-      const Lanes u = Here(g) * Here(w_.data() + i);
-      const Lanes v = u * Here(x_.data() + i);
-      pull_sum += v;
-      curvature += v * u;
-      largest = largest.max(u);
-    }
-    return {static_cast<double>(pull_sum.sum()), static_cast<double>(curvature.sum()), largest};
-  }
-
-  // The same after a change of component `from`.
-  SSNMF_FLATTEN Sums look_after(Size from, T change, Size k) {
+  // What a step of component k needs, after a change of component `from` if there is one.
+  template <bool Changed>
+  SSNMF_FLATTEN Sums look(Size from, T change, Size k) {
     const T* g = column(k);
     const T* h = column(from);
     Lanes pull_sum = Lanes::Zero();
     Lanes curvature = Lanes::Zero();
     Lanes largest = Lanes::Zero();
     for (Size i = 0; i < turned_.groups() * kLanes; i += kLanes, g += kStride, h += kStride) {
-      const Lanes u = Here(g) * renewed(i, change, h);
+      const Lanes w = Changed ? renewed(i, change, h) : Lanes(Here(w_.data() + i));
+      const Lanes u = Here(g) * w;
       const Lanes v = u * Here(x_.data() + i);
       pull_sum += v;
       curvature += v * u;
@@ -301,6 +299,8 @@ class KlDescentRow {
   }
 
   Turned turned_;
+  std::vector<Size> chosen_;  // components
+  Size columns_ = 0;
   Size width_ = 0;
   double left_ = 1.0;  // of every model since it was found, at least
   Eigen::Array<T, Eigen::Dynamic, 1> x_;

@@ -23,7 +23,7 @@ from ._data.weight_forms import WeightForm
 from ._solver.beta_divergences import loss_named
 from ._solver.block_problem import problem_of
 from ._solver.known import penalties_of_factor
-from ._solver.loop import FitLoop, steps_of
+from ._solver.loop import FitLoop
 from ._solver.losses import Loss, register_loss
 from ._solver.relations import Relation
 from ._solver.result import FitState
@@ -149,7 +149,7 @@ def fit(
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}
 
-    run = loop.run(steps_of(problem, loop.solver), shown, unreached=problem.unreached())
+    run = loop.run(loop.steps(problem), shown, unreached=problem.unreached())
     copies = {name: np.ascontiguousarray(F) for name, F in shown().items()}
     return Fit(copies, run.objective, run.n_iter, run.converged)
 

@@ -1,26 +1,18 @@
-"""Fits with the Kullback-Leibler loss by coordinate descent: "hals", and "auto" once it is slow."""
+"""Fits with the Kullback-Leibler loss by coordinate descent: "hals", and "auto" to small `tol`."""
 
 from __future__ import annotations
-
-from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from internals import loop
 from problems import FORMS, data, dense_objective, filled, iterates, weighted
 from random_examples import examples
 
 import ssnmf_fast as sf
 
 LOSS = "kullback-leibler"
-
-
-def refined_at_once():
-    """Let "auto" go over to coordinate descent at the first check."""
-    return mock.patch.object(loop, "_SLOW", np.inf)
 
 
 def fit_of(X, rank, **options):
@@ -45,8 +37,7 @@ def test_no_iteration_raises_the_objective(dtype, form, solver, density, seed):
         options = {"solver": solver, "init": "random", "random_state": seed, "n_threads": 1}
         return fit_of(X, int(1 + seed % 7), X_weights=W, max_iter=12, **options, **more)
 
-    with refined_at_once():
-        steps = iterates(run)
+    steps = iterates(run)
     values = [dense_objective(filled(X), dense_W, S, A, LOSS) for S, A, _ in steps]
     scale = float(np.sum(dense_W * filled(X) ** 2))
     assert np.isfinite(values).all()
@@ -93,25 +84,24 @@ def test_auto_goes_further_than_multiplicative_steps():
     assert residual(X, ends["auto"].S, ends["auto"].A) < residual(X, ends["mm"].S, ends["mm"].A)
 
 
-def test_a_fit_that_stops_by_default_is_one_of_multiplicative_steps():
+def test_auto_goes_over_after_the_first_check_in_fits_to_a_small_tol():
     X = text(2)
-    options = {"n_components": 4, "loss": LOSS, "random_state": 0}
-    fit = sf.factorize(X, **options)
-    assert fit.converged
-    with mock.patch.object(loop, "_SLOW", 0.0):
-        multiplicative = sf.factorize(X, **options)
-    np.testing.assert_array_equal(fit.S, multiplicative.S)
-    assert fit.objective == multiplicative.objective
+
+    def fit(tol, n_iter):
+        options = {"n_components": 4, "loss": LOSS, "random_state": 0, "max_iter": n_iter}
+        return sf.factorize(X, tol=tol, **options)
+
+    np.testing.assert_array_equal(fit(1e-5, 10).S, fit(1e-4, 10).S)
+    assert fit(1e-5, 20).objective[-1] < fit(1e-4, 20).objective[-1]
 
 
 @pytest.mark.parametrize("solver", ["auto", "hals"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_change_no_bit(solver, dtype):
     X = text(3, (900, 300), dtype=dtype)
-    with refined_at_once():
-        one, two = (
-            fit_of(X, 6, solver=solver, random_state=0, max_iter=25, n_threads=n) for n in (1, 2)
-        )
+    one, two = (
+        fit_of(X, 6, solver=solver, random_state=0, max_iter=25, n_threads=n) for n in (1, 2)
+    )
     np.testing.assert_array_equal(one.S, two.S)
     np.testing.assert_array_equal(one.A, two.A)
     assert one.objective == two.objective
@@ -125,8 +115,7 @@ def test_zeros_of_a_start_and_of_a_support_stay(solver):
     A[2, :20] = 0
     support = rng.random((120, 4)) < 0.7
     support[:, 0] = True
-    with refined_at_once():
-        fit = fit_of(X, 4, solver=solver, init=(S, A), S_support=support, max_iter=30)
+    fit = fit_of(X, 4, solver=solver, init=(S, A), S_support=support, max_iter=30)
     np.testing.assert_array_equal(fit.S[~support], 0)
     np.testing.assert_array_equal(fit.A[2, :20], 0)
     assert (fit.S[support] > 0).any()
@@ -140,8 +129,7 @@ def test_rows_without_entries_and_components_without_anything(solver):
     rng = np.random.default_rng(0)
     S, A = rng.random((120, 4)) + 0.1, rng.random((4, 60)) + 0.1
     S[:, 3] = 0
-    with refined_at_once():
-        fit = fit_of(X, 4, solver=solver, init=(S, A), max_iter=40)
+    fit = fit_of(X, 4, solver=solver, init=(S, A), max_iter=40)
     np.testing.assert_array_equal(fit.S[7], 0)
     np.testing.assert_array_equal(fit.A[:3, 11], 0)
     np.testing.assert_array_equal(fit.S[:, 3], 0)

@@ -731,10 +731,10 @@ def kl_descent(
     With u_j = g_jk / (F_i . g_j), p = sum_j x_ij u_j, c = sum_j x_ij u_j^2 and n = N_ik the step is
     (p - n) / c * (p / n) upwards, and -(n - p) / (c + U (n - p)) with U = max_j u_j downwards, but
     no more than 3/4 of 1 / U, and not below zero.
-    N has one row for each row of F, or one row for all.  Entries where N vanishes stay,
-    those that are not in `allowed`, and zeros whose p, before the four components from 4 (k // 4)
-    on, is at most n.  Returns the sum over the stored entries of x log(x/z) - x
-    afterwards, `with_loss`, or 0.
+    N has one row for each row of F, or one row for all.  Entries where N vanishes stay, and those
+    that are not in `allowed`.  So do zeros in every second sweep, and in that and the one before it
+    those whose p is at most n at the beginning of the two.  Returns the sum over the stored entries
+    of x log(x/z) - x afterwards, `with_loss`, or 0.
     """
     for i in range(len(F)):
         entries = slice(indptr[i], indptr[i + 1])
@@ -746,14 +746,13 @@ def kl_descent(
         if allowed is not None:
             moves &= mask_of(allowed[i : i + 1], F.shape[1])[0]
         f = F[i].astype(float)
-        for _ in range(sweeps):
-            for first in range(0, len(f), 4):
-                pulls = _safe_ratio(x, g @ f) @ g[:, first : first + 4]
-                for k, pull in enumerate(pulls.tolist(), first):
-                    if moves[k] and (f[k] > 0 or pull > n[k]):
-                        u = _safe_ratio(g[:, k], g @ f)
-                        sums = float(x @ u), float(x @ u**2), float(u.max(initial=0.0))
-                        f[k] = _kl_moved(float(f[k]), float(n[k]), *sums)
+        for sweep in range(sweeps):
+            if sweep % 2 == 0:
+                chosen = moves & ((f > 0) | (_safe_ratio(x, g @ f) @ g > n))
+            for k in np.flatnonzero(chosen if sweep % 2 == 0 else chosen & (f > 0)):
+                u = _safe_ratio(g[:, k], g @ f)
+                sums = float(x @ u), float(x @ u**2), float(u.max(initial=0.0))
+                f[k] = _kl_moved(float(f[k]), float(n[k]), *sums)
         F[i] = f
     if not with_loss:
         return 0.0

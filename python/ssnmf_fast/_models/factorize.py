@@ -70,8 +70,8 @@ def factorize(
         - "auto", the fastest: "hals" where all losses are Frobenius losses without weights or with
           separable ones (with momentum if there are no labels), and with ``weights.observed`` if
           there are no labels; over-relaxed "mm" elsewhere.  With the Kullback-Leibler loss of
-          sparse data, without labels, "hals" with momentum takes over where "mm" falls by less than
-          1e-4 of the first objective per iteration: for fits with a smaller `tol`.
+          sparse data, without labels, "hals" with momentum takes over after ten iterations in
+          fits to a `tol` below 1e-4.
         - "hals": coordinate descent for factors that meet Frobenius losses only, and for the
           Kullback-Leibler loss of sparse data in memory without labels; "mm" for the others.
         - "mm": majorize-minimize.  None of these three ever raises the objective.

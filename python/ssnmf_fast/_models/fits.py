@@ -22,7 +22,7 @@ from .._solver.build import (
     view_factors,
 )
 from .._solver.known import Known, check_penalties
-from .._solver.loop import FitLoop, Run, steps_of
+from .._solver.loop import FitLoop, Run
 from .._solver.optimality import Optimality
 from .._solver.receipt import fingerprints
 from .._solver.relations import Relation
@@ -109,7 +109,7 @@ class Fits:
         unit = related[0].coefficient
         penalized = check_penalties(self.penalties, lengths, self.X.shape, known, rank, unit)
         problem = problem_of(factors, related, kept, penalties=penalized)
-        steps, current = steps_of(problem, loop.solver), view_factors(factors, rank, units)
+        steps, current = loop.steps(problem), view_factors(factors, rank, units)
         seen = Optimality(problem, moves, stay)
         run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
         weight = self.weight

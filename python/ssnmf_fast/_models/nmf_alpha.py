@@ -19,7 +19,7 @@ from .._solver.build import (
     terms,
     view_factors,
 )
-from .._solver.loop import FitLoop, steps_of
+from .._solver.loop import FitLoop
 from .._solver.optimality import Optimality
 from .._solver.problem import Problem
 from .._solver.receipt import fingerprints
@@ -70,7 +70,7 @@ def factorize_preserving(
     factors = pad_factors(*start(init, X, data.term, None, rank, rng, X_weights=X_weights))
     related = balance_weight([data, preserved], weight, factors)
     problem, current = Problem(factors, related), view_factors(factors, rank, units)
-    steps = steps_of(problem, loop.solver)
+    steps = loop.steps(problem)
     seen = Optimality(problem)
     run = loop.run(steps, current, units=units, unreached=problem.unreached(), optimality=seen)
     result, weight = factorization(run, current), related[1].coefficient

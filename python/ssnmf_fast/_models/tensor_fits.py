@@ -16,7 +16,7 @@ from .._data.fingerprint import data_fingerprint
 from .._data.tensor_checks import check_mode
 from .._solver.beta_divergences import loss_named
 from .._solver.known import penalties_of_factor
-from .._solver.loop import FitLoop, Run, steps_of
+from .._solver.loop import FitLoop, Run
 from .._solver.optimality import Optimality
 from .._solver.penalties import Penalty
 from .._solver.problem import Problem
@@ -89,7 +89,7 @@ class TensorFits:
                 "divergence is infinite there. Add a small constant to its factors."
             )
         found = {name: F[:, :rank] for name, F in factors.items()}
-        steps = steps_of(problem, loop.solver)
+        steps = loop.steps(problem)
         seen = Optimality(problem, stay=kept)
         run = loop.run(steps, lambda: found, units=units, unreached=unreached, optimality=seen)
         names = relations[0].names

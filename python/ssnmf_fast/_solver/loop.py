@@ -21,9 +21,10 @@ Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
 
-_SLOW = 1e-4  # of the first objective, a fall per iteration: the default of the stopping rule
+_DEFAULT_TOL = 1e-4
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
+_FIRST_STEP = {"auto": 0.25, "hals": 0.5}  # of the momentum
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Extrapolation:
         self.problem = problem
         self._rule, self._positive = rule, rule == "hals"
         self._value = problem.objective()
-        self._step = self._step_before = 0.25
+        self._step = self._step_before = _FIRST_STEP[rule]
         self._largest = 1.0
         self._before = {name: factor.copy() for name, factor in problem.factors.items()}
         self._momentum = self._begun = False
@@ -137,42 +138,29 @@ class Extrapolation:
 
 
 class Refinement:
-    """Over-relaxed multiplicative updates, and coordinate descent with momentum once they are slow.
-
-    They are slow when the stopping rule with its default would end the fit.
-    """
+    """Over-relaxed multiplicative updates up to the first check, then descent with momentum."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._steps: Steps = Alternation(problem, "auto")
-        self._first = 0.0
-        self._last: tuple[int, float] | None = None  # iteration and objective of the last check
-        self._iteration = 0
-        self._slow = False
 
     def iterate(self, iteration: int) -> None:
-        if self._slow and isinstance(self._steps, Alternation):
+        if iteration == CHECK_EVERY + 1:
             self._steps = Extrapolation(self._problem, "hals")
-        self._iteration = iteration
         self._steps.iterate(iteration)
 
     def objective(self) -> float:
-        value = self._steps.objective()
-        if self._last is None:
-            self._first = abs(value - self._problem.unreached())
-        else:
-            iteration, before = self._last
-            fall = self._first * _SLOW * (self._iteration - iteration)
-            self._slow = self._slow or before - value < fall
-        self._last = self._iteration, value
-        return value
+        return self._steps.objective()
 
 
-def steps_of(problem: Problem, rule: Solver) -> Steps:
-    """Return the steps of a rule: of "auto" with momentum, where that does good."""
+def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
+    """Return the steps of a rule, in a fit to `tol`: of "auto" with momentum where it does good.
+
+    Multiplicative updates get slow about where the default `tol` ends a fit.
+    """
     if rule == "auto" and problem.extrapolates():
         return Extrapolation(problem)
-    if rule == "auto" and problem.refines():
+    if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
         return Refinement(problem)
     return Alternation(problem, rule)
 
@@ -192,6 +180,10 @@ class FitLoop:
         check_observers(self.callback, self.verbose)
         self.max_iter = check_integer(self.max_iter, "max_iter", 0)
         self.tol = check_real(self.tol, "tol")
+
+    def steps(self, problem: Problem) -> Steps:
+        """Return the steps of the solver, for a fit to `tol`."""
+        return steps_of(problem, self.solver, self.tol)
 
     def run(
         self,

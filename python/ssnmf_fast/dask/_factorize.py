@@ -23,7 +23,7 @@ from .._solver.build import (
     view_factors,
 )
 from .._solver.known import Known, check_penalties
-from .._solver.loop import FitLoop, steps_of
+from .._solver.loop import FitLoop
 from .._solver.penalties import Penalty
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
@@ -200,7 +200,7 @@ def factorize(
         problem = ClusterProblem(fit, factors, zeros, local, penalized)
         problem.scale_rows(scales)
         current = without_S(view_factors(factors, rank))
-        run = loop.run(steps_of(problem, loop.solver), current, unreached=problem.unreached())
+        run = loop.run(loop.steps(problem), current, unreached=problem.unreached())
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
