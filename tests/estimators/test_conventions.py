@@ -209,7 +209,9 @@ def test_shares(kind, digits):
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
 def test_sparse_equals_dense(kind, container, digits):
     X, y = digits
-    dense, sparse = _fitted(kind, X, y), _fitted(kind, container(X), y)
+    # "auto" of a Kullback-Leibler fit to a small `tol` ends with descent for sparse data alone.
+    rule = {"solver": "mm"} if kind is sf.SSNMFClassifier else {}
+    dense, sparse = _fitted(kind, X, y, **rule), _fitted(kind, container(X), y, **rule)
     # A restart of the momentum magnifies rounding.
     close = {"rtol": 1e-8, "atol": 1e-10} if kind is not GUIDED[0] else {"rtol": 1e-6, "atol": 1e-8}
     np.testing.assert_allclose(sparse.components_, dense.components_, **close)
