@@ -6,12 +6,11 @@
 #include <limits>
 #include <vector>
 
-#include "../core/interrupt.hpp"
 #include "../core/numbers.hpp"
 #include "coordinate_descent.hpp"
 #include "gathered_columns.hpp"
-#include "gemm.hpp"
 #include "row_problem.hpp"
+#include "weighted_gram.hpp"
 
 namespace ssnmf {
 
@@ -48,7 +47,8 @@ class DescentRow {
       gathered_.gather(weights, begin, end, G, f);
       descend_by_entries(allowed, sweeps);
     } else {
-      add_weighted_gram(weights, begin, end, G);
+      K_.setZero(rank_, rank_);
+      add_weighted_gram(weights, begin, end, G, gathered_, K_);
       descend_by_matrix(allowed, sweeps);
     }
     for (Eigen::Index k = 0; k < rank_; ++k) {
@@ -59,7 +59,6 @@ class DescentRow {
  private:
   static constexpr Size kRankOfASweep = 8;
   static constexpr Size kMostBytesOfAColumn = 1 << 16;
-  static constexpr Size kEntriesAtOnce = 512;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
   void add_grams(Size row) {
@@ -131,24 +130,6 @@ class DescentRow {
     if (grams_.count > 0) {
       gradient_ += change * common_.col(k);
     }
-  }
-
-  // K_ = sum_j w_j g_j g_j^T.
-  void add_weighted_gram(const Csr<T>& weights, Size begin, Size end, const Rows<const T>& G) {
-    K_.setZero(rank_, rank_);
-    const Size blocks = grams_.rank / kComponents;
-    for (Size first = begin; first < end; first += kEntriesAtOnce) {
-      const Size last = std::min(first + kEntriesAtOnce, end);
-      end_if_interrupted((last - first) * G.columns * G.columns / 2);
-      gathered_.gather(weights, first, last, G, nullptr);
-      for (Size a = 0; a < blocks; ++a) {
-        for (Size b = 0; b <= a; ++b) {
-          K_.template block<kComponents, kComponents>(a * kComponents, b * kComponents).array() +=
-              gathered_.products(a, b);
-        }
-      }
-    }
-    K_.template triangularView<Eigen::StrictlyUpper>() = K_.transpose();
   }
 
   Grams<T> grams_;

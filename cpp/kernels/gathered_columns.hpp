@@ -21,7 +21,8 @@ template <class T>
 class GatheredColumns {
  public:
   // Entries [first, last) of the weights; z is computed where f is given.
-  SSNMF_FLATTEN void gather(const Csr<T>& weights, Size first, Size last, const Rows<const T>& G,
+  template <class W>
+  SSNMF_FLATTEN void gather(const Csr<W>& weights, Size first, Size last, const Rows<const T>& G,
                             const T* f) {
     end_if_interrupted((last - first) * G.columns);
     list(weights, first, last);
@@ -57,7 +58,8 @@ class GatheredColumns {
   using There = typename Turned::There;
 
   // The entries in their order: those with positive weights, fill, those with negative, fill.
-  void list(const Csr<T>& weights, Size first, Size last) {
+  template <class W>
+  void list(const Csr<W>& weights, Size first, Size last) {
     const Size most = (last - first + 2 * kLanes) / kLanes * kLanes + kLanes;
     turned_.make_room(most);
     if (z_.size() < most) {
@@ -65,33 +67,34 @@ class GatheredColumns {
       z_.resize(most);
     }
     bool signs = false;
-    const Size count = append(weights, first, last, 0, T(1), signs);
+    const Size count = append(weights, first, last, 0, W(1), signs);
     positive_ = count / kLanes;
-    groups_ = signs ? append(weights, first, last, count, T(-1), signs) / kLanes : positive_;
+    groups_ = signs ? append(weights, first, last, count, W(-1), signs) / kLanes : positive_;
     turned_.set_groups(groups_);
     roots_.head(groups_ * kLanes) = roots_.head(groups_ * kLanes).sqrt();
   }
 
   // Lists the entries whose weights have a sign; `others` tells whether there are any of the other.
-  Size append(const Csr<T>& weights, Size first, Size last, Size count, T sign, bool& others) {
+  template <class W>
+  Size append(const Csr<W>& weights, Size first, Size last, Size count, W sign, bool& others) {
     Index* rows = turned_.rows() + count;
     T* roots = roots_.data() + count;
-    using Values = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+    using Values = Eigen::Map<const Eigen::Array<W, Eigen::Dynamic, 1>>;
     Size listed = last - first;
     others = false;
-    if (weights.values == nullptr || (sign * Values(weights.values + first, listed) > T(0)).all()) {
+    if (weights.values == nullptr || (sign * Values(weights.values + first, listed) > W(0)).all()) {
       std::copy_n(weights.indices + first, listed, rows);
       for (Size e = 0; e < listed; ++e) {
-        roots[e] = sign * weights.value(first + e);
+        roots[e] = static_cast<T>(sign * weights.value(first + e));
       }
     } else {
       listed = 0;
       for (Size e = first; e < last; ++e) {
-        const T weight = sign * weights.value(e);
+        const W weight = sign * weights.value(e);
         rows[listed] = weights.indices[e];
-        roots[listed] = weight;
-        listed += weight > T(0) ? 1 : 0;
-        others |= weight < T(0);
+        roots[listed] = static_cast<T>(weight);
+        listed += weight > W(0) ? 1 : 0;
+        others |= weight < W(0);
       }
     }
     for (; listed % kLanes != 0; ++listed) {

@@ -7,8 +7,8 @@
 
 #include "../core/parallel.hpp"
 #include "cholesky.hpp"
-#include "gemm.hpp"
 #include "row_problem.hpp"
+#include "weighted_gram.hpp"
 
 namespace ssnmf {
 namespace {
@@ -175,8 +175,7 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
     Eigen::VectorXd p;
     Eigen::VectorXd s;
     Eigen::VectorXd least;
-    Eigen::MatrixXd gathered;
-    Eigen::MatrixXd weighted;
+    GatheredColumns<double> gathered;
   };
   const Size rank = F.columns;
   Eigen::MatrixXd common = Eigen::MatrixXd::Zero(rank, rank);
@@ -189,6 +188,7 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
     work.problem.set_matrix(common, work.least);
     return work;
   };
+  const InDouble<T> far(weights.indptr == nullptr ? Rows<const T>() : G);
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
   const double unsolved =
       ordered_sum(blocks.count(), threads, make_workspace, [&](Workspace& work, Size block) {
@@ -199,7 +199,8 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights, con
             work.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
             if (weights.indptr != nullptr) {
               work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
-              add_weighted_gram(weights, i, G, work.gathered, work.weighted, work.K);
+              add_weighted_gram(weights, weights.indptr[i], weights.indptr[i + 1], far.rows(),
+                                work.gathered, work.K);
             }
             work.problem.set_matrix(work.K, work.least);
           }

@@ -2,71 +2,55 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "../core/parallel.hpp"
-#include "gemm.hpp"
+#include "weighted_gram.hpp"
 
 namespace ssnmf {
 namespace {
 
 constexpr Size kRidgeRowsPerBlock = 16;
-constexpr Size kRidgeColumns = 256;  // gathered before they enter the Gram matrix
 
-// The system of one row: gathers weighted columns, then solves.  Everything in double.
+// The system of one row, in double.
 template <class T>
 class RidgeRow {
  public:
-  explicit RidgeRow(Size rank)
-      : rank_(rank), gathered_(kRidgeColumns, rank), H_(rank, rank), b_(rank) {}
+  explicit RidgeRow(const Span<const double>& ridge)
+      : ridge_(Eigen::Map<const Eigen::VectorXd>(ridge.data, ridge.size)) {}
 
-  void start(const double* ridge) {
-    H_.setZero();
-    b_.setZero();
-    count_ = 0;
-    H_.diagonal() = Eigen::Map<const Eigen::VectorXd>(ridge, rank_);
-  }
-
-  // Adds weight g g^T to the matrix, weight value g to the right-hand side.
-  void add(const T* g, double weight, double value) {
-    if (count_ == kRidgeColumns) {
-      flush();
+  // The solution for a row of Z, with a row of weights; 0 where it has no entries.  The solution is
+  // written to f, filled up with zeros.
+  template <class W>
+  const Eigen::VectorXd& solve(const Csr<T>& Z, Size row, const Csr<W>& weights,
+                               Size row_of_weights, const Rows<const double>& G, T* f) {
+    const Size rank = ridge_.size();
+    b_.setZero(rank);
+    for (Size e = Z.indptr[row]; e < Z.indptr[row + 1]; ++e) {
+      b_ += static_cast<double>(Z.value(e)) *
+            Eigen::Map<const Eigen::VectorXd>(G.row(static_cast<Size>(Z.indices[e])), rank);
     }
-    const auto column = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(g, rank_);
-    if (value != 0.0) {
-      b_ += (weight * value) * column.template cast<double>();
+    if (!b_.isZero(0.0)) {
+      H_.setZero(G.columns, G.columns);
+      H_.diagonal().head(rank) = ridge_;
+      add_weighted_gram(weights, weights.indptr[row_of_weights], weights.indptr[row_of_weights + 1],
+                        G, gathered_, H_);
+      solver_.compute(H_.topLeftCorner(rank, rank));
+      b_ = solver_.solve(b_);
     }
-    gathered_.row(count_++) = std::sqrt(weight) * column.template cast<double>().transpose();
-  }
-
-  // The solution; 0 where nothing was added.
-  const Eigen::VectorXd& solve() {
-    flush();
-    if (b_.isZero(0.0)) {
-      return b_;
-    }
-    solver_.compute(H_);
-    b_ = solver_.solve(b_);
+    Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>> out(f, G.columns);
+    out.setZero();
+    out.head(rank) = b_.template cast<T>();
     return b_;
   }
 
  private:
-  void flush() {
-    if (count_ > 0) {
-      end_if_interrupted(count_ * rank_ * rank_);
-      const Block<const double> rows{gathered_.data(), count_, rank_, rank_};
-      add_transposed_product(rows, rows, {H_.data(), rank_, rank_, rank_});
-      count_ = 0;
-    }
-  }
-
-  Size rank_;
-  Matrix<double> gathered_;
+  Eigen::VectorXd ridge_;
+  GatheredColumns<double> gathered_;
   Eigen::MatrixXd H_;
   Eigen::VectorXd b_;
   Eigen::LDLT<Eigen::MatrixXd> solver_;
-  Size count_ = 0;
 };
 
 }  // namespace
@@ -74,21 +58,16 @@ class RidgeRow {
 template <class T>
 void ridge_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
                 const Rows<T>& F, int threads) {
-  const Size rank = ridge.size;
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, 4096);
-  const int team = useful_threads((Z.entries() + Z.rows) * rank * rank, threads);
-  const auto workspace = [&] { return RidgeRow<T>(rank); };
-  parallel_for(blocks.count(), team, workspace, [&](RidgeRow<T>& row, Size block) {
+  const int team = useful_threads((Z.entries() + Z.rows) * ridge.size * ridge.size, threads);
+  const InDouble<T> far(G);
+  Csr<T> ones = Z;
+  ones.values = nullptr;
+  const auto workspace = [&] { return RidgeRow<T>(ridge); };
+  parallel_for(blocks.count(), team, workspace, [&](RidgeRow<T>& problem, Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
-      row.start(ridge.data);
-      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        row.add(G.row(static_cast<Size>(Z.indices[e])), 1.0, static_cast<double>(Z.value(e)));
-      }
-      const Eigen::VectorXd& solution = row.solve();
-      for (Size k = 0; k < F.columns; ++k) {
-        F.row(i)[k] = k < rank ? static_cast<T>(solution(k)) : T(0);
-      }
+      problem.solve(Z, i, ones, i, far.rows(), F.row(i));
     }
   });
 }
@@ -97,45 +76,39 @@ template <class T>
 void structured_rows(const Csr<T>& Z, const Rows<const T>& G, const Span<const double>& ridge,
                      const MissingWeights<T>& weights, const Rows<T>& X, const Rows<T>& F,
                      int threads) {
-  const Size rank = ridge.size;
   const EvenBlocks blocks(X.rows, kRidgeRowsPerBlock);
+  const InDouble<T> far(G);
+  std::vector<Index> columns(static_cast<std::size_t>(X.columns));
+  std::iota(columns.begin(), columns.end(), Index(0));
+  const Size bounds[] = {0, X.columns};
   struct Workspace {
-    RidgeRow<T> row;
-    std::vector<double> pull;  // negative for an observed entry
+    RidgeRow<T> problem;
+    Eigen::ArrayXd pull;  // 1 for an observed entry
+    Eigen::Array<bool, Eigen::Dynamic, 1> missing;
   };
   const auto workspace = [&] {
-    return Workspace{RidgeRow<T>(rank), std::vector<double>(static_cast<std::size_t>(X.columns))};
+    return Workspace{RidgeRow<T>(ridge), Eigen::ArrayXd(X.columns), {}};
   };
   parallel_for(blocks.count(), threads, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
-      double* pull = work.pull.data();
+      work.missing.setConstant(X.columns, true);
       for (Size j = 0; j < X.columns; ++j) {
-        pull[j] = weights.pull(X.row(i)[j]);
+        work.pull(j) = weights.pull(X.row(i)[j]);
       }
-      work.row.start(ridge.data);
       for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        const Size j = static_cast<Size>(Z.indices[e]);
-        work.row.add(G.row(j), 1.0, static_cast<double>(Z.value(e)));
-        pull[j] = -1.0;
+        work.pull(static_cast<Size>(Z.indices[e])) = 1.0;
+        work.missing(static_cast<Size>(Z.indices[e])) = false;
       }
+      const Csr<double> all{bounds, columns.data(), work.pull.data(), 1};
+      const Eigen::VectorXd& solution = work.problem.solve(Z, i, all, 0, far.rows(), F.row(i));
       for (Size j = 0; j < X.columns; ++j) {
-        if (pull[j] >= 0.0) {
-          work.row.add(G.row(j), pull[j], 0.0);
+        if (!work.missing(j)) {
+          continue;
         }
-      }
-      const Eigen::VectorXd& solution = work.row.solve();
-      for (Size k = 0; k < F.columns; ++k) {
-        F.row(i)[k] = k < rank ? static_cast<T>(solution(k)) : T(0);
-      }
-      for (Size j = 0; j < X.columns; ++j) {
-        if (pull[j] >= 0.0) {
-          double model = 0.0;
-          for (Size k = 0; k < rank; ++k) {
-            model += solution(k) * static_cast<double>(G.row(j)[k]);
-          }
-          X.row(i)[j] = static_cast<T>((1.0 - pull[j]) * model);
-        }
+        const double model =
+            solution.dot(Eigen::Map<const Eigen::VectorXd>(far.rows().row(j), solution.size()));
+        X.row(i)[j] = static_cast<T>((1.0 - work.pull(j)) * model);
       }
     }
   });

@@ -30,7 +30,7 @@ struct MissingWeights {
   double pull(T entry) const {
     const double z = static_cast<double>(entry);
     const double raised = alpha * std::pow(z * z + eps, 0.5 * q - 1.0);
-    return raised / (1.0 + raised);
+    return 1.0 / (1.0 + 1.0 / raised);  // also where it is infinite
   }
 };
 

@@ -15,6 +15,7 @@ from .._common.arrays import Array
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._linalg.randomized_svd import randomized_svd
+from .._linalg.unit_rows import unit_rows
 from .._solver.weights import as_weights
 
 N_DIRECTIONS = 50  # of unit scores
@@ -73,29 +74,6 @@ def row_sums(X: Any) -> Array:
     if sp.issparse(X):
         return np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
     return np.asarray(np.nansum(X, axis=1, dtype=np.float64))
-
-
-def unit_rows(X: Any) -> Any:
-    """Return X with rows of length 1, float64; empty rows stay."""
-    if sp.issparse(X):
-        matrix = sp.csr_array(X, dtype=np.float64, copy=True)
-        if matrix.nnz <= np.iinfo(np.int32).max:  # liblinear takes no other indices
-            matrix.indices = matrix.indices.astype(np.int32, copy=False)
-            matrix.indptr = matrix.indptr.astype(np.int32, copy=False)
-        largest = np.asarray(abs(matrix).max(axis=1).todense()).ravel()
-        _divide_rows(matrix, largest)
-        _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
-        return matrix
-    array = np.array(X, dtype=np.float64)
-    for norm in (np.abs(array).max(axis=1, initial=0.0), None):
-        length = np.linalg.norm(array, axis=1) if norm is None else norm
-        array /= np.where(length > 0, length, 1)[:, None]
-    return array
-
-
-def _divide_rows(matrix: Any, lengths: Array) -> None:
-    lengths = np.where(lengths > 0, lengths, 1)
-    matrix.data /= np.repeat(lengths, np.diff(matrix.indptr))
 
 
 @dataclass(frozen=True)

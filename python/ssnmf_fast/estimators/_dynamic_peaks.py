@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._data.checks import check_integer, check_option, check_random_state, check_real
 from .._data.times import Slices, cut, period_of
+from .._linalg.unit_rows import unit_rows
 from .._models.folding import resampled
 from .._models.many_starts import draw_seeds
 from .._topics import numbered_names
-from ._context import unit_rows
 from ._dynamic_fits import find_topics, method_of
 from ._dynamic_stream import DatedLearner, dated, in_memory
 

@@ -14,8 +14,9 @@ from scipy.special import softmax
 
 from .._common.arrays import Array
 from .._data.threads import one_blas_thread
+from .._linalg.unit_rows import unit_rows
 from .._topics import divide_by_sums
-from ._context import row_sums, unit_rows
+from ._context import row_sums
 from ._seeds import Seeds
 
 LABEL_WEIGHT = 20.0  # of a given label, beside 1 for a predicted one

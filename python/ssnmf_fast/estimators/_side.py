@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._data.border import check_matrix
-from ._context import unit_rows
+from .._linalg.unit_rows import unit_rows
 
 Tables = dict[str, Any]  # by their names; rows have length 1
 

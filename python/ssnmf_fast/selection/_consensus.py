@@ -14,6 +14,7 @@ from .._data.border import CleanMatrix
 from .._data.checks import check_observers
 from .._data.csr_file import check_data
 from .._data.threads import limited_openmp, resolve_threads
+from .._linalg.unit_rows import unit_rows
 from .._models.many_starts import fit_starts
 from .._models.objective import objective
 from .._models.represent import represent
@@ -30,7 +31,6 @@ from ._spectra import (
     distances_between,
     local_density,
     medians,
-    unit_rows,
 )
 from ._start_files import KeptStarts
 from ._starts import Fits, Recipe, Start, start_of

@@ -26,15 +26,6 @@ class Clusters(NamedTuple):
     silhouettes: Array
 
 
-def unit_rows(components: Array) -> Array:
-    """Return rows of Euclidean length 1, float64; rows of zeros stay."""
-    rows = np.asarray(components, dtype=np.float64)
-    largest = rows.max(axis=1, keepdims=True, initial=0.0)
-    rows = rows / np.where(largest > 0, largest, 1)  # squares can neither overflow nor vanish
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
-
-
 def distances_between(spectra: Array) -> Array:
     """Return the Euclidean distances of all spectra to all, (p, p)."""
     return np.asarray(euclidean_distances(spectra))
