@@ -7,13 +7,15 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
+from .._common.warn import warn_user
 from .._labels import is_missing
+from .arrays import unmask
 from .checks import check_integer
 
 # Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks; of
@@ -33,11 +35,25 @@ _DRIFT = 0.05  # of a year, for a number of slices to stand for it
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
 
 _MOST_SLICES = 100_000
-_DIGITS = re.compile(r"([1-9]\d{3})(?:(\d{2})(\d{2}))?")
+_DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
 _ISO = re.compile(
-    r"(\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)?)(?:Z|[+-]\d{2}:?\d{2})?"
+    r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)?)(?:Z|[+-]\d\d:?\d\d)?"
 )
+_WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?(\d))?")
+_QUARTER = re.compile(r"(?:Q([1-4])[ /-]?)?(\d{4})(?(1)|[ /-]?Q([1-4]))", re.IGNORECASE)
 _DATES = "dates such as 2004-12-26, 20041226, datetime64 or datetime.date"
+
+# How the numbers of a date such as 01/02/2003 or 01/02/03 may be meant; the first that fits counts.
+_ORDERS = {"month": "mdy", "day": "dmy", "year": "ymd"}
+_ZONE = re.compile(
+    r"(:\d\d(?:\.\d+)?(?:\s?[AP]M)?)\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?:\s\(\w+\))?", re.IGNORECASE
+)
+_PARTS = re.compile(
+    r"\d\d?:\d\d(?P<seconds>:\d\d)?(?P<fraction>\.\d+)?(?P<half>\s?[AP]M)?"
+    r"|(?P<number>\d+)(?P<th>st|nd|rd|th)?|(?P<word>[^\W\d_]+)",
+    re.IGNORECASE,
+)
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +80,16 @@ class Slices:
     def members(self) -> list[Array]:
         """The documents of every slice, in their order."""
         return np.split(np.argsort(self.of, kind="stable"), np.cumsum(self.sizes)[:-1])
+
+
+class Times(NamedTuple):
+    """Times in seconds, and what stands first in their dates: "month", "day", "year", or None.
+
+    None is for dates in which it makes no difference.
+    """
+
+    values: Array
+    first: str | None
 
 
 @dataclass(frozen=True)
@@ -126,7 +152,7 @@ def cut(
     of a slice, the slices continue those that it is one of.
     """
     length = Length.of(freq)
-    number = isinstance(freq, numbers.Integral) and not isinstance(freq, bool)
+    number = isinstance(freq, numbers.Integral) and not isinstance(freq, (bool, np.timedelta64))
     if length is not None:
         slices = _periods(times, length, name, after)
     elif number and after is None:
@@ -180,15 +206,21 @@ def _equal_parts(times: Array, count: int, name: str) -> Slices:
     return Slices(starts.astype("datetime64[s]"), of)
 
 
-def read_times(times: Any, name: str = "times") -> Array:
-    """Return times in seconds, (n,); of times with a zone the local ones, as they are written."""
+def read_times(times: Any, name: str = "times", first: str | None = None) -> Times:
+    """Return times; of those with a zone the local ones, as they are written.
+
+    All dates of text together decide what stands first in them, unless it is known.
+    """
+    if isinstance(times, Times):
+        return times
+    times = unmask(times, name, allow_nan=False)
     values = np.asarray(times if hasattr(times, "__array__") else _as_objects(times, name))
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
         read = values.astype("datetime64[s]")
     elif values.dtype.kind in "OUTiuf":
-        read = _read_texts([_as_text(value) for value in values.tolist()], name)
+        read, first = _read_texts([_as_text(value) for value in values.tolist()], name, first)
     else:
         raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
     wrong = np.flatnonzero(np.isnat(read))
@@ -198,8 +230,13 @@ def read_times(times: Any, name: str = "times") -> Array:
             what = "is missing; leave out documents without a time"
         else:
             what = f"is {value!r}, which is not a date; expected {_DATES}"
+            if re.fullmatch(r"[\d.]+", str(value)):
+                what += (
+                    ". Numbers are years or YYYYMMDD; pandas.to_datetime makes dates of those that "
+                    "count seconds (unit='s') or, in Excel, days (unit='D', origin='1899-12-30')"
+                )
         raise ValueError(f"{name}[{wrong[0]}] {what}.")
-    return np.asarray(read)
+    return Times(np.asarray(read), first)
 
 
 def _as_objects(times: Any, name: str) -> Array:
@@ -233,43 +270,127 @@ def _as_text(value: Any) -> str:
     return str(value) if isinstance(value, (date, np.datetime64)) else ""
 
 
-def _read_texts(texts: list[str], name: str) -> Array:
+def _read_texts(texts: list[str], name: str, first: str | None) -> Times:
     """Return the times in texts, each different one read once; NaT for what is none."""
     known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
     others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
     if others:
-        known.update(zip(others, _read_by_pandas(others, texts, name), strict=True))
-    return np.array([known[text] for text in texts], dtype="datetime64[s]")
+        which = f"{name}[{texts.index(others[0])}] is {others[0]!r}, which is not an ISO date"
+        with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
+            import pandas  # noqa: F401
+        read, first = _decide(others, name, first)
+        known.update(zip(others, read, strict=True))
+    return Times(np.array([known[text] for text in texts], dtype="datetime64[s]"), first)
 
 
 def _read_iso(text: str) -> Any:
-    """Return the time of YYYY, YYYYMMDD or an ISO text, without its zone; None for others."""
+    """Return the time of digits, of an ISO text without its zone, or of a quarter; else None."""
     digits, iso = _DIGITS.fullmatch(text), _ISO.fullmatch(text)
+    week, quarter = _WEEK.fullmatch(text), _QUARTER.fullmatch(text)
     try:
         if digits:
-            return np.datetime64("-".join(filter(None, digits.groups())), "s")
+            parts = [part for part in digits.groups() if part]
+            day = "-".join(parts[:3])
+            return np.datetime64(f"{day}T{':'.join(parts[3:])}" if parts[3:] else day, "s")
+        if week:
+            return np.datetime64(date.fromisocalendar(*(int(part or 1) for part in week.groups())))
+        if quarter:
+            first, year, last = quarter.groups()
+            return np.datetime64(f"{year}-{3 * int(first or last) - 2:02d}", "s")
         return np.datetime64(iso[1], "s") if iso else None
     except ValueError:  # such as a 13th month
         return None
 
 
-def _read_by_pandas(others: list[str], texts: list[str], name: str) -> Array:
-    """Read dates in other forms, all in one form: that of the first."""
-    first = others[0]
-    why = f"{name}[{texts.index(first)}] is {first!r}, which is not an ISO date such as 2004-12-26"
-    with require_package(f"{why}, and pandas, which reads other forms,", TABLES_HINT):
-        import pandas
-    try:
-        from pandas.tseries.api import guess_datetime_format
-    except ImportError:  # before it became public
-        from pandas.core.tools.datetimes import guess_datetime_format
-    # Given in advance, since pandas warns where it finds out: a first number that is no month.
-    dayfirst = bool(re.match(r"\s*(1[3-9]|2\d|3[01])\D", first))
-    read = pandas.to_datetime(
-        pandas.Series(others),
-        format=guess_datetime_format(first, dayfirst=dayfirst) or "mixed",
-        errors="coerce",
-        utc=True,
-        dayfirst=dayfirst,
-    )
-    return np.asarray(read.dt.tz_localize(None).to_numpy(dtype="datetime64[s]"))
+def _decide(texts: list[str], name: str, known: str | None) -> Times:
+    """Return the times in texts that are not ISO, with the order that fits all of them."""
+    bare = np.array([_ZONE.sub(r"\1", text) for text in texts], dtype=object)
+    read = {one: _read_in(one, bare) for one in ([known] if known else _ORDERS)}
+    fitting = [one for one in read if not np.isnat(read[one]).any()]
+    if not fitting:
+        wrong = {one: int(np.isnat(times).argmax()) for one, times in read.items()}
+        for one, k in wrong.items():
+            if all(np.isnat(_read_in(other, bare[[k]])).any() for other in _ORDERS):
+                return Times(read[one], known)
+        why = ", ".join(f"{one} first does not fit {texts[k]!r}" for one, k in wrong.items())
+        raise ValueError(
+            f"{name} are not all in {'the order of the fit' if known else 'one order'}: {why}. "
+            "Give dates such as 2004-12-26, as pandas.to_datetime returns them."
+        )
+    taken = read[fitting[0]]
+    differing = [(one, int(k)) for one in fitting[1:] for k in np.flatnonzero(read[one] != taken)]
+    if differing:
+        other, k = differing[0]
+        warn_user(
+            f"All of {name} fit {' and '.join(f'{one} first' for one in fitting)}. They are read "
+            f"{fitting[0]} first, {texts[k]!r} as {taken[k].astype('datetime64[D]')}. If that is "
+            f"wrong, give dates such as 2004-12-26, as pandas.to_datetime({name}, "
+            f"{other}first=True) returns them.",
+            UserWarning,
+        )
+    late = [
+        k for k in np.flatnonzero(taken > np.datetime64("now")) if not re.search(r"\d{4}", texts[k])
+    ]
+    if late:
+        warn_user(
+            f"Years of two digits are read as 1969 to 2068: {texts[late[0]]!r} in {name} as "
+            f"{taken[late[0]].astype('datetime64[D]')}. Give years of four digits.",
+            UserWarning,
+        )
+    return Times(taken, fitting[0] if differing or len(fitting) == 1 else None)
+
+
+def _read_in(order: str, texts: Array) -> Array:
+    """Return the times in texts that have an order, up to the first that has not; NaT from there.
+
+    Each form that occurs is read at once, wherever it occurs.
+    """
+    import pandas
+
+    read = np.full(len(texts), "NaT", dtype="datetime64[s]")
+    while np.isnat(read).any():
+        rest = np.flatnonzero(np.isnat(read))
+        form = _form(texts[rest[0]], _ORDERS[order])
+        if form is None:
+            break
+        found = pandas.to_datetime(pandas.Series(texts[rest]), format=form, errors="coerce")
+        read[rest] = found.to_numpy().astype("datetime64[s]")
+        if np.isnat(read[rest[0]]):
+            break
+    return read
+
+
+def _form(text: str, order: str) -> str | None:
+    """Return the format of a date, as strptime has it; None for what is no date in the order."""
+    parts = list(_PARTS.finditer(text))
+    numbers = "".join("Y" if len(p["number"]) == 4 else "n" for p in parts if p["number"])
+    words = [p["word"].lower() for p in parts if p["word"]]
+    months = [word for word in words if word[:3] not in (*_WEEKDAYS, "of", "t")]
+    # By the numbers, of which those of four digits are years, and whether a month has a name.
+    letters = {
+        ("nnn", 0): order,
+        ("nnY", 0): order.replace("y", "Y") if order[2] == "y" else None,
+        ("Ynn", 0): "Ymd",
+        ("Yn", 0): "Ym",
+        ("nY", 0): "mY",
+        ("Y", 1): "Y",
+        ("nY", 1): "dY",
+        ("Yn", 1): "Yd",
+        ("nn", 1): "dy",
+    }.get((numbers, len(months)))
+    if letters is None or "%" in text:
+        return None
+    left = iter(letters)
+
+    def directive(part: re.Match[str]) -> str:
+        if part["number"]:
+            return f"%{next(left)}{part['th'] or ''}"
+        if part["word"]:
+            kind = "ab" if len(part["word"]) == 3 else "AB"
+            word = part["word"].lower()
+            return word if word in ("of", "t") else f"%{kind[word[:3] not in _WEEKDAYS]}"
+        clock = "%I:%M" if part["half"] else "%H:%M"
+        clock += ":%S" * bool(part["seconds"]) + ".%f" * bool(part["fraction"])
+        return clock + (part["half"] or "")[:-2] + "%p" * bool(part["half"])
+
+    return _PARTS.sub(directive, text)

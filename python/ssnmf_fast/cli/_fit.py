@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import read_times
+from .._data.times import Times, read_times
 from .._topics import names_of
 from ._fitted import Data, Fitted
 from ._folder import default_out, results_folder
@@ -130,7 +129,7 @@ def read_labels_of(options: Any, data: Table | Source, n_samples: int) -> Sample
     return replace(labels, passed_over=frozenset(passed_over))
 
 
-def _times(options: Any, data: Table | Source, n_samples: int) -> Array | None:
+def _times(options: Any, data: Table | Source, n_samples: int) -> Times | None:
     if options.time is None:
         return None
     values = read_values(options.time, data, n_samples)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ._sample_labels import Mask, SampleLabels
 from ._text import Vectorizer
@@ -28,7 +29,7 @@ class Data:
     vectorizer: Vectorizer | None = None
     texts: list[str] | None = None  # of which the vectorizer made X
     ids: Ids | None = None
-    times: Array | None = None
+    times: Times | None = None
     image_shape: tuple[int, int] | None = None
 
 

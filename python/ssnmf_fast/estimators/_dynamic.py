@@ -80,6 +80,9 @@ class DynamicTopics(TopicsOverTime):
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
+    date_order_ : {"month", "day", "year"} or None
+        What stands first in dates of text such as "01/02/2003"; None where all dates were of other
+        forms.  Later ones are read in the same order.
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics, also of those that were not drawn.  Not
         there after :meth:`partial_fit` has continued a fit.
@@ -150,6 +153,7 @@ class DynamicTopics(TopicsOverTime):
         "loss_": PLAIN,
         "freq_": Saved(optional=True),
         "method_": Saved(optional=True),
+        "date_order_": Saved(optional=True),
         "stream_statistics_": Saved("??", container=dict, optional=True),
     }
 
@@ -167,20 +171,25 @@ class DynamicTopics(TopicsOverTime):
             Nonnegative documents x terms: counts or TF-IDF.
         times : array_like, shape (n,)
             When each document is from: NumPy or pandas datetimes, dates, ISO texts such as
-            "2004-12-26", or YYYYMMDD as texts or integers.  pandas reads other texts, which must
-            all have one form; of "03/04/2004" the month is taken to be the first number.
+            "2004-12-26", "2004Q4" or "2004-W52", or years or YYYYMMDD as texts or integers.  pandas
+            reads other texts, such as "26 Dec 2004", "Dec 2004" or "26/12/2004".  All of them
+            together decide whether the day, the month or a year of two digits stands first; where
+            several fit, it is the month, else the day.
 
         Raises
         ------
         MissingPackageError
             For texts that only pandas can read, if it is not installed.
+        ValueError
+            If a time is missing or is no date, or if no order of day, month and year fits all.
 
         Warns
         -----
         UserWarning
-            If more than half of the topics resemble others, or lie in a single slice; or, for
-            "tied", "tensor" and "sums", if there are nearly as many topics as slices with
-            documents.
+            If several orders of day, month and year fit all dates of text, or a year of two digits
+            is read as one to come; if more than half of the topics resemble others, or lie in a
+            single slice; or, for "tied", "tensor" and "sums", if there are nearly as many topics as
+            slices with documents.
         """
         self._learn(self._checked(X, reset=True), times)
         return self
@@ -207,7 +216,8 @@ class DynamicTopics(TopicsOverTime):
     def _learn(self, X: Any, times: Any) -> None:
         X = in_memory(X)
         rank = check_integer(self.n_components, "n_components", 1)
-        slices = cut(dated(X, times), self.freq)
+        read = dated(X, times)
+        slices = cut(read.values, self.freq)
         method = method_of(self.method)
         if self.documents_per_slice is not None:
             check_integer(self.documents_per_slice, "documents_per_slice", 1)
@@ -228,7 +238,7 @@ class DynamicTopics(TopicsOverTime):
         self.representation_ = S = self._represent(X, None)
         given = found.prevalence
         self.prevalence_ = means_of_slices(S, slices) if given is None else given
-        self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
+        self.slices_, self.slice_sizes_, self.date_order_ = slices.starts, slices.sizes, read.first
         warn_if_degenerate(self, not method.of_documents)
 
     def _represent(self, X: Any, X_weights: Any, **known: Any) -> Array:

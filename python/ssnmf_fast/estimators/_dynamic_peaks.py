@@ -249,7 +249,7 @@ class TopicsOverTime(DatedLearner):
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
         X = in_memory(self._checked(X, reset=False))
-        slices = cut(dated(X, times), self.freq)
+        slices = cut(dated(X, times, self.date_order_).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
             raise ValueError(
                 f"times have {len(slices.starts)} slices from {slices.starts[0]} on, and the fit "

@@ -15,7 +15,7 @@ from .._data.csr_file import CsrFile
 from .._data.tensor_checks import check_tensor
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
-from .._data.times import Slices, cut, read_times
+from .._data.times import Slices, Times, cut, read_times
 from .._models.folding import means_of_slices, sums_of_slices
 from .._models.tensor_online import Stream
 from .._solver.beta_divergences import loss_named
@@ -48,6 +48,7 @@ class DatedLearner(FactorizationBase):
     prevalence_: Array
     slices_: Array
     slice_sizes_: Array
+    date_order_: str | None
     loss_: Any
     freq: Any
     method: Any
@@ -79,7 +80,8 @@ class DatedLearner(FactorizationBase):
         check_is_fitted(self)
         X = in_memory(self._checked(X, reset=False))
         of_fit = self._learned_with()
-        slices = cut(dated(X, times), of_fit["freq"], after=self.slices_[0], least=1)
+        read = dated(X, times, self.date_order_).values
+        slices = cut(read, of_fit["freq"], after=self.slices_[0], least=1)
         if of_fit["method"] in METHODS:
             values = METHODS[of_fit["method"]].prevalence(self, X, slices)
         elif hasattr(self, "estimator_"):
@@ -144,7 +146,8 @@ class DatedLearner(FactorizationBase):
             raise ValueError(f"forget_factor must be at most 1; got {self.forget_factor!r}.")
         X = in_memory(self._checked(X, reset=False))
         X = X.astype(self.components_.dtype, copy=False)
-        new = cut(dated(X, times), self.freq, after=self.slices_[0], least=1)
+        read = dated(X, times, self.date_order_)
+        new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         used = new.sizes > 0
         seen = np.isin(new.starts[used], self.slices_[self.slice_sizes_ > 0])
         X = method.prepare(X, self.loss)
@@ -157,6 +160,7 @@ class DatedLearner(FactorizationBase):
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
         self._extend(new, S * sums, of_documents=method.of_documents)
+        self.date_order_ = read.first
         first = not hasattr(self, "stream_statistics_")
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self.objective_ = [*([] if first else self.objective_), (self.n_iter_, stream.mean_loss)]
@@ -240,12 +244,12 @@ def in_memory(X: Any) -> Any:
     return X
 
 
-def dated(X: Any, times: Any) -> Array:
+def dated(X: Any, times: Any, first: str | None = None) -> Times:
     """Return the times of documents, one for each."""
-    read = read_times(times)
-    if len(read) != X.shape[0]:
+    read = read_times(times, first=first)
+    if len(read.values) != X.shape[0]:
         raise ValueError(
-            f"times has {len(read)} entries and X has {X.shape[0]} documents; expected one "
+            f"times has {len(read.values)} entries and X has {X.shape[0]} documents; expected one "
             "time for each document."
         )
     return read
