@@ -34,7 +34,32 @@ def read_only(B):
     return copy
 
 
+def framed(change=lambda table: table):
+    """Return what makes a frame or a series of pandas of a base, as far as it is installed."""
+
+    def made(B):
+        try:
+            import pandas
+        except ImportError:
+            return B
+        if B.ndim > 2:
+            raise TypeError
+        table = pandas.DataFrame(B) if B.ndim == 2 else pandas.Series(B)
+        try:
+            return change(table.copy())
+        except ImportError:  # without pyarrow
+            return table
+
+    return made
+
+
 LEGAL = {
+    "frame": framed(),
+    "nullable frame": framed(lambda table: table.convert_dtypes()),
+    "frame of objects": framed(lambda table: table.astype(object)),
+    "categorical frame": framed(lambda table: table.astype("category")),
+    "frame of pyarrow": framed(lambda table: table.convert_dtypes(dtype_backend="pyarrow")),
+    "objects": lambda B: B.astype(object),
     "strided": strided,
     "misaligned": misaligned,
     "backwards": lambda B: np.ascontiguousarray(B[::-1])[::-1],

@@ -27,7 +27,7 @@ def changed(position, value):
         ({"X": GOOD[0]}, ValueError, "X must have two dimensions"),
         ({"X": GOOD[:0]}, ValueError, "at least one sample"),
         ({"X": GOOD.astype(complex)}, TypeError, "X has dtype complex128"),
-        ({"X": GOOD.astype(object)}, TypeError, "X has dtype object"),
+        ({"X": np.full((5, 4), "a", object)}, TypeError, r"X\[0, 0\] is 'a', not a number"),
         ({"X": GOOD.astype(str)}, TypeError, "X has dtype <U"),
         ({"X": 1e200 * GOOD}, ValueError, "too large"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1; got 0"),

@@ -239,7 +239,7 @@ class TestTables:
 
 class TestFolding:
     def test_every_document_is_in_its_slice(self):
-        slices = cut(read_times(TIMES), "month")
+        slices = cut(read_times(TIMES).values, "month")
         per_slice = int(slices.sizes.max())
         coords, values, shape = folded(sp.csr_array(X), slices, per_slice, np.random.default_rng(0))
         assert shape == (40, per_slice, 36)
@@ -249,7 +249,7 @@ class TestFolding:
             np.testing.assert_array_equal(dense[:, :, t].sum(axis=1), X[slices.of == t].sum(axis=0))
 
     def test_so_many_are_drawn(self):
-        slices = cut(read_times(TIMES), "month")
+        slices = cut(read_times(TIMES).values, "month")
         documents, places = drawn_places(slices, 30, np.random.default_rng(0))
         assert len(set(documents.tolist())) == len(documents)
         counts = np.bincount(slices.of[documents])

@@ -7,6 +7,7 @@ wrong one reads or writes outside of their arrays.  Every argument passes throug
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -20,21 +21,45 @@ from .csr import UNSORTED, UNSOUND, inspect_structure
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
+# Types of what stands for a missing number among objects.
+_NO_NUMBERS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 
 
-def as_array(values: Any, name: str, *, allow_nan: bool = False) -> Array:
+class OnDisk:
+    """What stays on disk: no array, but functions that say so take it."""
+
+
+def refuse_on_disk(X: Any, user: str, name: str = "X") -> None:
+    """Raise TypeError for a matrix on disk where the user needs it in memory."""
+    if isinstance(X, OnDisk):
+        raise TypeError(
+            f"{name} is on disk, and {user} needs it in memory: give some of its rows, for example "
+            f"{name}.rows(slice(0, 10000)), or load it as a whole."
+        )
+
+
+def as_array(
+    values: Any, name: str, *, allow_nan: bool = False, allow_objects: bool = False
+) -> Array:
     """Return an array, of any dtype and shape, without a mask.
 
-    Masked entries become NaN if that is allowed, where it stands for a missing entry.
+    Objects that are numbers, as columns of several dtypes of a data frame become, are converted to
+    numbers, None and pandas.NA among them to NaN, unless objects are allowed.  Masked entries
+    become NaN if that is allowed, where it stands for a missing entry.
 
     Raises
     ------
     ValueError, TypeError
-        If rows have different lengths, if entries are masked, or if NumPy finds no array in it.
+        If rows have different lengths, if entries are masked, if objects are no numbers, or if
+        NumPy finds no array in it.
     """
     refuse_annotated(values, name)
+    refuse_on_disk(values, "this call")
     values = unmask(values, name, allow_nan=allow_nan)
+    if not allow_objects:
+        values = _without_na(values)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -42,8 +67,60 @@ def as_array(values: Any, name: str, *, allow_nan: bool = False) -> Array:
             f"{name} has rows of different lengths; give all rows the same number of values."
         ) from error
     if array.ndim == 0 and array.dtype == object:
-        raise TypeError(f"{name} must be an array; got {type(values).__name__}.")
-    return array
+        how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
+        raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")
+    return array if allow_objects or array.dtype != object else _numbers_of(array, name)
+
+
+def is_sparse_frame(X: Any) -> bool:
+    """Return whether all columns of a data frame of pandas are sparse, with zeros left out."""
+    frame = getattr(X, "ndim", 0) == 2 and hasattr(X, "sparse")
+    return frame and all(kind.fill_value == 0 for kind in X.dtypes)
+
+
+def _without_na(values: Any) -> Any:
+    """Return numbers of pandas as an array, with NaN for pandas.NA; all else as it is.
+
+    NumPy would make objects of columns that may hold pandas.NA, or are of several kinds.
+    """
+    if not hasattr(values, "isna"):
+        return values
+    kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]
+    plain = [getattr(kind, "numpy_dtype", kind) for kind in kinds]
+    if not plain or any(getattr(kind, "kind", "O") not in "biuf" for kind in plain):
+        return values
+    if not all(isinstance(kind, np.dtype) for kind in plain):  # such as sparse columns
+        return values
+    found = np.result_type(*plain)
+    if found.kind != "f" and np.any(values.isna()):
+        found = np.dtype(np.float64)
+    return values.to_numpy(dtype=found, **({"na_value": np.nan} if found.kind == "f" else {}))
+
+
+def _numbers_of(objects: Array, name: str) -> Array:
+    """Return objects that are numbers, or missing, as an array of numbers."""
+    listed = objects.ravel().tolist()
+    with suppress(TypeError, ValueError, OverflowError):
+        array = np.array(listed)
+        if array.dtype == object and not any(isinstance(one, (str, bytes)) for one in listed):
+            array = array.astype(np.float64)
+        if array.dtype.kind in "biuf" and array.size == objects.size:
+            return array.reshape(objects.shape)
+    array = np.empty(objects.size)
+    for k, one in enumerate(listed):
+        try:
+            if isinstance(one, (str, bytes)):
+                raise TypeError("it is text")
+            array[k] = np.nan if type(one).__name__ in _NO_NUMBERS else float(one)
+        except OverflowError:  # an int beyond the range
+            array[k] = np.inf
+        except (TypeError, ValueError) as error:
+            place = ", ".join(map(str, np.unravel_index(k, objects.shape)))
+            raise TypeError(
+                f"{name}[{place}] is {one!r:.60}, not a number: {error}. Give numbers, with NaN "
+                "where one is missing."
+            ) from error
+    return array.reshape(objects.shape)
 
 
 def refuse_annotated(X: Any, name: str) -> None:
@@ -75,6 +152,8 @@ def unmask(X: Any, name: str, *, allow_nan: bool) -> Any:
             f"{name} is a masked array with masked entries, which cannot be missing here. Fill "
             "them first, with numpy.ma.filled, or leave them out."
         )
+    if X.dtype == object:
+        return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     return np.ma.filled(X.astype(float_dtype(X.dtype, name)), np.nan)
 
 

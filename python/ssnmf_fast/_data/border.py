@@ -19,11 +19,10 @@ from .arrays import (
     as_array,
     float_dtype,
     inspect_csr,
+    is_sparse_frame,
     read_csr,
-    refuse_annotated,
     require_real,
     to_native,
-    unmask,
 )
 from .csr import DUPLICATES, with_values
 
@@ -61,6 +60,7 @@ def check_matrix(
 
     The result may share memory with `X` and must not be written to.
     """
+    X = X.sparse.to_coo() if is_sparse_frame(X) else X
     if sp.issparse(X):
         matrix, allow_nan = _check_sparse(X, name, dtype, n_threads), False
     else:
@@ -146,13 +146,20 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
     return f"{place} = {matrix[tuple(place)]:g}"
 
 
-def readable(X: Any, name: str, allow_nan: bool = False) -> Any:
-    """Return dense data that scikit-learn may check: without a mask, native numbers."""
-    refuse_annotated(X, name)
-    X = unmask(X, name, allow_nan=allow_nan)
-    if isinstance(X, (list, tuple)):
-        X = as_array(X, name)
-    return to_native(X) if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" else X
+def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool = False) -> Any:
+    """Return data that scikit-learn may check: native numbers, in a frame for their names.
+
+    They are dense, but for a frame of sparse columns, if that is allowed.
+    """
+    if allow_sparse and is_sparse_frame(X):
+        return X
+    array = as_array(X, name, allow_nan=allow_nan)
+    array = to_native(array) if array.dtype.kind in "biuf" else array
+    if array.ndim == 2 and type(X).__module__.startswith("pandas."):
+        import pandas
+
+        return pandas.DataFrame(array, columns=X.columns, copy=False)
+    return X if hasattr(X, "__dataframe__") else array
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import check_dtype, float_dtype, inspect_csr
+from .arrays import OnDisk, check_dtype, float_dtype, inspect_csr
 from .border import CleanMatrix, check_entries, check_matrix
 from .checks import check_integer
 from .csr import SORTED, kernel_parts
@@ -26,7 +26,7 @@ _MODULUS = 2**64
 _INDEX = np.dtype(np.int32)  # of the columns, as the kernels take them
 
 
-class CsrFile:
+class CsrFile(OnDisk):
     """A sparse matrix that stays on disk; made by :func:`open_csr`.
 
     Attributes

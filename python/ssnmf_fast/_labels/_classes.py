@@ -120,7 +120,7 @@ def label_vector(labels: Any, name: str, *, column: bool = False) -> Array:
     if sp.issparse(labels):
         raise TypeError(f"{name} must be a vector of labels; got a sparse matrix.")
     refuse_lists(labels, name)
-    array = as_array(unmask_labels(labels), name)
+    array = as_array(unmask_labels(labels), name, allow_objects=True)
     if array.dtype.kind == "U" and isinstance(labels, (list, tuple)):
         objects = np.asarray(labels, dtype=object)
         array = array if is_text(objects.ravel()) else objects

@@ -223,7 +223,7 @@ def is_indicator(y: Any) -> bool:
     if sp.issparse(y):
         return True
     refuse_lists(y, "y")
-    shape = as_array(unmask_labels(y), "y").shape
+    shape = as_array(unmask_labels(y), "y", allow_objects=True).shape
     return len(shape) == 2 and shape[1] > 1
 
 
@@ -233,10 +233,8 @@ def labels_of(y: Any, marker: Any) -> ClassLabels | Indicators:
 
 
 def _numbers(y: Any) -> Array:
-    """Return numbers as float64, NaN where a masked array is masked."""
-    if np.ma.is_masked(y):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
-    array = as_array(y, "y")
+    """Return numbers as float64, NaN where they are missing."""
+    array = as_array(y, "y", allow_nan=True)
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)

@@ -5,18 +5,21 @@ Also warnings of data that leave some entries, or all, without information.
 
 from __future__ import annotations
 
-import numbers
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse
+from .._data.arrays import as_array, check_dtype, inspect_csr, read_sparse, require_real
 from .._data.border import check_matrix, read_pattern
 from .._data.checks import check_integer
 from .._data.csr import DUPLICATES, list_entries, sample
 
+_LONG = (
+    "A table with one entry on a line, such as user, item and rating, is given as "
+    "(rows, columns, values)."
+)
 _IDS = "Ids become positions by numpy.unique: users, rows = numpy.unique(ids, return_inverse=True)."
 
 
@@ -48,10 +51,13 @@ def read_observed(
 def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
-    rows, columns, values = (
-        as_array(part, name)
-        for part, name in zip(M, ("rows of M", "columns of M", "values of M"), strict=True)
-    )
+    try:
+        rows, columns, values = (
+            as_array(part, f"{side} of M")
+            for side, part in zip(("rows", "columns", "values"), M, strict=True)
+        )
+    except TypeError as error:
+        raise TypeError(f"{error} {_IDS}") from error
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
         raise ValueError(
             "rows, columns and values of M must be vectors of one length; got shapes "
@@ -113,7 +119,12 @@ def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
 
 
 def _from_dense(M: Any, observed: Any) -> sp.csr_array:
-    array = check_matrix(_numbers(M), "M", allow_negative=True)
+    try:
+        M = as_array(M, "M", allow_nan=True)
+        require_real(M.dtype, "M")
+    except TypeError as error:
+        raise TypeError(f"{error} {_LONG} {_IDS}") from error
+    array = check_matrix(M, "M", allow_negative=True)
     if observed is None:
         pattern = ~np.isnan(array)
     else:
@@ -137,35 +148,6 @@ def _pattern(observed: Any, shape: tuple[int, int]) -> sp.csr_array:
     mask.sum_duplicates()
     mask.eliminate_zeros()
     return mask
-
-
-def _numbers(M: Any) -> Any:
-    """Return an array of objects, such as numbers beside None or pandas.NA, as one of floats."""
-    array = as_array(M, "M", allow_nan=True)
-    if array.dtype.kind in "SU":
-        _refuse(array.flat[0].item() if array.size else array, "M")
-    if array.dtype.kind != "O":
-        return array
-    floats = np.empty(array.shape)
-    for place, value in np.ndenumerate(array):
-        if isinstance(value, numbers.Real):
-            try:
-                floats[place] = value
-            except OverflowError:  # an int beyond the range
-                floats[place] = np.inf  # which is refused
-        elif value is None or type(value).__name__ == "NAType":  # that of pandas
-            floats[place] = np.nan
-        else:
-            _refuse(value, f"M[{', '.join(map(str, place))}]")
-    return floats
-
-
-def _refuse(value: Any, name: str) -> NoReturn:
-    raise TypeError(
-        f"{name} is {value!r}, not a number. M must be a matrix, with NaN where an entry is "
-        "missing; for a table with one entry on a line, such as user, item and rating, give "
-        f"(rows, columns, values). {_IDS}"
-    )
 
 
 def empty_lines(matrix: sp.csr_array) -> tuple[int, int]:

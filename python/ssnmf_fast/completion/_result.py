@@ -209,7 +209,7 @@ class Completion:
 
 def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
     """Positions along one side of the matrix, checked; -1 for an unknown id."""
-    places = as_array(given, name)
+    places = as_array(given, name, allow_objects=ids is not None)
     if places.size == 0:
         return places.astype(np.intp)
     if places.dtype.kind == "O" and all(isinstance(one, str) for one in places.flat):

@@ -85,7 +85,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(
                 self,
-                X if sparse else readable(X, "X", allow_nan),
+                X if sparse else readable(X, "X", allow_nan, allow_sparse=True),
                 reset=reset,
                 dtype=check_dtype(self.dtype, DTYPES),
                 accept_sparse="csr",
