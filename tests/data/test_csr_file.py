@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -108,12 +109,37 @@ def test_estimators_take_a_file(matrix, tmp_path):
 
 
 def test_what_needs_memory_says_so(matrix, tmp_path):
+    """In one sentence, by one exception."""
     file = sf.open_csr(saved(matrix, tmp_path, "npz"))
-    with pytest.raises(ValueError, match="X_weights must be None for a matrix on disk"):
-        sf.factorize(file, n_components=2, X_weights=sf.weights.outer(np.ones(N), None))
-    for init in ("nndsvda", "least-squares"):
-        with pytest.raises(ValueError, match=f"init='{init}' needs X in memory"):
-            sf.factorize(file, n_components=2, init=init)
+    y, times = np.arange(N) % 2, np.arange(N).astype("datetime64[D]")
+    weights = sf.weights.outer(np.ones(N), None)
+    found = sf.NMF(2, max_iter=2, tol=0).fit(matrix)
+    calls = {
+        "X_weights": lambda: sf.factorize(file, n_components=2, X_weights=weights),
+        "init='nndsvda'": lambda: sf.factorize(file, n_components=2, init="nndsvda"),
+        "init='least-squares'": lambda: sf.factorize(file, n_components=2, init="least-squares"),
+        "criterion 'held-out'": lambda: sf.choose_rank(file, [2]),
+        "criterion 'block'": lambda: sf.choose_rank(file, [2], criterion="block"),
+        "partial_fit": lambda: sf.NMF(2).partial_fit(file),
+        "the splitting of topics": lambda: sf.split(found, {0: 2}, file),
+        "BayesianNMF": lambda: sf.BayesianNMF(2).fit(file),
+        "SupervisedBayesianNMF": lambda: sf.SupervisedBayesianNMF(2).fit(file, y),
+        "MarginNMF": lambda: sf.MarginNMF(2).fit(file, y),
+        "ConstrainedNMF": lambda: sf.ConstrainedNMF(2).fit(file, y),
+        "SeededTopics": lambda: sf.SeededTopics({"a": [0]}).fit(file),
+        "DynamicTopics": lambda: sf.DynamicTopics(2).fit(file, times),
+        "this call": lambda: sf.complete(file),
+    }
+    for user, call in calls.items():
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert re.match(
+            rf"\w+ is on disk, and {re.escape(user)}.* needs it in memory: load it as a "
+            r"whole, or give some of its rows, for example \w+\.rows",
+            str(raised.value),
+        )
+    with pytest.raises(TypeError, match="A is on disk, and this call needs it in memory"):
+        sf.represent(matrix, file)
 
 
 def broken(X, **arrays):

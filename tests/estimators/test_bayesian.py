@@ -110,7 +110,7 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
     stored = sp.csr_array(X)
     for name in ("indptr", "indices", "data"):
         np.save(tmp_path / f"{name}.npy", getattr(stored, name))
-    with pytest.raises(TypeError, match="needs X in memory, and it is on disk"):
+    with pytest.raises(TypeError, match=r"X is on disk, and .*BayesianNMF needs it in memory"):
         _fitted(kind, sf.open_csr(tmp_path, n_features=64), y)
 
 

@@ -219,7 +219,7 @@ def test_files(tmp_path: Any) -> None:
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
     file = sf.open_csr(tmp_path / "X.npz")
     for criterion in ("held-out", "block"):
-        with pytest.raises(ValueError, match="X is on disk"):
+        with pytest.raises(TypeError, match="X is on disk"):
             sf.choose_rank(file, [2], criterion=criterion)
     given = {"criterion": "stability", "random_state": 0, "n_starts": 4, "loss": KL}
     found, expected = (sf.choose_rank(data, [2, 3, 5], **given) for data in (file, X))

@@ -31,13 +31,18 @@ class OnDisk:
     """What stays on disk: no array, but functions that say so take it."""
 
 
+def on_disk_error(user: str, name: str = "X") -> TypeError:
+    """Return the error for a matrix on disk that is needed in memory."""
+    return TypeError(
+        f"{name} is on disk, and {user} needs it in memory: load it as a whole, or give some of "
+        f"its rows, for example {name}.rows(slice(0, 10000))."
+    )
+
+
 def refuse_on_disk(X: Any, user: str, name: str = "X") -> None:
-    """Raise TypeError for a matrix on disk where the user needs it in memory."""
+    """Raise TypeError for a matrix on disk that is needed in memory."""
     if isinstance(X, OnDisk):
-        raise TypeError(
-            f"{name} is on disk, and {user} needs it in memory: give some of its rows, for example "
-            f"{name}.rows(slice(0, 10000)), or load it as a whole."
-        )
+        raise on_disk_error(user, name)
 
 
 def as_array(
@@ -56,7 +61,7 @@ def as_array(
         NumPy finds no array in it.
     """
     refuse_annotated(values, name)
-    refuse_on_disk(values, "this call")
+    refuse_on_disk(values, "this call", name)
     values = unmask(values, name, allow_nan=allow_nan)
     if not allow_objects:
         values = _without_na(values)

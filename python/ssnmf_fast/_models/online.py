@@ -10,8 +10,8 @@ import numpy as np
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._common.bits import mask_of
+from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
-from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
 from .._solver.build import check_weight, relations, terms
@@ -213,10 +213,7 @@ def learn_batch(
 
     Returns a new object; the one given stays as it is.
     """
-    if isinstance(X, CsrFile):
-        raise TypeError(
-            "X must be in memory for partial_fit; got a matrix on disk, which fit takes."
-        )
+    refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor")
     if keep > 1:

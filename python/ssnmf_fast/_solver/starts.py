@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._common.bits import bits_of
+from .._data.arrays import on_disk_error
 from .._data.checks import check_factor, check_option, require_memory
 from .._data.csr_file import CsrFile
 from .._linalg.operators import MatrixOperator
@@ -74,10 +75,7 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
     if init == "auto":
         return "random" if on_disk else loss.start
     if init in ("nndsvda", "least-squares") and on_disk:
-        raise ValueError(
-            f"init={init!r} needs X in memory, and it is on disk; use 'random' or 'random-acol', "
-            "or give a start."
-        )
+        raise on_disk_error(f"init={init!r} (other than 'random' or 'random-acol')")
     return init
 
 

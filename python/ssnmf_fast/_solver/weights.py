@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._data.arrays import as_array
+from .._data.arrays import as_array, on_disk_error
 from .._data.border import check_entries, check_matrix
 from .._data.checks import check_shape, check_vector
 from .._data.csr import entry_rows, sample, scale_rows, with_values
@@ -195,10 +195,7 @@ def build_term(Z: Any, given: Any, loss: Loss, name: str, threads: int) -> Term:
     elif given is None:
         term = terms.on_disk(Z, loss, threads)
     else:
-        raise ValueError(
-            f"{title} must be None for a matrix on disk; load it into memory, or save the weighted "
-            "problem in parts."
-        )
+        raise on_disk_error(title, name)
     loss.check(term, name)
     return term
 

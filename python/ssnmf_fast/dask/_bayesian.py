@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
+from .._data.arrays import on_disk_error
 from .._data.checks import check_factor
 from .._data.count_scale import AT_ONCE, PositiveValues, Summary, scale_of, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
@@ -155,10 +156,7 @@ def fit_variational(
         raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
     data = load(X.client, X, threads, S=None if by_name else init[0])
     if data.on_disk:
-        raise TypeError(
-            "X must be in the memory of the workers for BayesianNMF; got blocks on disk. Give "
-            "delayed objects that read them, or use ssnmf_fast.dask.NMF."
-        )
+        raise on_disk_error("BayesianNMF")
     scale = checked.count_scale or scale_of(ClusterValues(data))
     titles = [(f"block {position}",) for position in data.positions]
     data = replace(data, futures=data.start(_as_counts, scale, parts=titles))

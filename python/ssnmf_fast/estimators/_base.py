@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, PLAIN, Saved
-from .._data.arrays import check_dtype
+from .._data.arrays import check_dtype, refuse_on_disk
 from .._data.border import CleanMatrix, check_matrix, readable, require_finite
 from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
@@ -64,6 +64,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         "receipt_": RECEIPT,
     }
 
+    _takes_files: ClassVar[bool] = True  # whether X may be on disk
+
     @property
     def n_components_(self) -> int:
         """Number of components of the fit, also where `n_components` is chosen ("auto")."""
@@ -76,6 +78,8 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return clean data, which scikit-learn has checked too."""
+        if not self._takes_files:
+            refuse_on_disk(X, type(self).__name__)
         if isinstance(X, CsrFile):
             X = check_data(X, 1, self.dtype)
             return validate_data(self, X, reset=reset, skip_check_array=True)

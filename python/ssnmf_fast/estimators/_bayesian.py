@@ -14,7 +14,6 @@ from .._common.arrays import Array
 from .._common.saved import NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.checks import check_real
-from .._data.csr_file import CsrFile
 from .._models.variational import VariationalFit, fit_variational, infer
 from ._base import FactorizationBase, Self, count_copies
 from ._docstrings import complete_docstring
@@ -90,6 +89,7 @@ class BayesianBase(FactorizationBase):
     _prior_of_new_samples: ClassVar[Callable[..., tuple[float, Any]]]
 
     _allow_nan: ClassVar = False
+    _takes_files: ClassVar = False
     _verifiable: ClassVar = False
     _saved: ClassVar = {
         "components_rate_": Saved("r", "positive"),
@@ -100,14 +100,6 @@ class BayesianBase(FactorizationBase):
         "A_shape_": POSITIVE,
         "A_mean_": POSITIVE,
     }
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, CsrFile):
-            raise TypeError(
-                f"{type(self).__name__} needs X in memory, and it is on disk (CsrFile). Give "
-                "X.rows(slice(0, n)) of as many rows n as memory holds, or use NMF."
-            )
-        return super()._checked(X, reset=reset)
 
     def fit(self: Self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Learn the posteriors.

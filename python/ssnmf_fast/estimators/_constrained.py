@@ -10,8 +10,8 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
+from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_real
-from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, LabelLists
 from .._models.factorize import factorize
 from .._solver.beta_divergences import loss_named
@@ -93,8 +93,7 @@ class ConstrainedNMF(ReadoutPredictions):
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         require(self, X, y)
-        if isinstance(X, CsrFile):
-            raise ValueError("X is on disk, and ConstrainedNMF needs it in memory: it averages it.")
+        refuse_on_disk(X, "ConstrainedNMF")
         loss = loss_named(self.loss, "loss")
         self._check_readout()
         labels = ClassLabels(y, self.unlabeled)

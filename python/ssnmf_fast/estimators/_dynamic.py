@@ -15,7 +15,7 @@ from .._models.represent import represent
 from ._docstrings import complete_docstring
 from ._dynamic_fits import find_topics, method_of, name_of, warn_if_degenerate
 from ._dynamic_peaks import TopicsOverTime
-from ._dynamic_stream import dated, in_memory
+from ._dynamic_stream import dated
 
 
 @complete_docstring
@@ -214,7 +214,6 @@ class DynamicTopics(TopicsOverTime):
         return super().transform(X)
 
     def _learn(self, X: Any, times: Any) -> None:
-        X = in_memory(X)
         rank = check_integer(self.n_components, "n_components", 1)
         read = dated(X, times)
         slices = cut(read.values, self.freq)

@@ -18,7 +18,7 @@ from .._models.folding import resampled
 from .._models.many_starts import draw_seeds
 from .._topics import numbered_names
 from ._dynamic_fits import find_topics, method_of
-from ._dynamic_stream import DatedLearner, dated, in_memory
+from ._dynamic_stream import DatedLearner, dated
 
 
 class Peak(NamedTuple):
@@ -248,7 +248,7 @@ class TopicsOverTime(DatedLearner):
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
-        X = in_memory(self._checked(X, reset=False))
+        X = self._checked(X, reset=False)
         slices = cut(dated(X, times, self.date_order_).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
             raise ValueError(

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._data.arrays import refuse_on_disk
 from .._data.checks import check_real
-from .._data.csr_file import CsrFile
 from .._data.tensor_checks import check_tensor
 from .._data.tensors import Tensor
 from .._data.threads import resolve_threads
@@ -78,7 +78,7 @@ class DatedLearner(FactorizationBase):
             estimator and the model was loaded, as files have no estimator.
         """
         check_is_fitted(self)
-        X = in_memory(self._checked(X, reset=False))
+        X = self._checked(X, reset=False)
         of_fit = self._learned_with()
         read = dated(X, times, self.date_order_).values
         slices = cut(read, of_fit["freq"], after=self.slices_[0], least=1)
@@ -144,9 +144,9 @@ class DatedLearner(FactorizationBase):
         keep = check_real(self.forget_factor, "forget_factor")
         if keep > 1:
             raise ValueError(f"forget_factor must be at most 1; got {self.forget_factor!r}.")
-        X = in_memory(self._checked(X, reset=False))
-        X = X.astype(self.components_.dtype, copy=False)
+        X = self._checked(X, reset=False)
         read = dated(X, times, self.date_order_)
+        X = X.astype(self.components_.dtype, copy=False)
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         used = new.sizes > 0
         seen = np.isin(new.starts[used], self.slices_[self.slice_sizes_ > 0])
@@ -235,17 +235,9 @@ class DatedLearner(FactorizationBase):
             Stream.of_arrays([self._sized()[0]], self.stream_statistics_)
 
 
-def in_memory(X: Any) -> Any:
-    """Return documents, unless they are on disk."""
-    if isinstance(X, CsrFile):
-        raise ValueError(
-            "X is on disk, and DynamicTopics needs it in memory: it puts documents into slices."
-        )
-    return X
-
-
 def dated(X: Any, times: Any, first: str | None = None) -> Times:
-    """Return the times of documents, one for each."""
+    """Return the times of documents in memory, one for each."""
+    refuse_on_disk(X, "DynamicTopics")
     read = read_times(times, first=first)
     if len(read.values) != X.shape[0]:
         raise ValueError(

@@ -15,7 +15,6 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_option, check_real
-from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, labels_of
 from .._models.nmf_alpha import claim_of_preserving, factorize_preserving
 from .._models.receipts import Claim
@@ -104,6 +103,7 @@ class MarginNMF(ReadoutPredictions):
     init: Any = "random"
 
     _allow_nan: ClassVar = False
+    _takes_files: ClassVar = False
     _saved: ClassVar = {
         "alpha_": Saved("nq", optional=True),
         "n_directions_": COUNT,
@@ -114,11 +114,6 @@ class MarginNMF(ReadoutPredictions):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, CsrFile):
-            raise ValueError("X is on disk, and MarginNMF needs it in memory; load it as a whole.")
-        return super()._checked(X, reset=reset)
 
     def fit(self, X: Any, y: Any = None, *, X_weights: Any = None, alpha: Any = None) -> MarginNMF:
         """Learn a dictionary from samples and the labels of some of them.

@@ -11,7 +11,6 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.saved import PLAIN, Saved
 from .._data.checks import check_integer, check_option, check_random_state
-from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, names_array
 from .._models.factorize import Factorization
 from .._topics import Topics
@@ -120,6 +119,7 @@ class SeededTopics(NamedTopics):
     readout: str | None = "naive-bayes"
 
     _allow_nan: ClassVar = False
+    _takes_files: ClassVar = False
     _saved: ClassVar = {
         "seed_weights_": Saved("tm"),
         "unknown_seeds_": PLAIN,
@@ -133,13 +133,6 @@ class SeededTopics(NamedTopics):
     def _check_readout(self) -> None:
         if self.readout is not None:
             check_option(self.readout, "readout", ("naive-bayes",))
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, CsrFile):
-            raise ValueError(
-                "X is on disk, and SeededTopics needs it in memory; load it as a whole."
-            )
-        return super()._checked(X, reset=reset)
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None) -> None:
         self._refuse_weights(X_weights)

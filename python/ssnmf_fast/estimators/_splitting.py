@@ -10,9 +10,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._data.arrays import refuse_on_disk
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer
-from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
 from .._models.factorize import factorize
 from .._models.objective import objective
@@ -139,8 +139,7 @@ def divided(
     lies between has one part only.
     """
     X = model._checked(X, reset=False)
-    if isinstance(X, CsrFile):
-        raise ValueError("X is on disk, and topics are split in memory: load it, or a part of it.")
+    refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
     whole = np.repeat(np.arange(len(A)), counts)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._data.arrays import refuse_on_disk
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -198,8 +199,7 @@ class Consensus:
         ndarray, shape (r, m_other)
             cNMF's "gene_spectra_tpm", where Y are transcripts per million.
         """
-        if isinstance(Y, CsrFile):
-            raise TypeError("Y must be in memory; got a CsrFile. Give some of its features.")
+        refuse_on_disk(Y, "components_of", "Y")
         clean = self._of_samples(Y, resolve_threads(n_threads))
         shares = self.shares.T.astype(clean.dtype)
         found = represent(clean.T, shares, loss=self.loss, n_threads=n_threads)

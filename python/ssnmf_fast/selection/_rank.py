@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_option, check_random_state, check_real
-from .._data.csr_file import CsrFile, check_data
+from .._data.csr_file import check_data
 from .._data.threads import resolve_threads
 from ._blocks import block_splits
 from ._bound import choose_by_bound
@@ -224,11 +225,7 @@ def _ranks(ranks: Any) -> tuple[int, ...]:
 def _in_memory(X: Any, criterion: str, n_threads: int | None) -> Any:
     """Return clean data; a file is refused, since weights and parts need data in memory."""
     X = check_data(X, resolve_threads(n_threads))
-    if isinstance(X, CsrFile):
-        raise ValueError(
-            f"X is on disk, and criterion {criterion!r} needs it in memory: give some of its rows, "
-            "for example X.rows(slice(0, 10000)), or use criterion='stability'."
-        )
+    refuse_on_disk(X, f"criterion {criterion!r} (other than 'stability')")
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}; expected at least one sample and one feature.")
     return X
