@@ -386,6 +386,7 @@ def test_interrupt():
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.filterwarnings("ignore:M has no missing entry")
 def test_degenerate_matrices():
     full = np.outer(np.arange(4.0), np.arange(5.0))
     for method in METHODS:
@@ -465,7 +466,7 @@ BAD = [
     ({"M": [["ann", "x", 1.0]]}, TypeError, "M.* is 'ann', not a number.*rows, columns, values"),
     ({"M": np.array([["ann", 1.0]], object)}, TypeError, r"M\[0, 0\] is 'ann', not a number"),
     ({"M": np.array([[10**400, None]], object)}, ValueError, "infinity"),
-    ({"M": "ratings.csv"}, TypeError, "M is 'ratings.csv', not a number"),
+    ({"M": "ratings.csv"}, TypeError, "M must be an array; got str.*user, item and rating"),
     ({"M": ([-1], [0], [1.0])}, ValueError, "rows of M must be at least 0"),
     ({"M": (np.array([2**63], np.uint64), [0], [1.0])}, ValueError, "rows of M must be below"),
     ({"M": ([3], [0], [1.0]), "shape": (2, 2)}, ValueError, "beyond shape"),
@@ -534,6 +535,23 @@ def test_bad_input(changes, kind, message):
     arguments = {"M": np.ones((4, 3)), **changes}
     with pytest.raises(kind, match=message):
         sf.complete(arguments.pop("M"), **arguments)
+
+
+def test_what_has_no_missing_entry_or_is_a_long_table_is_warned_of():
+    places = np.indices((10, 5)).reshape(2, -1)
+    ratings = (places[0] + 2 * places[1]) % 5 + 1.0
+    table = np.column_stack([places[0] + 1, places[1] + 101, ratings])
+    triplets, matrix = (*places, ratings), ratings.reshape(10, 5)
+    for full in (table, table.tolist(), sp.csr_array(table), matrix, triplets):
+        with pytest.warns(UserWarning, match="M has no missing entry") as caught:
+            sf.complete(full, rank=2)
+        assert ("user, item and rating" in str(caught[0].message)) == (full is not triplets)
+    table[::7, 2] = np.nan  # ratings to be predicted
+    with pytest.warns(UserWarning, match="first two of the three columns.*user, item and rating"):
+        sf.complete(table, rank=2)
+    quiet = np.where(np.arange(50) % 7 == 0, np.nan, ratings).reshape(10, 5)
+    for holes in (quiet, table * 0.5, tuple(part[1:] for part in triplets)):
+        sf.complete(holes, rank=2)
 
 
 def test_repeated_entries_are_named():

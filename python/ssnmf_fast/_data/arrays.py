@@ -71,7 +71,7 @@ def as_array(
         raise ValueError(
             f"{name} has rows of different lengths; give all rows the same number of values."
         ) from error
-    if array.ndim == 0 and array.dtype == object:
+    if array.ndim == 0 and array.dtype.kind in "OSU":
         how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
         raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")
     return array if allow_objects or array.dtype != object else _numbers_of(array, name)
@@ -108,7 +108,7 @@ def _numbers_of(objects: Array, name: str) -> Array:
     with suppress(TypeError, ValueError, OverflowError):
         array = np.array(listed)
         if array.dtype == object and not any(isinstance(one, (str, bytes)) for one in listed):
-            array = array.astype(np.float64)
+            array = array.astype(np.float64)  # with None as NaN
         if array.dtype.kind in "biuf" and array.size == objects.size:
             return array.reshape(objects.shape)
     array = np.empty(objects.size)

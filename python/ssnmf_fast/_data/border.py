@@ -154,6 +154,8 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
     if allow_sparse and is_sparse_frame(X):
         return X
     array = as_array(X, name, allow_nan=allow_nan)
+    if array.dtype.kind in "SU":  # which scikit-learn would read as numbers
+        require_real(array.dtype, name)
     array = to_native(array) if array.dtype.kind in "biuf" else array
     if array.ndim == 2 and type(X).__module__.startswith("pandas."):
         import pandas

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import save
-from ..completion._read import counts, empty_lines, only_value, read_observed
+from ..completion._read import counts, empty_lines, is_long, only_value, read_observed
 from ..report import png
 from ._evaluate import Task, evaluate
 from ._folder import Results, default_out, new_files, refuse_replacing, results_folder
@@ -30,6 +30,7 @@ LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "recommendations.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
 _DEFAULT_TOP = 10
+_LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
 
 
 def run(options: Any) -> dict[str, Any]:
@@ -162,8 +163,10 @@ def _complete_matrix(given: Source, options: Any) -> dict[str, Any]:
     if entries.nnz == n * m:
         raise UsageError(
             f"{path} has no missing entry; these are NaN in a dense matrix, and those that are not "
-            "stored in a sparse one"
+            f"stored in a sparse one. {_LONG}"
         )
+    if is_long(entries):
+        warnings.warn(f"the first two columns of {path} look like ids. {_LONG}", stacklevel=2)
     large = n * m > LARGEST_DENSE
     if large and out.suffix.lower() != ".npz":
         raise UsageError(

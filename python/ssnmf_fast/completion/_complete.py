@@ -129,6 +129,8 @@ def complete(
         If a row or a column has no observed entry: its values are then `fill_value`, with biases
         the mean plus the biases of the other side.  If all observed entries are equal: these may
         be implicit feedback (clicks, purchases), which has no missing entries; see :class:`NMF`.
+        If no entry is missing, or M looks like a table of row, column and value, which is given as
+        a tuple.
 
     Raises
     ------
@@ -184,7 +186,6 @@ def complete(
             f"fill_value must be at most {LARGEST[entries.dtype]:g} in size for M of dtype "
             f"{entries.dtype}; got {fill_value!r}."
         )
-    warn_of_uninformed(entries, fill_value, biases=biases)
     if rank is not None and rank > min(entries.shape):
         raise ValueError(f"rank must be at most min(n, m) = {min(entries.shape)} of M; got {rank}.")
     if nonnegative is None:
@@ -202,6 +203,7 @@ def complete(
         rng=rng,
         n_threads=threads,
     )
+    warn_of_uninformed(entries, fill_value, biases=biases, listed=isinstance(M, tuple))
     with verbose_progress(verbose, max_iter, "complete", "change") as progress:
         observers = [one for one in (callback, progress) if one is not None]
         found = _solved(chosen, problem, noisy, observers).completion(problem)

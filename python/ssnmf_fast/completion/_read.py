@@ -51,11 +51,9 @@ def read_observed(
 def _from_triplets(M: tuple[Any, ...], shape: Any) -> sp.csr_array:
     if len(M) != 3:
         raise ValueError(f"M must be (rows, columns, values); got a tuple of {len(M)}.")
+    values = as_array(M[2], "values of M")
     try:
-        rows, columns, values = (
-            as_array(part, f"{side} of M")
-            for side, part in zip(("rows", "columns", "values"), M, strict=True)
-        )
+        rows, columns = as_array(M[0], "rows of M"), as_array(M[1], "columns of M")
     except TypeError as error:
         raise TypeError(f"{error} {_IDS}") from error
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
@@ -121,6 +119,7 @@ def _from_sparse(M: Any, observed: Any, n_threads: int) -> sp.csr_array:
 def _from_dense(M: Any, observed: Any) -> sp.csr_array:
     try:
         M = as_array(M, "M", allow_nan=True)
+        M = as_array(M.astype(object), "M") if M.dtype.kind in "SU" else M
         require_real(M.dtype, "M")
     except TypeError as error:
         raise TypeError(f"{error} {_LONG} {_IDS}") from error
@@ -170,10 +169,35 @@ def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) 
     return " and ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in pairs if count)
 
 
-def warn_of_uninformed(matrix: sp.csr_array, fill_value: float, *, biases: bool) -> None:
-    """Warn of rows and columns without an entry, and of entries that are all equal."""
+def is_long(matrix: sp.csr_array) -> bool:
+    """Return whether a matrix looks like a table of row, column and value, one entry on a line."""
+    n, m = matrix.shape
+    if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
+        return False
+    ids = matrix[:, :2].toarray()
+    pairs = len(np.unique(ids, axis=0))
+    repeated = max(len(np.unique(side)) for side in ids.T) < n
+    return pairs == n and repeated and bool(np.all(ids == ids.round()))
+
+
+def warn_of_uninformed(
+    matrix: sp.csr_array, fill_value: float, *, biases: bool, listed: bool
+) -> None:
+    """Warn of rows and columns without an entry, of entries that are all equal, or all there.
+
+    `listed` tells whether they were given as (rows, columns, values).
+    """
     if is_quiet(UNINFORMED):
         return
+    hint = "" if listed else f" {_LONG}"
+    if matrix.nnz == matrix.shape[0] * matrix.shape[1]:
+        warn_user(
+            "M has no missing entry, so there is nothing to complete: missing is NaN in a dense "
+            f"M, and what is not stored in a sparse one.{hint}",
+            UserWarning,
+        )
+    elif not listed and is_long(matrix):
+        warn_user(f"The first two of the three columns of M look like ids.{hint}", UserWarning)
     empty = empty_lines(matrix)
     if any(empty):
         filled = f"fill_value = {fill_value:g}"
