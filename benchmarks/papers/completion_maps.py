@@ -51,24 +51,25 @@ def pictures(name: str, experiment: Experiment, results: Any, path: Path) -> Non
     """Draw the error maps, and the ratio of Structured sIRLS to its rival, as the thesis does."""
     from matplotlib.figure import Figure
 
-    columns = len(results.methods)
+    rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
+    pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
+    columns = max(len(results.methods), 2 * len(pairs))
     figure = Figure(figsize=(3.6 * columns, 6.8), layout="constrained")
     axes = figure.subplots(2, columns, squeeze=False)
     errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
     known = np.concatenate([grid[np.isfinite(grid)] for grid in errors.values()])
     high = max(float(known.max(initial=1e-12)), 1e-12)
     limits = max(float(known.min(initial=high)), 1e-10), high * 1.001
-    for place, (method, grid) in zip(axes[0], errors.items(), strict=True):
+    for place, (method, grid) in zip(axes[0], errors.items(), strict=False):
         draw_map(place, results, grid, "error", method, limits)
     rest = iter(axes[1])
-    for method, rival in ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED)):
-        if {method, rival} <= set(results.methods):
-            ratio = results.ratio(method, rival)
-            for kind, title in (("ratio", f"{method} / {rival}"), ("binned", "ratio below 1")):
-                place = next(rest)
-                draw_map(place, results, ratio, kind, title, (0.1, 10))
-                draw_border(place, experiment, results)
-    for place in rest:
+    for method, rival in pairs:
+        ratio = results.ratio(method, rival)
+        for kind, title in (("ratio", f"{method} / {rival}"), ("binned", "ratio below 1")):
+            place = next(rest)
+            draw_map(place, results, ratio, kind, title, (0.1, 10))
+            draw_border(place, experiment, results)
+    for place in (*axes[0][len(errors) :], *rest):
         place.set_visible(False)
     figure.suptitle(f"{experiment.size} x {experiment.size}, rank {experiment.rank} ({name})")
     figure.savefig(path, dpi=110)

@@ -79,6 +79,8 @@ def _fit(
 
 def _read_text(given: Source, options: Any) -> Data:
     table = read_table(given)
+    others = [name for name in table.columns if name not in (options.labels, options.time)]
+    table.refuse_numbers(others if options.text is None else [options.text])
     column = text_column(table, options.text, options.labels, options.time)
     if options.image_shape is not None:
         raise UsageError("--image-shape belongs to a matrix of images; the data are a table")

@@ -111,13 +111,20 @@ class Ranks(tuple[int, ...]):
 
 def _ranks(text: str) -> Ranks:
     """Read ranks: single ones, and LOW:HIGH or LOW:HIGH:STEP with both ends."""
+    from ..selection._rank import MOST_RANKS
+
     found: set[int] = set()
     for part in text.split(","):
         low, *others = map(_COUNT, part.split(":"))
         high, step = others[0] if others else low, others[1] if len(others) > 1 else 1
         if len(others) > 2 or high < low:
             raise ValueError
-        found.update(range(low, high + 1, step))
+        some = range(low, high + 1, step)
+        if len(some) + len(found) > MOST_RANKS:
+            raise argparse.ArgumentTypeError(
+                f"must be at most {MOST_RANKS} numbers of topics, as 5:100:5; got {text!r}"
+            )
+        found.update(some)
     return Ranks(sorted(found))
 
 

@@ -132,12 +132,13 @@ def choose_columns(
             found[place] = columns[place]
     names = [name for name in found if name is not None]
     name_them = f"name their columns with {options}, among: {listed}"
+    matrix = "; a matrix with missing entries is read from a .npy, .npz or .mtx file"
     if len(set(names)) < len(roles):
-        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}")
+        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}{matrix}")
     if len(roles) == len(ROLES) and math.isfinite(_parse(names[-1])):
         raise UsageError(
             f"{source}: the first line, {source.delimiter.join(columns)}, looks like a rating; it "
-            "must hold the names of the columns"
+            f"must hold the names of the columns{matrix}"
         )
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,6 +19,8 @@ NumberedRows = Iterator[tuple[int, Row]]  # with the lines on which they begin
 _LIKELY_DELIMITERS = (";", "\t", "|", ",")
 _LARGEST_FIELD = 2**31 - 1
 _EXCERPT = 60  # characters of a value in a message
+_SHOWN = 5  # columns
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,21 @@ class Table:
         for line, row in self.rows:
             check_cell(row.get(name), name, self.source, line, lists=lists)
         return [row.get(name) for _, row in self.rows]
+
+    def refuse_numbers(self, names: list[str]) -> None:
+        """Raise UsageError where columns hold numbers only, though texts are to be read."""
+        cells = (row.get(name) for _, row in self.rows for name in names)
+        filled = (cell for cell in cells if cell is not None and str(cell).strip())
+        try:
+            count = len([float(cell) for cell in filled])
+        except (TypeError, ValueError):
+            return
+        if count:
+            raise UsageError(
+                f"{self.source} holds numbers, not texts, in {', '.join(names[:_SHOWN])}"
+                f"{', ...' * (len(names) > _SHOWN)}; a matrix is read from a .npy, .npz or .mtx "
+                "file, as numpy.save, scipy.sparse.save_npz or scipy.io.mmwrite write it"
+            )
 
 
 def read_table(source: Source) -> Table:
@@ -72,11 +91,16 @@ def _json_rows(file: TextIO, source: Source) -> NumberedRows:
 def _delimited_rows(file: TextIO, source: Source) -> NumberedRows:
     """Yield the rows below that of the names.
 
-    Blank lines are not rows, except in a table of one column, where each is an empty cell.
+    Blank lines are not rows, except in a table of one column, where each is an empty cell.  Spaces
+    around names, and before cells, are no part of them.
     """
     csv.field_size_limit(_LARGEST_FIELD)
-    reader = csv.reader(file, delimiter=source.delimiter)
-    names = next((row for row in reader if not _is_blank(row)), [])
+    head = file.readline()
+    named = _SEPARATOR.fullmatch(head)
+    source = replace(source, delimiter=named[1]) if named else source
+    lines = chain(["\n" if named else head], file)
+    reader = csv.reader(lines, delimiter=source.delimiter, skipinitialspace=True)
+    names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
     twice = [name for k, name in enumerate(names) if name and name in names[:k]]
     if twice:
         raise UsageError(

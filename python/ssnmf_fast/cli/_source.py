@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import numpy as np
 import scipy.io
@@ -32,6 +32,7 @@ STANDARD = "-"  # standard input or output, in place of a file
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_HEAD = 8  # bytes of a file by which binary ones are known
 _ARRAY_NAME = "X"
 _DAMAGED = (
     *(ValueError, EOFError, KeyError, csv.Error),
@@ -95,14 +96,32 @@ def _kind(path: Path, given: str | None) -> str:
 
 def open_text(path: Path | None, encoding: str) -> TextIO:
     """Open text, plain or gzipped; a byte order mark is no part of it."""
-    if codecs.lookup(encoding).name == "utf-8":
-        encoding = "utf-8-sig"
+    known = codecs.lookup(encoding).name
     if path is not None:
         opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-        return cast(TextIO, opener(path, "rt", encoding=encoding, newline=""))
-    if sys.stdin is None:
+        binary = opener(path, "rb")
+    elif sys.stdin is None:
         raise UsageError("standard input is closed; give a file in place of -")
-    return io.TextIOWrapper(sys.stdin.buffer, encoding=encoding, newline="")
+    else:
+        binary = sys.stdin.buffer
+    head = binary.peek(_HEAD)[:_HEAD] if hasattr(binary, "peek") else b""
+    if b"\0" in head and not known.startswith(("utf-16", "utf-32")):
+        _refuse_binary(binary, head, "standard input" if path is None else path)
+    encoding = "utf-8-sig" if known == "utf-8" else encoding
+    return io.TextIOWrapper(binary, encoding=encoding, newline="")
+
+
+def _refuse_binary(file: Any, head: bytes, name: object) -> None:
+    """Raise UsageError for what holds the byte 0, but for UTF-16 with its mark, as decoders do."""
+    if head.startswith(_UTF16_MARKS):
+        return
+    file.close()
+    if not any(head[1:_HEAD:2]) or not any(head[:_HEAD:2]):
+        raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
+    raise UsageError(
+        f"{name} is a binary file; expected text: one value on each line, as numpy.savetxt writes "
+        f"them, or a table ({', '.join(TABLES)})"
+    )
 
 
 @contextmanager

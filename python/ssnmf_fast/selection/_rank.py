@@ -20,6 +20,7 @@ from ._stability import choose_by_stability
 from ._tensors import choose_for_tensor, is_tensor
 
 _STARTS, _STABILITY_STARTS = 3, 20
+MOST_RANKS = 1000
 
 
 def choose_rank(
@@ -216,7 +217,13 @@ def _ranks(ranks: Any) -> tuple[int, ...]:
         raise TypeError(
             f"ranks must be a sequence of integers, for example [5, 10, 20]; got {ranks!r}."
         )
-    tried = {check_integer(rank, "every rank in ranks", 1) for rank in ranks}
+    given = list(islice(ranks, MOST_RANKS + 1))
+    if len(given) > MOST_RANKS:
+        raise ValueError(
+            f"ranks holds more than {MOST_RANKS} ranks, of which each is fitted several times; "
+            "expected fewer, for example range(5, 100, 5)."
+        )
+    tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
     if not tried:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
     return tuple(sorted(tried))
