@@ -35,6 +35,65 @@ def terms(out: Path) -> set[str]:
     return {row["term"] for row in rows_of(out / "topics.csv")}
 
 
+HEADS = {
+    "spaces": ("text , kind\r\n", ","),
+    "quotes after spaces": ('"text", "kind"\r\n', ","),
+    "sep=": ("sep=;\r\ntext;kind\r\n", ";"),
+    "quoted sep=": ('"sep=,"\ntext,kind\n', ","),
+    "SEP= and a mark": ("\ufeffSEP=|\r\ntext| kind\r\n", "|"),
+    "sep= of a tab": ("sep=\t\r\ntext\tkind\r\n", "\t"),
+}
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_first_lines_of_spreadsheets(head: str, tmp_path: Path) -> None:
+    first, mark = HEADS[head]
+    rows = (f"{text}{mark} {'ab'[k % 2]}" for k, text in enumerate(TEXTS))
+    (tmp_path / "a.csv").write_text(first + "\n".join(rows), encoding="utf-8", newline="")
+    assert fit(tmp_path / "a.csv", tmp_path / "out") == 0
+    assert {"café", "vét"} <= terms(tmp_path / "out")
+
+
+NUMBERS = "f0,f1,f2,kind\n" + "".join(f"{k},{k % 5},{k % 7},{k % 2}\n" for k in range(12))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", "--rank", "2"],
+        ["fit", "--labels", "kind"],
+        ["fit", "--rank", "2", "--text", "f1"],
+        ["choose-rank"],
+        ["complete"],
+    ],
+)
+@pytest.mark.parametrize("content", [NUMBERS, "11,12,11,0\n" * 9], ids=["named", "no names"])
+def test_tables_of_numbers_are_led_to_matrices(
+    command: list[str], content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text(content)
+    name, *more = command
+    assert main([name, str(tmp_path / "a.csv"), *more, "--out", str(tmp_path / "out")]) == 2
+    assert "a matrix is read from a .npy, .npz or .mtx file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--labels", "--features", "--time"])
+@pytest.mark.parametrize("kind", ["npy", "npz", "parquet"])
+def test_binary_files_in_place_of_text(
+    option: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.eye(6))
+    path = tmp_path / f"values.{kind}"
+    if kind == "parquet":
+        path.write_bytes(b"PAR1\x15\x04\x15\xff")
+    else:
+        (np.save if kind == "npy" else np.savez)(path, np.arange(6))
+    model = ["--model", "dynamic"] if option == "--time" else []
+    given = ["fit", str(tmp_path / "x.npy"), "--rank", "2", option, str(path), *model]
+    assert main([*given, "--encoding", "latin-1", "--out", str(tmp_path / "out")]) == 2
+    assert f"values.{kind} is a binary file; expected text" in capsys.readouterr().err
+
+
 class TestEncoding:
     @pytest.mark.parametrize(
         ("encoding", "option"),

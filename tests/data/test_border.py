@@ -101,3 +101,65 @@ def test_estimators_check_their_data_once(name, form):
     assert checks_of(model.transform, Z) == 1
     if hasattr(model, "predict"):
         assert checks_of(model.predict, Z) == 1
+
+
+def _holes(form):
+    """A matrix with a missing entry, in a form in which programs hand it over."""
+    pd = pytest.importorskip("pandas")
+    Z = X.copy()
+    Z[3, 2] = np.nan
+    objects = Z.astype(object)
+    objects[3, 2] = pd.NA if form == "NA" else None
+    table = pd.DataFrame(Z)
+    return {
+        "NaN": lambda: Z,
+        "NA": lambda: objects,
+        "None": lambda: objects.tolist(),
+        "masked": lambda: np.ma.masked_invalid(Z),
+        "masked objects": lambda: np.ma.array(objects, mask=np.isnan(Z)),
+        "frame of objects": lambda: pd.DataFrame(objects),
+        "nullable": lambda: table.convert_dtypes(),
+        "mixed": lambda: table.astype({0: object, 1: "Float64", 2: "category"}),
+        "sparse": lambda: table.astype(pd.SparseDtype(float)),
+    }[form]()
+
+
+FORMS_OF_HOLES = ["NA", "None", "masked", "masked objects", "frame of objects", "nullable", "mixed"]
+TAKING_NAN = {
+    "factorize": lambda Z: sf.factorize(Z, n_components=2, **QUICK).A,
+    "labels": lambda Z: sf.factorize(X, Z, n_components=2, **QUICK).B,
+    "objective": lambda Z: sf.objective(Z, np.ones((30, 2)), np.ones((2, 12))),
+    "represent": lambda Z: sf.represent(Z, np.ones((1, 12))),
+    "tensor": lambda Z: sf.factorize_tensor(Z, n_components=2, **QUICK).factors[0],
+    "complete": lambda Z: sf.complete(Z, rank=1, random_state=0).to_dense(),
+    "imputer": lambda Z: sf.LowRankImputer(rank=1, random_state=0).fit_transform(Z),
+    "NMF": lambda Z: sf.NMF(2, **QUICK).fit(Z).components_,
+    "targets": lambda Z: sf.SSNMFRegressor(2, **QUICK).fit(X, Z).components_,
+}
+QUICK = {"random_state": 0, "max_iter": 3, "tol": 0}
+
+
+@pytest.mark.parametrize("name", TAKING_NAN)
+def test_missing_entries_are_taken_in_every_form(name):
+    expected = TAKING_NAN[name](_holes("NaN"))
+    for form in (*FORMS_OF_HOLES, "sparse"):
+        np.testing.assert_allclose(TAKING_NAN[name](_holes(form)), expected, rtol=1e-12)
+
+
+def test_frames_of_numbers_keep_names_and_sparsity():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(np.round(3 * X), columns=list("abcdefghijkl"))
+    expected = sf.NMF(2, **QUICK).fit(table)
+    for frame in (
+        table.convert_dtypes(),
+        table.astype({"a": bool, "b": "category"}).assign(a=table["a"]),
+        table.astype(pd.SparseDtype(float, 0)),
+        table.astype(pd.SparseDtype(float)),
+    ):
+        model = sf.NMF(2, **QUICK).fit(frame)
+        assert model.feature_names_in_.tolist() == list("abcdefghijkl")
+        np.testing.assert_allclose(model.components_, expected.components_, rtol=1e-9)
+    text = table.astype({"c": str})
+    for call in (lambda: sf.factorize(text, n_components=2), lambda: sf.NMF(2).fit(text)):
+        with pytest.raises(TypeError, match=r"X\[0, 2\] is '\d.0', not a number"):
+            call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
@@ -56,6 +57,108 @@ def test_forms_may_be_mixed():
     starts, sizes = slices(["2004", 2005, "2006-02", date(2007, 1, 1), "20080229"], "month")
     found = [start for start, size in zip(starts, sizes, strict=True) if size]
     assert found == ["2004-01", "2005-01", "2006-02", "2007-01", "2008-02"]
+
+
+# All dates of a column, what stands first in them, and the dates, of which a warning tells.
+COLUMNS = {
+    "day": (["05/04/2021", "13/04/2021"], "day", ["2021-04-05", "2021-04-13"], ""),
+    "month": (["05/04/2021", "04/13/2021"], "month", ["2021-05-04", "2021-04-13"], ""),
+    "dots": (["5.4.2021 9:30", "31.1.2021"], "day", ["2021-04-05", "2021-01-31"], ""),
+    "either": (["01-02-2020", "03-04-2020"], "month", ["2020-01-02", "2020-03-04"], "fit month"),
+    "same": (["01/01/2020", "02/02/2020"], None, ["2020-01-01", "2020-02-02"], ""),
+    "two digits": (["01/02/03", "04/05/06"], "month", ["2003-01-02", "2006-04-05"], "year first"),
+    "two digits, month": (["01/02/03", "12/26/04"], "month", ["2003-01-02", "2004-12-26"], ""),
+    "two digits, day": (["31/12/99", "01/02/03"], "day", ["1999-12-31", "2003-02-01"], ""),
+    "two digits, year": (["99/02/01", "04/05/06"], "year", ["1999-02-01", "2004-05-06"], ""),
+    "years to come": (["26-Dec-99", "1-Jan-65"], None, ["1999-12-26", "2065-01-01"], "two digits"),
+    "beside ISO": (["2021-04-05", "25/12/2021"], "day", ["2021-04-05", "2021-12-25"], ""),
+    "two and four": (["26/12/04", "26/12/2004"], "day", ["2004-12-26", "2004-12-26"], ""),
+    "times": (["4/25/2021 1:05 PM", "1/2/2021 9:00 AM"], "month", ["2021-04-25", "2021-01-02"], ""),
+    "year first": (["2021/04/05", "2021.4.6"], None, ["2021-04-05", "2021-04-06"], ""),
+    "names": (
+        ["May 2020", "Jun. 2020", "June 2020"],
+        None,
+        ["2020-05-01", *["2020-06-01"] * 2],
+        "",
+    ),
+    "months": (["1/2020", "2020/02"], None, ["2020-01-01", "2020-02-01"], ""),
+    "quarters": (
+        ["2020Q1", "2020-q4", "Q2 2020"],
+        None,
+        ["2020-01-01", "2020-10-01", "2020-04-01"],
+        "",
+    ),
+    "weeks": (["2020-W05", "2020W06-7"], None, ["2020-01-27", "2020-02-09"], ""),
+    "years": ([2019, 2020.0, "2021.0"], None, ["2019-01-01", "2020-01-01", "2021-01-01"], ""),
+    "zones": (
+        [
+            "Sun, 26 Dec 2004 23:00:00 -0500",
+            "Sun Dec 26 23:00:00 +0900 2004",
+            "26 Dec 2004 23:00 UTC",
+        ],
+        *(None, ["2004-12-26"] * 3, ""),
+    ),
+    "ordinals": (["1st of May 2020", "May 2nd, 2020"], None, ["2020-05-01", "2020-05-02"], ""),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_all_dates_of_a_column_decide_their_order(column):
+    pytest.importorskip("pandas")
+    dates, first, expected, warning = COLUMNS[column]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = slicing.read_times(dates)
+    assert found.values.astype("datetime64[D]").astype(str).tolist() == expected
+    assert found.first == first
+    assert len(caught) == bool(warning)
+    assert all(warning in str(one.message) for one in caught)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Years of two digits")
+        assert (slicing.read_times(dates, first=first or "day").values == found.values).all()
+
+
+@pytest.mark.parametrize(
+    ("dates", "message"),
+    [
+        (["13/04/2021", "04/13/2021"], "not all in one order: month first does not fit '13/04"),
+        (["13/04/2021", "soon"], r"times\[1\] is 'soon', which is not a date"),
+        (["10:30"], "not a date"),
+        (["now"], "not a date"),
+        (["Jan"], "not a date"),
+        (["26 Dec"], "not a date"),
+        (["31/02/2020"], "not a date"),
+        (["2021-13-04"], "not a date"),
+        (["200402"], "years or YYYYMMDD; pandas.to_datetime"),
+        (["10102020"], "years or YYYYMMDD"),
+        ([1612137600], r"unit='s'"),
+        (["44197"], "in Excel, days"),
+        (np.ma.array(["2020-01-01", "2020-01-02"], mask=[0, 1]), "masked"),
+    ],
+)
+def test_what_is_guessed_by_others_is_refused(dates, message):
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=message):
+        slicing.read_times(dates)
+
+
+def test_later_dates_are_read_in_the_order_of_the_fit(tmp_path):
+    pytest.importorskip("pandas")
+    days = np.arange("2021-01-01", "2021-04-01", dtype="datetime64[D]").tolist()
+    texts = [f"{day:%d/%m/%Y}" for day in days]
+    X = np.random.default_rng(0).random((len(days), 4))
+    options = {"method": "sums", "max_iter": 2, "tol": 0, "random_state": 0}
+    model = sf.DynamicTopics(1, **options).fit(X, texts)
+    sf.save(model, tmp_path / "model.npz")
+    for one in (model, sf.load(tmp_path / "model.npz")):
+        assert one.date_order_ == "day"
+        assert one.prevalence(X[:2], ["02/01/2021", "03/01/2021"]).sizes.tolist() == [2]
+        assert one.partial_fit(X[:2], ["01/04/2021", "02/04/2021"]).slice_sizes_[-1] == 2
+        assert one.date_order_ == "day"
+        with pytest.raises(
+            ValueError, match="order of the fit: day first does not fit '04/13/2021'"
+        ):
+            one.partial_fit(X[:1], ["04/13/2021"])
 
 
 def test_forms_of_pandas():
@@ -212,6 +315,11 @@ def test_slices_are_even_and_go_on(freq, hours, more):
 )
 def test_the_period_of_slices(freq, period):
     assert slicing.period_of(freq) == period
+
+
+def test_a_duration_is_no_number_of_slices():
+    with pytest.raises(TypeError, match=r"freq must be one of 'hour', .*such as '2 weeks'"):
+        slices(["2004-01-01", "2005-01-01"], np.timedelta64(7, "D"))
 
 
 @pytest.mark.parametrize("freq", ["0 days", "-1 days", "2.5 days", "2  days", "Day", ""])

@@ -176,6 +176,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
         ({"criterion": "elbow"}, ValueError, "criterion must be one of"),
         ({"rule": "knee"}, ValueError, "rule must be one of"),
         ({"ranks": []}, ValueError, "ranks is empty"),
+        ({"ranks": range(2, 10**8)}, ValueError, "ranks holds more than 1000 ranks"),
         ({"ranks": 3}, TypeError, "ranks must be a sequence of integers"),
         ({"ranks": "3"}, TypeError, "ranks must be a sequence of integers"),
         ({"ranks": [3, 0]}, ValueError, "every rank in ranks must be at least 1"),

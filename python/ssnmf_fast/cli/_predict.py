@@ -21,7 +21,7 @@ from ._outputs import METRICS_NAME, MODEL_NAME, separator_of
 from ._predictions import Output, output_of, predictions, table_of_samples
 from ._ratings import read_pairs
 from ._read import read_table
-from ._source import Source, UsageError, read_matrix, source
+from ._source import MATRIX_HINT, Source, UsageError, read_matrix, source
 from ._text import ids_of, load_vectorizer, read_texts, warn_of_empty
 
 
@@ -87,7 +87,8 @@ def _read(data: Source, stored: Path, options: Any) -> Data:
         return Data(X=X)
     if not stored.is_file():
         raise UsageError(
-            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table of texts"
+            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table. "
+            f"Give a matrix: {MATRIX_HINT}"
         )
     vectorizer = load_vectorizer(stored)
     table = read_table(data)

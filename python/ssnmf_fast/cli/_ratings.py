@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from ._read import check_cell, delimiter_hint, no_column, read_rows
-from ._source import Source, UsageError
+from ._source import MATRIX_HINT, Source, UsageError
 
 ROLES = ("user", "item", "rating")
 DUPLICATES = ("error", "mean", "first", "last")  # what becomes of several ratings of a pair
@@ -132,13 +132,12 @@ def choose_columns(
             found[place] = columns[place]
     names = [name for name in found if name is not None]
     name_them = f"name their columns with {options}, among: {listed}"
-    matrix = "; a matrix with missing entries is read from a .npy, .npz or .mtx file"
     if len(set(names)) < len(roles):
-        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}{matrix}")
+        raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
     if len(roles) == len(ROLES) and math.isfinite(_parse(names[-1])):
         raise UsageError(
             f"{source}: the first line, {source.delimiter.join(columns)}, looks like a rating; it "
-            f"must hold the names of the columns{matrix}"
+            f"must hold the names of the columns; {MATRIX_HINT}"
         )
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from ._source import Source, UsageError, open_text, read_lines, reporting
+from ._source import MATRIX_HINT, Source, UsageError, open_text, read_lines, reporting
 
 Row = dict[str, Any]
 NumberedRows = Iterator[tuple[int, Row]]  # with the lines on which they begin
@@ -53,8 +53,8 @@ class Table:
         if count:
             raise UsageError(
                 f"{self.source} holds numbers, not texts, in {', '.join(names[:_SHOWN])}"
-                f"{', ...' * (len(names) > _SHOWN)}; a matrix is read from a .npy, .npz or .mtx "
-                "file, as numpy.save, scipy.sparse.save_npz or scipy.io.mmwrite write it"
+                f"{', ...' * (len(names) > _SHOWN)}; {MATRIX_HINT}, as numpy.save, "
+                "scipy.sparse.save_npz or scipy.io.mmwrite write it"
             )
 
 
@@ -105,7 +105,7 @@ def _delimited_rows(file: TextIO, source: Source) -> NumberedRows:
     if twice:
         raise UsageError(
             f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}; give each a "
-            "name of its own"
+            f"name of its own in the first line ({MATRIX_HINT})"
         )
     first = reader.line_num + 1
     for row in reader:

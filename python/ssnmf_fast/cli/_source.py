@@ -30,6 +30,7 @@ TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
 STANDARD = "-"  # standard input or output, in place of a file
 
+MATRIX_HINT = "a matrix is read from a .npy, .npz or .mtx file"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file by which binary ones are known
@@ -105,7 +106,7 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
     else:
         binary = sys.stdin.buffer
     head = binary.peek(_HEAD)[:_HEAD] if hasattr(binary, "peek") else b""
-    if b"\0" in head and not known.startswith(("utf-16", "utf-32")):
+    if (b"\0" in head or head.startswith(b"PAR1")) and not known.startswith(("utf-16", "utf-32")):
         _refuse_binary(binary, head, "standard input" if path is None else path)
     encoding = "utf-8-sig" if known == "utf-8" else encoding
     return io.TextIOWrapper(binary, encoding=encoding, newline="")
@@ -116,7 +117,7 @@ def _refuse_binary(file: Any, head: bytes, name: object) -> None:
     if head.startswith(_UTF16_MARKS):
         return
     file.close()
-    if not any(head[1:_HEAD:2]) or not any(head[:_HEAD:2]):
+    if not (any(head[::2]) and any(head[1::2])):
         raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
     raise UsageError(
         f"{name} is a binary file; expected text: one value on each line, as numpy.savetxt writes "

@@ -12,7 +12,7 @@ from ._models import MODELS
 from ._outputs import METRICS_NAME
 from ._predict import model_file
 from ._read import read_table
-from ._source import Source, UsageError, read_matrix, source
+from ._source import MATRIX_HINT, Source, UsageError, read_matrix, source
 from ._text import load_vectorizer, read_texts
 
 
@@ -48,7 +48,8 @@ def _samples(data: Source, stored: Path, options: Any) -> tuple[Any, Any]:
         return read_matrix(data), data
     if not stored.is_file():
         raise UsageError(
-            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table of texts"
+            f"{stored} is missing, so the model was fitted to a matrix; {data} is a table. "
+            f"Give a matrix: {MATRIX_HINT}"
         )
     vectorizer, table = load_vectorizer(stored), read_table(data)
     texts = read_texts(table, options.text or vectorizer.column, keep_markup=vectorizer.keep_markup)
