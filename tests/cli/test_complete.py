@@ -379,6 +379,7 @@ class TestErrors:
         matrix, out = tmp_path / "data.npy", tmp_path / "out.npy"
         cases = [
             (np.ones((3, 2)), "has no missing entry"),
+            (np.ones((9, 3)), "A table of user, item and rating is read from a .csv"),
             (np.full((3, 2), np.nan), "has no observed entry"),
             (np.array([[1, np.inf], [np.nan, 2]]), "infinit"),
             (np.array([[1j, 2], [3, 4]]), "dtype"),

@@ -59,6 +59,21 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert model.freq == "month"
 
 
+def test_all_dates_decide_whether_the_day_is_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    for last, first in (("24", "day"), ("12", "month")):
+        rows = [(f"{k:02d}/0{1 + k % 2}/2004", body) for k, (_, body) in enumerate(ROWS[:11], 1)]
+        data = written(tmp_path / "news.csv", [*rows, (f"{last}/03/2004", ROWS[-1][1])])
+        out = tmp_path / first
+        assert fit(data, out, "--method", "sums", "--max-iter", "5") == 0
+        model = sf.load(out / "model.npz")
+        assert model.date_order_ == first
+        assert len(model.slices_) == (3 if first == "day" else 12)
+        assert ("fit month first and day first" in capsys.readouterr().err) == (first == "month")
+
+
 @pytest.mark.slow
 def test_report(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")

@@ -243,7 +243,7 @@ def test_batches_without_labels_or_without_anything(digits):
 def test_a_matrix_on_disk_is_for_fit(tmp_path):
     path = tmp_path / "X.npz"
     sp.save_npz(path, sp.csr_array(np.eye(4)), compressed=False)
-    with pytest.raises(TypeError, match="X must be in memory for partial_fit"):
+    with pytest.raises(TypeError, match="X is on disk, and partial_fit needs it in memory"):
         sf.NMF(n_components=2).partial_fit(sf.open_csr(path))
 
 
