@@ -117,7 +117,8 @@ def test_layouts_of_dense_arrays_are_alike(layout, dtype):
     started = sf.factorize(X, init=(layout(S), layout(A)), **FEW)
     np.testing.assert_allclose(started.A, sf.factorize(X, init=(S, A), **FEW).A, rtol=1e-4)
     np.testing.assert_array_equal(
-        sf.complete(Z, observed=D < 0.9, rank=1, random_state=0, n_threads=1).left.dtype, np.dtype(dtype)
+        sf.complete(Z, observed=D < 0.9, rank=1, random_state=0, n_threads=1).left.dtype,
+        np.dtype(dtype),
     )
     assert np.isclose(sf.metrics.hoyer_sparsity(Z), sf.metrics.hoyer_sparsity(X))
 

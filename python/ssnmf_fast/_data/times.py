@@ -50,7 +50,7 @@ _ZONE = re.compile(
 )
 _PARTS = re.compile(
     r"\d\d?:\d\d(?P<seconds>:\d\d)?(?P<fraction>\.\d+)?(?P<half>\s?[AP]M)?"
-    r"|(?P<number>\d+)(?P<th>st|nd|rd|th)?|(?P<word>[^\W\d_]+)",
+    r"|(?P<number>\d+)(?P<th>st|[nr]d|th)?|(?P<word>[^\W\d_]+)",
     re.IGNORECASE,
 )
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -11,7 +11,7 @@ from .._common.arrays import Array
 from .._common.saved import Saved
 from .._common.warn import warn_user
 from .._data.checks import check_option
-from .._labels import Targets, is_indicator
+from .._labels import Targets, is_indicator, label_vector, plain_labels
 from .._models.online import Online, learn_batch
 from .._models.represent import represent
 from ._base import FactorizationBase, Self
@@ -172,10 +172,12 @@ class SupervisedBase(BatchLearner):
 
 def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
     """Return whether there are several labels per sample, and the classes."""
+    if classes is not None:
+        classes = np.unique(plain_labels(label_vector(classes, "classes"), "classes"))
     if hasattr(model, "classes_"):
-        if classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        if classes is not None and not np.array_equal(classes, model.classes_):
             raise ValueError(
-                f"classes={classes!r} differ from those of the first call, "
+                f"classes={classes.tolist()} differ from those of the first call, "
                 f"{model.classes_.tolist()}; leave them out, or start anew."
             )
         return model.multilabel_, model.classes_
@@ -186,7 +188,6 @@ def batch_classes(model: Any, y: Any, classes: Any) -> tuple[bool, Array]:
             "classes must be passed on the first call to partial_fit: all classes that any batch "
             "will hold."
         )
-    classes = np.unique(classes)
     if len(classes) < 2:
         raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
     return False, classes
