@@ -220,7 +220,7 @@ class TestLearning:
         assert not _learning.Learning(0.80, 0.86, 0.07).helps
         assert not _learning.Learning(0.80, 0.805, 0.001).helps
         assert _learning.Learning(0.8, 0.86, 0.03).text == (
-            "more labels help: 80.0% with half of the labels, 86.0% with all"
+            "more labels help: 80.0% with half of the labels, 86.0% with most"
         )
 
     def test_scores(self) -> None:

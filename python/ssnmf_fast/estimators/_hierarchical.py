@@ -68,7 +68,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
 
     See Also
     --------
-    SSNMFClassifier : Labels of one level; the choices that it makes by validation.
+    SSNMFClassifier : Labels of one level, and how they are predicted.
     ssnmf_fast.tree : A tree of topics without labels.
 
     Notes
