@@ -255,7 +255,7 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the distances of the components of all starts: :func:`plotting.clustergram`.
+        """Draw the distances of the components that were kept: :func:`plotting.clustergram`.
 
         Parameters
         ----------
