@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, NUMBER, PLAIN, Saved, Table
+from .._common.saved import COUNT, Saved, Table
 from .._data.border import check_matrix
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_threads
@@ -76,14 +76,9 @@ class Consensus:
         "clusters": Saved("p", "whole"),
         "density": Saved("p"),
         "scores": Saved("rm", "finite"),
-        "silhouette": NUMBER,
-        "cophenetic": NUMBER,
-        "error": NUMBER,
         "samples": Saved("s", "whole"),
         "assignments": Saved("ts", "whole"),
         "n_starts": COUNT,
-        "loss": PLAIN,
-        "density_threshold": NUMBER,
     }
 
     components: Array
