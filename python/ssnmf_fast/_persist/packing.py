@@ -102,8 +102,6 @@ def _unpacked(value: Any) -> Any:
         return value
     entries = value["values"]
     if value["kind"] == "dict":
-        if not all(isinstance(entry, (dict, *SCALARS)) for entry in entries.values()):
-            raise ValueError("scores are not numbers")
         return {name: _unpacked(entry) for name, entry in entries.items()}
     if not isinstance(entries, list) or not all(isinstance(one, SCALARS) for one in entries):
         raise ValueError("labels are neither text nor numbers")
