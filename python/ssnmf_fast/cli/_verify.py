@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .._common.declared import as_declared
 from .._persist.texts import VECTORIZER_NAME
 from ._fit import read_labels_of
 from ._models import MODELS
@@ -71,7 +70,5 @@ def _targets(rows: Any, n_samples: int, settings: dict[str, Any], options: Any) 
         return None
     labels = read_labels_of(options, rows, n_samples)
     assert labels is not None
-    where = f"{METRICS_NAME}, settings:"
-    share = as_declared(settings.get("test size", 0.0), float, f"{where} test size")
-    seed = as_declared(settings.get("seed", 0), int, f"{where} seed")
-    return targets(labels.without(labels.hold_out(share, seed)))
+    share = float(settings.get("test size", 0.0))
+    return targets(labels.without(labels.hold_out(share, int(settings.get("seed", 0)))))
