@@ -7,14 +7,28 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+
+from .._common.declared import as_declared
 
 VECTORIZER_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
 _FORMAT_VERSION = 3
 _MARKUP = ("strip", "keep")  # what becomes of HTML, in the file
+
+
+class _Content(TypedDict):
+    format: str
+    version: int
+    column: str
+    token_pattern: str
+    ngram_range: tuple[int, int]
+    stop_words: list[str]
+    markup: str
+    terms: list[str]
+    idf: list[float]
 
 
 def load_vectorizer(path: str | os.PathLike[str]) -> Any:
@@ -83,16 +97,19 @@ def read_vectorizer(path: Path) -> tuple[str, Any, bool]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != _FORMAT or content["version"] != _FORMAT_VERSION:
             raise ValueError("another format or version")
+        content = as_declared(content, _Content, "it")
         re.compile(content["token_pattern"])
         low, high = content["ngram_range"]
         tfidf = TfidfVectorizer(
             vocabulary=content["terms"],
             token_pattern=content["token_pattern"],
-            ngram_range=(int(low), int(high)),
-            stop_words=list(content["stop_words"]) or None,
+            ngram_range=(low, high),
+            stop_words=content["stop_words"] or None,
         )
         tfidf.idf_ = np.asarray(content["idf"], dtype=np.float64)
-        return str(content["column"]), tfidf, bool(_MARKUP.index(content["markup"]))
+        if not 1 <= low <= high or not np.isfinite(tfidf.idf_).all():
+            raise ValueError("numbers out of range")
+        return content["column"], tfidf, bool(_MARKUP.index(content["markup"]))
     except (KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise ValueError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 

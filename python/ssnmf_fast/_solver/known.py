@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -169,6 +169,14 @@ def plain_penalties(given: Any) -> dict[str, float]:
         name = type(penalty).__name__
         found[name] = found.get(name, 0.0) + penalty.coefficient
     return found
+
+
+class PlainPenalties(TypedDict, total=False):
+    """What :func:`plain_penalties` returns."""
+
+    L1: float
+    L2: float
+    Orthogonal: float
 
 
 def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:

@@ -38,7 +38,7 @@ def read_observed(
         matrix = _from_sparse(M, observed, n_threads)
     else:
         matrix = _from_dense(M, observed)
-    signs = {"allow_nan": False, "allow_negative": True}
+    signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
     matrix = check_matrix(matrix, "M", dtype=check_dtype(dtype), **signs, n_threads=n_threads)
     if matrix.nnz == 0:
         raise ValueError("M has no observed entry; at least one is needed.")

@@ -84,13 +84,12 @@ class Completion:
         Ids of the rows and of the columns that :meth:`predict` takes in place of positions: users
         and items in a model of ``ssnmf-fast complete``.
     observed : scipy.sparse.csr_array or None
-        The observed entries; None in a loaded completion.
+        The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
         With method "structured-irls" the iterate X of the thesis' Algorithm 1, with the observed
         entries as they were.  Its missing entries have their own weights, so it is not of low rank;
         ``offset + left @ right`` is its low-rank part, usually closer to the truth.  None with
-        other methods, whose iterate is ``to_dense(keep_observed=True)``, and in a loaded
-        completion.
+        other methods, whose iterate is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -201,7 +200,7 @@ class Completion:
         np.clip(dense, self.lower, self.upper, out=dense)
         if keep_observed:
             if self.observed is None:
-                raise ValueError("The observed entries were not saved with this completion.")
+                raise ValueError("This completion has no observed entries.")
             rows = entry_rows(self.observed.indptr)
             dense[rows, self.observed.indices] = self.observed.data
         return dense

@@ -11,14 +11,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._common.arrays import Array
-from .._common.saved import COUNT, PLAIN, Saved
+from .._common.saved import COUNT, HISTORY, Saved
 from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_matrix, readable, require_finite
 from .._data.csr_file import CsrFile, check_data
 from .._data.threads import resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
-from .._solver.known import penalties_named, plain_penalties
+from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.receipt import RECEIPT
 from .._topics import Topics, make_topics, names_of, topic_shares
 from ._conventions import DTYPES, IterativeEstimator
@@ -56,10 +56,10 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         "components_": Saved("rm"),
         "representation_": Saved("nr", optional=True),
         "n_iter_": COUNT,
-        "objective_": PLAIN,
+        "objective_": HISTORY,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
-        "sample_penalties_": Saved(optional=True),
+        "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
         "receipt_": RECEIPT,
     }

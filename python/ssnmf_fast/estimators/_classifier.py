@@ -27,8 +27,13 @@ from ._side_predicting import SidePredictions
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
-_PARTS = ("scores", "accuracy", "interval", "proba", "predicted")
-_PLAIN = ("committee_", "supervision_weight_", *(f"validation_{part}_" for part in _PARTS))
+_PLAIN = {
+    "committee_": dict[str, dict[str, float]],
+    "supervision_weight_": float,
+    "validation_scores_": dict[str, float],
+    "validation_accuracy_": float,
+    "validation_interval_": tuple[float, float],
+}
 
 
 @complete_docstring
@@ -173,7 +178,9 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
         "n_labeled_": COUNT,
         "self_training_": Saved("", optional=True),
         "validation_folds_": Saved("n", optional=True),
-        **dict.fromkeys(_PLAIN, Saved(optional=True)),
+        "validation_proba_": Saved("nk", optional=True),
+        "validation_predicted_": Saved("nk", "whole", optional=True),
+        **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
 
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "committee", "logistic", "refit", "joint")

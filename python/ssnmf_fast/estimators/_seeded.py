@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.saved import PLAIN, Saved
+from .._common.saved import Saved
 from .._data.checks import check_integer, check_option, check_random_state
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, names_array
@@ -122,7 +122,7 @@ class SeededTopics(NamedTopics):
     _allow_nan: ClassVar = False
     _saved: ClassVar = {
         "seed_weights_": Saved("tm"),
-        "unknown_seeds_": PLAIN,
+        "unknown_seeds_": Saved(kind=list[str]),
     }
 
     def __sklearn_tags__(self) -> Any:
