@@ -121,8 +121,8 @@ class L2(Penalty):
 class Orthogonal(Penalty):
     """The products of different components, summed: rows belong to few components.
 
-    It is the sum of the entries of F^T F beside its diagonal, for a factor F with a column for each
-    component.
+    It is the sum of the entries of F^T F outside of its diagonal, for a factor F with a column for
+    each component.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Graph(Penalty):
     """Differences between rows that are neighbors in a graph: neighbors are alike.
 
     It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
-    [1]_.
+    [1]_.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Graph(Penalty):
 class Temporal(Penalty):
     """Differences between a row and the next one: what follows in time is alike.
 
-    It is ``sum_t |f_t - f_(t + 1)|^2``.
+    It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ NONE = Penalties()
 
 def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
     """Return what the penalties of factors add to the objective."""
-    return sum(each.value(factors[name]) for name, each in penalties.items())
+    return sum(each.value(factors[name]) for name, each in penalties.items() if each)
 
 
 def require_scale(
