@@ -14,6 +14,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_real
 from .._data.csr import entry_rows
+from .._data.entries import row_slices
 
 Self = TypeVar("Self", bound="Penalty")
 
@@ -131,9 +132,13 @@ class Orthogonal(Penalty):
     """
 
     def value(self, F: Array) -> float:
-        # Of every pair once: the square of a sum less squares would cancel.
-        before = np.cumsum(F[:, :-1], axis=1, dtype=np.float64)
-        return 2 * self.coefficient * float(np.einsum("ij,ij->", before, F[:, 1:]))
+        products = np.zeros((F.shape[1], F.shape[1]))
+        for rows in row_slices(len(F)):
+            part = F[rows].astype(np.float64, copy=False)
+            products += part.T @ part
+        # Pair by pair: the square of a sum less squares would cancel.
+        np.fill_diagonal(products, 0)
+        return self.coefficient * float(products.sum())
 
     def bound(self, F: Array) -> Bound:
         return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
@@ -242,7 +247,7 @@ def _chain(n_rows: int) -> sp.csr_array:
 
 def _differences(W: sp.csr_array, F: Array) -> float:
     """Return the sum over edges of their weight times the squared difference of their rows."""
-    rows = entry_rows(W.indptr)
+    rows, F = entry_rows(W.indptr), np.ascontiguousarray(F)
     total = 0.0
     for begin in range(0, len(rows), _EDGES_AT_ONCE):
         edges = slice(begin, begin + _EDGES_AT_ONCE)
@@ -256,7 +261,7 @@ def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Boun
 
     L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
     """
-    degrees = coefficient * np.asarray(W.sum(axis=1)).ravel()
+    degrees, F = coefficient * np.asarray(W.sum(axis=1)).ravel(), np.ascontiguousarray(F)
     up = coefficient * (W @ F) + degrees[:, None] * F
     return Bound(gram=np.eye(F.shape[1]), rows=2 * degrees, up=up)
 
