@@ -56,8 +56,8 @@ _RESULTS: dict[Any, Table] = {
         "history": PLAIN,
         **dict.fromkeys(("rank", "n_iter", "converged"), COUNT),
         **dict.fromkeys(("offset", "scale", "gamma", "lower", "upper"), NUMBER),
-        "row_ids": Saved("n", "text", optional=True),
-        "column_ids": Saved("m", "text", optional=True),
+        "row_ids": Saved("n", optional=True),
+        "column_ids": Saved("m", optional=True),
     },
 }
 _FITTED = ("components_", "factors_")

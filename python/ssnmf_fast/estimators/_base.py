@@ -89,9 +89,15 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
                 reset=reset,
                 dtype=check_dtype(self.dtype, DTYPES),
                 accept_sparse="csr",
-                ensure_all_finite="allow-nan" if allow_nan else True,
+                ensure_all_finite="allow-nan",
             )
-        return X if sparse else check_matrix(X, "X", allow_nan=allow_nan)
+        if not (sparse or allow_nan) and np.isnan(X).any():
+            raise ValueError(
+                f"X contains NaN, and {type(self).__name__} takes no missing entries. Fill them, "
+                "for example with LowRankImputer, or use NMF or SSNMFClassifier, which leave NaN "
+                "out."
+            )
+        return X if sparse else check_matrix(X, "X")
 
     def _refuse_weights(self, X_weights: Any) -> None:
         if X_weights is not None:

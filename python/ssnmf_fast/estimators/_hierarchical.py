@@ -240,7 +240,7 @@ class HierarchicalClassifier(ClassifierMixin, FactorizationBase):  # type: ignor
         level : int
             As in :meth:`predict_proba`.
         """
-        place, labels = self._level(level), ClassLabels(y, self.unlabeled)
+        place, labels = self._level(level), ClassLabels(y, self.unlabeled, self.nodes_)
         truth = np.full(len(labels.labeled), None, dtype=object)
         truth[labels.labeled] = self._hierarchy.labels(labels.known.tolist(), place)
         known = np.array([label is not None for label in truth], dtype=bool)

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array
+from .._common.listed import listed, short
+from .._common.unicode import nfc
 from .._data.border import CleanMatrix
 from .._data.checks import check_integer
 from .._data.csr_file import CsrFile
@@ -255,9 +257,12 @@ def representation_of(model: Any) -> Array:
 def _place(model: Any, topic: Any) -> int:
     names = names_of_topics(model)
     if isinstance(topic, str):
-        if topic not in names:
-            raise ValueError(f"{topic!r} is no topic of the model, whose topics are {names}.")
-        return names.index(topic)
+        forms = [nfc(name) for name in names]
+        if nfc(topic) not in forms:
+            raise ValueError(
+                f"{short(topic)} is no topic of the model, whose topics are {listed(names)}."
+            )
+        return forms.index(nfc(topic))
     place = check_integer(topic, "topic", 0)
     if place >= len(names):
         raise ValueError(f"topic is {place}; the model has {len(names)}, of which the first is 0.")

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
+from .._common.unicode import nfc
 from .._data.checks import check_integer
 from ._matrices import read_matrix, row_blocks
 
@@ -101,7 +103,8 @@ def _listed(terms: Any, entries: str) -> list[list[Any]]:
 
 
 def _check_different(topic: list[Any], number: int) -> None:
-    if len(topic) < 2 or len(set(topic)) < len(topic):
+    if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
         raise ValueError(
-            f"terms[{number}] is {topic}; expected two or more different terms for each topic."
+            f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
+            "topic."
         )
