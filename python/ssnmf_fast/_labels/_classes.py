@@ -153,6 +153,8 @@ def refuse_lists(labels: Any, name: str) -> None:
 
 def unmask_labels(labels: Any) -> Any:
     """Return a masked array as one of objects, with None where it is masked; all else as it is."""
+    if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers
+        return [None if one is np.ma.masked else one for one in labels]
     if not isinstance(labels, np.ma.MaskedArray):
         return labels
     if not np.ma.is_masked(labels):

@@ -180,14 +180,14 @@ class LabelLists:
         spelling = as_first_given((name for names in lists for name in names), known)
         found = set(spelling.values())
         self.names = _check_names(_sort_names(found)) if given is None else given
-        number = {name: k for k, name in enumerate(self.names.tolist())}
-        unknown = [name for name in found if name not in number]
+        place = {name: k for k, name in enumerate(self.names.tolist())}
+        unknown = [name for name in found if name not in place]
         if unknown:
             raise ValueError(
                 f"y names the topic {short(unknown[0])}, which is not one of topic_names: "
                 f"{listed(self.names.tolist())}."
             )
-        place = {name: number[first] for name, first in spelling.items()}
+        lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, rows, n_documents) != 0
 
     def part(self, rows: Any) -> LabelLists:
@@ -230,12 +230,11 @@ def indicator_matrix(
 ) -> sp.csr_array:
     """Return how often each label is in the list of a sample, (n, k).
 
-    `position` numbers the labels, two spellings alike, and `rows` are the samples of the lists; others have no label.
+    `position` numbers the labels, and `rows` are the samples of the lists; others have no label.
     """
     columns = [position[name] for names in lists for name in names]
     pairs = (np.repeat(rows, [len(names) for names in lists]), np.array(columns, dtype=np.int64))
-    shape = n, len(set(position.values()))
-    return sp.csr_array((np.ones(len(columns)), pairs), shape=shape)
+    return sp.csr_array((np.ones(len(columns)), pairs), shape=(n, len(position)))
 
 
 def is_indicator(y: Any) -> bool:
