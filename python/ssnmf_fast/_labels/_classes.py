@@ -79,8 +79,8 @@ class ClassLabels(Targets):
         super().check_fit()
         if len(self.classes) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes.tolist()[0]!r}; expected labeled samples "
-                "of at least two classes. Label some of another class, or use NMF."
+                f"y has one class only, {short(self.classes.tolist()[0])}; expected labeled "
+                "samples of at least two classes. Label some of another class, or use NMF."
             )
 
     def prior(self) -> Array:
@@ -242,9 +242,10 @@ def warn_of_missing_words(classes: Iterable[Any], marker: Any, name: str = "y") 
     settled = is_missing(marker) or (isinstance(marker, str) and marker != "auto")
     found = [] if settled else missing_words(classes)
     if found:
+        word = short(found[0])
         warn_user(
-            f"{name} has the class {found[0]!r}, which looks like a missing label. If it is one, "
-            f"pass unlabeled={found[0]!r}, or None in its place; if it is a class, unlabeled=None.",
+            f"{name} has the class {word}, which looks like a missing label. If it is one, pass "
+            f"unlabeled={word}, or None in its place; if it is a class, unlabeled=None.",
             UserWarning,
         )
 

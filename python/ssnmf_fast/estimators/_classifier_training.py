@@ -152,8 +152,8 @@ def refuse_unused(model: Any, readout: str) -> None:
     ):
         if used:
             raise ValueError(
-                f"{name}={getattr(model, name)!r} belongs to readout='committee' or 'logistic'; it "
-                f"has no effect with readout={readout!r}. Leave it at 'auto'."
+                f"{name}={short(getattr(model, name))} belongs to readout='committee' or "
+                f"'logistic'; it has no effect with readout={readout!r}. Leave it at 'auto'."
             )
 
 
@@ -162,7 +162,7 @@ def check_threshold(threshold: Any) -> float | None:
     if not isinstance(threshold, str):
         return check_real(threshold, "threshold", allow_negative=True)
     if threshold != "auto":
-        raise ValueError(f"threshold must be 'auto' or a number; got {threshold!r}.")
+        raise ValueError(f"threshold must be 'auto' or a number; got {short(threshold)}.")
     return None
 
 

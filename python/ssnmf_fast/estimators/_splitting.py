@@ -116,7 +116,7 @@ def merge(model: Any, topics: Sequence[int | str]) -> NMF:
     """
     check_topics(model)
     if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
-        raise TypeError(f"topics must be a sequence of numbers or names; got {topics!r}.")
+        raise TypeError(f"topics must be a sequence of numbers or names; got {short(topics)}.")
     places = sorted(_place(model, topic) for topic in topics)
     if len(places) < 2 or len(set(places)) < len(places):
         raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")

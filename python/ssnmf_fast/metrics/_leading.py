@@ -74,7 +74,7 @@ def check_words(terms: Any) -> list[list[str]]:
             if not isinstance(term, str):
                 raise TypeError(
                     f"every entry of terms[{number}] must be a word, as texts are given; got "
-                    f"{term!r} ({type(term).__name__})."
+                    f"{short(term)} ({type(term).__name__})."
                 )
         _check_different(topic, number)
     return topics
