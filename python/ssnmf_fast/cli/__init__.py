@@ -122,7 +122,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _line(message: str) -> str:
-    """Return a message as one line, without the middle where names or cells of data make it long."""
+    """Return a message as one line, without the middle where parts of the data make it long."""
     line = " ".join(message.split())
     return (
         line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"
