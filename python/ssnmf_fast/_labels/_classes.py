@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.listed import listed, short
+from .._common.listed import short
 from .._common.unicode import as_first_given, nfc
 from .._common.warn import warn_user
 from .._data.arrays import as_array
@@ -97,7 +97,7 @@ class ClassLabels(Targets):
         if not known.all():
             raise ValueError(
                 f"y holds {short(self.known[~known].tolist()[0])}, which is not one of the classes "
-                f"of the first call: {listed(self.classes.tolist())}."
+                f"{short(self.classes.tolist())} of the first call."
             )
         return np.searchsorted(self.classes, self.known)
 

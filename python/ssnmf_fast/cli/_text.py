@@ -50,6 +50,7 @@ class Vectorizer:
 
     def transform(self, texts: list[str]) -> Any:
         """Return the TF-IDF matrix (csr) of what :func:`read_texts` returns."""
+        _warn_of_unspaced(texts, self.tfidf.build_tokenizer())
         with warnings.catch_warnings():  # of which the fit has warned
             warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
             return self.tfidf.transform(texts)

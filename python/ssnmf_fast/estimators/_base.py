@@ -96,6 +96,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
             return validate_data(self, X, reset=reset, skip_check_array=True)
         sparse, allow_nan = sp.issparse(X), self._allow_nan
         if sparse:  # nothing else may see its parts before they are inspected
+            self._refuse_nan(getattr(X, "data", None))
             X = check_data(X, resolve_threads(self.n_threads), self.dtype)
         with np.errstate(over="ignore"), _of_numbers():  # infinity is refused
             X = validate_data(
@@ -106,13 +107,18 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
                 accept_sparse="csr",
                 ensure_all_finite="allow-nan",
             )
-        if not (sparse or allow_nan) and np.isnan(X).any():
+        self._refuse_nan(X)
+        return X if sparse else check_matrix(X, "X")
+
+    def _refuse_nan(self, values: Any) -> None:
+        """Raise ValueError for NaN in an array where the model takes none."""
+        numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+        if not self._allow_nan and numbers and np.isnan(values).any():
             raise ValueError(
                 f"X contains NaN, and {type(self).__name__} takes no missing entries. Fill them, "
-                "for example with LowRankImputer, or use NMF or SSNMFClassifier, which leave NaN "
-                "out."
+                "for example with LowRankImputer, or use NMF or SSNMFClassifier, which leave out "
+                "NaN in dense data, and take weights.missing for sparse ones."
             )
-        return X if sparse else check_matrix(X, "X")
 
     def _refuse_weights(self, X_weights: Any) -> None:
         if X_weights is not None:
