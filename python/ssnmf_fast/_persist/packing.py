@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._data.arrays import read_csr
 
 SCALARS = (str, bool, int, float, type(None))
@@ -62,8 +63,8 @@ def _packed(value: Any, key: str) -> Any:
     if isinstance(value, SCALARS):
         return value
     raise TypeError(
-        f"{key} holds {value!r} ({type(value).__name__}), which cannot be saved; expected text or "
-        "numbers. Convert the class labels to str and fit again."
+        f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved; expected "
+        "text or numbers. Convert the class labels to str and fit again."
     )
 
 

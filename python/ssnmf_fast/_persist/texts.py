@@ -6,12 +6,15 @@ import html
 import json
 import os
 import re
+import unicodedata
+from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
 from .._common.declared import as_declared
+from .._common.unicode import nfc
 
 VECTORIZER_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
@@ -42,8 +45,9 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     sklearn.feature_extraction.text.TfidfVectorizer
-        With the vocabulary and the inverse document frequencies of the fit.  It treats HTML as the
-        command did: tags and addresses of web pages go, unless it was told to keep them.
+        With the vocabulary and the inverse document frequencies of the fit.  It treats texts as
+        the command did: they get the form NFC of Unicode, and tags and addresses of web pages go,
+        unless it was told to keep them.
 
     Raises
     ------
@@ -65,12 +69,44 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     """
     given = Path(path)
     _, tfidf, keep_markup = read_vectorizer(given / VECTORIZER_NAME if given.is_dir() else given)
-    return tfidf if keep_markup else tfidf.set_params(preprocessor=_preprocessed)
+    return tfidf.set_params(preprocessor=_lowered if keep_markup else _stripped)
 
 
-def _preprocessed(text: str) -> str:
+def _lowered(text: str) -> str:
     """Do what the command does to a text, and what the vectorizer does by default."""
-    return strip_markup(text).lower()
+    return str(nfc(text)).lower()
+
+
+def _stripped(text: str) -> str:
+    return _lowered(strip_markup(text))
+
+
+@cache
+def word_pattern() -> str:
+    """Return the regular expression of a word: two or more letters, digits or underscores.
+
+    As in scikit-learn, but with combining marks, which are no letters for Python: vowel signs of
+    Hindi, points of Hebrew, accents that no letter has in the form NFC.  Joiners may stand within.
+    """
+    part, joiners = rf"[\w{_combining_marks()}]+", "[\u200c\u200d]+"
+    return rf"\w{part}(?:{joiners}{part})*"
+
+
+def _combining_marks() -> str:
+    """Return the ranges of combining marks, for a class of a regular expression.
+
+    Letters and numbers between two marks are in the same range: they belong to words anyway.
+    """
+    ranges: list[list[str]] = []
+    between = False
+    for character in map(chr, (*range(0x20000), *range(0xE0100, 0xE01F0))):
+        kind = unicodedata.category(character)[0]
+        if kind == "M" and between:
+            ranges[-1][1] = character
+        elif kind == "M":
+            ranges.append([character, character])
+        between = kind in "MLN" and (between or kind == "M")
+    return "".join(f"{first}-{last}" for first, last in ranges)
 
 
 def write_vectorizer(path: Path, column: str, tfidf: Any, keep_markup: bool) -> None:

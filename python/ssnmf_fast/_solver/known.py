@@ -10,6 +10,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.bits import bits_of
+from .._common.listed import short
 from .._data.checks import check_factor, check_support
 from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 
@@ -141,8 +142,8 @@ def check_penalties(
     for name, each in by_name.items():
         if name not in rows:
             raise ValueError(
-                f"penalties has {name!r}; expected {' or '.join(map(repr, rows))}, factors of this "
-                "fit."
+                f"penalties has {short(name)}; expected {' or '.join(map(repr, rows))}, factors of "
+                "this fit."
             )
         listed = penalties_of_factor(each, name, rows[name], meets[name] * unit)
         if listed:

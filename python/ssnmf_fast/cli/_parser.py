@@ -15,7 +15,6 @@ from ._predictions import KINDS
 from ._ranks_parser import add_choose_rank
 from ._ratings import DUPLICATES, ROLES
 from ._source import TABLES
-from ._text import TOKENS
 
 _DATA = (
     "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too; - for a "
@@ -133,8 +132,8 @@ _TEXT = {
     "place of the English ones, or english,FILE for both",
     "--ngram LOW,HIGH=1": "words in a term: 1,2 for single words and pairs; one number, as 2, for "
     "pairs alone",
-    f"--token-pattern REGEX={TOKENS}": "regular expression of a word; that of the default finds "
-    "two or more letters, digits or underscores",
+    "--token-pattern REGEX": "regular expression of a word (default: two or more letters, digits "
+    "or underscores, with their combining marks)",
     "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
     "of removing tags and addresses, and replacing entities by their characters",
 }
