@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.listed import short
 from .csr import UNSORTED, UNSOUND, inspect_structure
 
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
@@ -122,7 +123,7 @@ def _numbers_of(objects: Array, name: str) -> Array:
         except (TypeError, ValueError) as error:
             place = ", ".join(map(str, np.unravel_index(k, objects.shape)))
             raise TypeError(
-                f"{name}[{place}] is {one!r:.60}, not a number: {error}. Give numbers, with NaN "
+                f"{name}[{place}] is {short(one)}, not a number: {error}. Give numbers, with NaN "
                 "where one is missing."
             ) from error
     return array.reshape(objects.shape)
@@ -192,7 +193,7 @@ def check_dtype(dtype: Any, otherwise: Any = None) -> Any:
         if dtype is known.type or (isinstance(dtype, (str, np.dtype)) and dtype == known.name):
             return known
     wrong = ValueError if isinstance(dtype, (str, type, np.dtype)) else TypeError
-    raise wrong(f"dtype must be None, 'float32' or 'float64'; got {dtype!r}.")
+    raise wrong(f"dtype must be None, 'float32' or 'float64'; got {short(dtype)}.")
 
 
 def to_native(array: Array, target: Any = None) -> Array:

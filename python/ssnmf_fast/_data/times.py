@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.listed import short
 from .._common.optional import TABLES_HINT, require_package
 from .._common.warn import warn_user
 from .._labels import is_missing
@@ -229,7 +230,7 @@ def read_times(times: Any, name: str = "times", first: str | None = None) -> Tim
         if is_missing(value) or not str(value).strip():
             what = "is missing; leave out documents without a time"
         else:
-            what = f"is {value!r}, which is not a date; expected {_DATES}"
+            what = f"is {short(value)}, which is not a date; expected {_DATES}"
             if re.fullmatch(r"[\d.]+", str(value)):
                 what += (
                     ". Numbers are years or YYYYMMDD; pandas.to_datetime makes dates of those that "
@@ -275,7 +276,7 @@ def _read_texts(texts: list[str], name: str, first: str | None) -> Times:
     known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
     others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
     if others:
-        which = f"{name}[{texts.index(others[0])}] is {others[0]!r}, which is not an ISO date"
+        which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is not an ISO date"
         with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
             import pandas  # noqa: F401
         read, first = _decide(others, name, first)
@@ -312,7 +313,7 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
         for one, k in wrong.items():
             if all(np.isnat(_read_in(other, bare[[k]])).any() for other in _ORDERS):
                 return Times(read[one], known)
-        why = ", ".join(f"{one} first does not fit {texts[k]!r}" for one, k in wrong.items())
+        why = ", ".join(f"{one} first does not fit {short(texts[k])}" for one, k in wrong.items())
         raise ValueError(
             f"{name} are not all in {'the order of the fit' if known else 'one order'}: {why}. "
             "Give dates such as 2004-12-26, as pandas.to_datetime returns them."
@@ -323,7 +324,7 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
         other, k = differing[0]
         warn_user(
             f"All of {name} fit {' and '.join(f'{one} first' for one in fitting)}. They are read "
-            f"{fitting[0]} first, {texts[k]!r} as {taken[k].astype('datetime64[D]')}. If that is "
+            f"{fitting[0]} first, {short(texts[k])} as {taken[k].astype('datetime64[D]')}. If that is "
             f"wrong, give dates such as 2004-12-26, as pandas.to_datetime({name}, "
             f"{other}first=True) returns them.",
             UserWarning,
@@ -333,7 +334,7 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
     ]
     if late:
         warn_user(
-            f"Years of two digits are read as 1969 to 2068: {texts[late[0]]!r} in {name} as "
+            f"Years of two digits are read as 1969 to 2068: {short(texts[late[0]])} in {name} as "
             f"{taken[late[0]].astype('datetime64[D]')}. Give years of four digits.",
             UserWarning,
         )

@@ -174,24 +174,32 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         seconds=time.perf_counter() - begin,
         settings=[
             *_settings(data, options),
-            *_choices(model, estimator, options),
+            *_found(estimator),
             *_seeds_of(estimator, data.terms),
         ],
     )
 
 
-def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]]:
-    """Return what the fit chose itself, for the report."""
-    if not model.validates(options):
-        return []
-    rounds = int(estimator.self_training_)
-    pairs = [
-        ("rank", str(len(estimator.components_))),
-        ("supervision weight", f"{estimator.supervision_weight_:.6g}"),
-        ("self-training", f"{rounds} round" + ("s" if rounds != 1 else "")),
-    ]
-    by = "chosen by validation" if (estimator.validation_folds_ >= 0).any() else "chosen by rule"
-    return [(f"{name}, {by}", value) for name, value in pairs]
+def _found(estimator: Any) -> list[tuple[str, str]]:
+    """Return what the fit set itself, for the report."""
+    params, found = estimator.get_params(), {}
+    if params.get("n_components") == "auto":
+        rank, k = len(estimator.components_), len(estimator.classes_)
+        found["rank"] = f"{rank} ({rank // k} for each class)"
+    for name in ("supervision_weight", "rate_shape"):
+        if params.get(name) in ("auto", "balanced"):
+            found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.6g}"
+    if params.get("self_training") == "auto":
+        rounds = int(estimator.self_training_)
+        found["self-training"] = f"{rounds} round" + ("s" if rounds != 1 else "")
+    pairs = [(f"{name}, set by the fit", value) for name, value in found.items()]
+    committee = getattr(estimator, "committee_", {})
+    if len(committee) > 1:
+        weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
+        validated = (estimator.validation_folds_ >= 0).any()
+        how = "found by validation" if validated else "not validated, as labels are few"
+        pairs.append((f"weights of the classifiers, {how}", weights))
+    return pairs
 
 
 def _seeds_of(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from ._source import UsageError
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size", "time")
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
 _TEST_SIZE = 0.2
-_CHOSEN = "auto"  # what the estimator chooses by validation
+_OPEN = "auto"  # for the estimator to set
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Model:
     targets: Callable[[SampleLabels], Any] | None = None  # what fit takes as y
     needs_labels: bool = True  # where it takes targets
     names_topics: bool = False  # has every label a topic, which sets the rank?
-    chooses: bool = False  # does it choose by validation what is not given?
+    validating: bool = False  # does it need no rank, and validate its predictions?
     measures: tuple[Callable[[Fitted], list[Measure]], ...] = ()
 
     @property
@@ -80,19 +80,19 @@ class Model:
         if options.test_size is None and "test_size" in self.options:
             # Validation within the fit tells the accuracy, and no label is lost for it.
             options.test_size = 0.0 if self.validates(options) else _TEST_SIZE
-        if options.rank is None and not (self.names_topics or self.chooses):
-            more = "; the default with --labels, ssnmf, chooses it"
+        if options.rank is None and not (self.names_topics or self.validating):
+            more = "; the default with --labels, ssnmf, sets it"
             raise UsageError(f"--model {self.name} needs --rank, the number of topics{more}")
         if options.rank is not None and options.free_topics is not None:
             raise UsageError("--rank and --free-topics both set the number of topics; give one")
-        if options.supervision_weight == math.inf and not self.chooses:
+        if options.supervision_weight == math.inf and not self.validating:
             raise UsageError(f"--model {self.name} takes no --supervision-weight inf")
 
     def validates(self, options: Any) -> bool:
-        """Whether the fit chooses by validation, and so knows the accuracy to expect."""
-        open_choice = options.rank is None or options.supervision_weight == _CHOSEN
-        validates = open_choice or options.readout == "committee"
-        return self.chooses and validates and options.readout in ("auto", "committee", "logistic")
+        """Whether the fit hides labels in turn, and so knows the accuracy to expect."""
+        left_open = options.rank is None or options.supervision_weight == _OPEN
+        validates = left_open or options.readout == "committee"
+        return self.validating and validates and options.readout not in ("refit", "joint")
 
     def build(
         self,
@@ -138,13 +138,13 @@ _ALL = (
     Model(
         "ssnmf",
         "SSNMFClassifier",
-        "classifier for few labels and many; settings that are not given are chosen by validation",
+        "classifier for few labels and many; weighs several classifiers by validation",
         (
             *("loss", "supervision_loss", "supervision_weight", "self_training", "readout"),
             *("label_separator", "test_size"),
         ),
         targets=SampleLabels.single_or_indicators,
-        chooses=True,
+        validating=True,
     ),
     Model("nmf", "NMF", "topics without the help of labels", ("loss",)),
     Model(

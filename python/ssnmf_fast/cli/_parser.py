@@ -15,7 +15,6 @@ from ._predictions import KINDS
 from ._ranks_parser import add_choose_rank
 from ._ratings import DUPLICATES, ROLES
 from ._source import TABLES
-from ._text import TOKENS
 
 _DATA = (
     "table with a text column (.csv, .tsv, .jsonl) or matrix (.npz, .npy, .mtx); .gz too; - for a "
@@ -58,8 +57,8 @@ _FIT_FIRST = {
     "unlabeled; in .jsonl also lists of labels",
     "--seeds FILE": "words of each topic, in place of labels or beside them: .json or .yaml, as "
     '{{"space": ["orbit", "nasa"], "sport": {{"game": 2, "team": 1}}}} ({users})',
-    "--rank COUNT": "number of topics; needed without --labels and --seeds (default: ssnmf chooses "
-    "1 or 3 for each class, ts-nmf and seeded take one for each label or list of seeds)",
+    "--rank COUNT": "number of topics; needed by all models but ssnmf, ts-nmf and seeded (default: "
+    "of ssnmf 1 or 3 for each class, of the others one for each label or list of seeds)",
     f"--model {'|'.join(MODELS)}": "one of the models below (default: ssnmf, seeded with --seeds, "
     "or nmf without --labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
@@ -104,7 +103,8 @@ _MODEL = {
     "--dtype float32|float64": "numbers that the fit works with; float32 is faster for large data "
     "(default: float32 for text, for a matrix that of its numbers)",
     "--test-size FRACTION": "share of the labeled samples held out for the score, 0 for none "
-    "(default: 0 where the fit validates, as ssnmf does, else 0.2)",
+    "(default: 0 where the fit validates, as ssnmf does unless rank and weight or another readout "
+    "are given, else 0.2)",
     "--time COLUMN": "column of the table with the dates (2004-12-26, 20041226, ...), or a text "
     "file with one date per line ({users})",
     f"--freq {'|'.join(FREQUENCIES)}|SLICES": "slices of time: how long they are, also in "
@@ -132,8 +132,8 @@ _TEXT = {
     "place of the English ones, or english,FILE for both",
     "--ngram LOW,HIGH=1": "words in a term: 1,2 for single words and pairs; one number, as 2, for "
     "pairs alone",
-    f"--token-pattern REGEX={TOKENS}": "regular expression of a word; that of the default finds "
-    "two or more letters, digits or underscores",
+    "--token-pattern REGEX": "regular expression of a word (default: two or more letters, digits "
+    "or underscores, with their combining marks)",
     "--keep-markup": "keep HTML tags, entities such as &quot; and addresses of web pages, instead "
     "of removing tags and addresses, and replacing entities by their characters",
 }
@@ -207,8 +207,9 @@ def build_parser() -> argparse.ArgumentParser:
         "fit",
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
-        "With --labels and nothing else, every setting is chosen by validation; the accuracy\n"
-        "to expect is printed beside that of LinearSVC.\n\n"
+        "With --labels and nothing else, several classifiers are weighed by validation, and the\n"
+        "accuracy to expect is printed beside that of LinearSVC; both need three labels a class.\n"
+        "\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic",
         usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "
         "[--model MODEL] [--out DIR]\n                      [option ...]",

@@ -36,8 +36,8 @@ from ._waiting import result_of
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: ignore[misc]
     """Semi-supervised NMF for classification, X ~ S A and Y ~ S B, of data on a Dask cluster.
 
-    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but nothing is chosen by validation:
-    `n_components` and `supervision_weight` must be given, and the attributes of a validation are
+    The model is that of :class:`ssnmf_fast.SSNMFClassifier`, but `n_components` and
+    `supervision_weight` must be given, and nothing is validated: the attributes of a validation are
     missing.  Predictions for a dask array are lazy dask arrays.
 
     Parameters
@@ -114,9 +114,9 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):  # type: i
         for name in ("n_components", "supervision_weight"):
             if getattr(self, name) == "auto":
                 raise ValueError(
-                    f"{name} must be a number for data on a cluster; got 'auto', which is chosen "
-                    "by validation in memory. Give, for example, what ssnmf_fast.SSNMFClassifier "
-                    "chooses on a part of the samples."
+                    f"{name} must be a number for data on a cluster; got 'auto', which is for "
+                    "data in memory. Give what ssnmf_fast.SSNMFClassifier takes: the number of "
+                    "classes, and infinity."
                 )
         readout = self._chosen_readout()
         targets = labels_of(y, self.unlabeled)

@@ -27,8 +27,13 @@ from ._side_predicting import SidePredictions
 from ._training_data import TrainingLabels, labels_for_training
 from ._validation import validate
 
-_PARTS = ("scores", "accuracy", "interval", "proba", "predicted")
-_PLAIN = ("committee_", "supervision_weight_", *(f"validation_{part}_" for part in _PARTS))
+_PLAIN = {
+    "committee_": dict[str, dict[str, float]],
+    "supervision_weight_": float,
+    "validation_scores_": dict[str, float],
+    "validation_accuracy_": float,
+    "validation_interval_": tuple[float, float],
+}
 
 
 @complete_docstring
@@ -41,7 +46,8 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
     weight, labeled samples may use only the components of their classes [2]_.  Predictions come
     from a readout that is fitted to samples represented without their labels, as new ones are.
 
-    Without arguments the settings are chosen by validation on the labeled samples.
+    Without arguments there is a component for each class, and several classifiers predict together;
+    their weights are found by validation on the labeled samples.
 
     Parameters
     ----------
@@ -53,12 +59,12 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
         of Y.
     supervision_weight : float, "balanced" or "auto"
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
-        ratio of the two losses at the start; "auto" takes infinity if there are as many components
-        as classes, else "balanced".
+        ratio of the two losses at the start; "auto" takes infinity if there are at least as many
+        components as classes, else "balanced".
     init : {"auto", "labels", "random", "nndsvda", "random-acol"} or tuple of arrays
-        Start.  "labels" takes the means of the classes for A; so does "auto" if there are as many
-        components as classes, else "random".  A tuple holds S (n, r), A (r, m) and, optionally,
-        B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
+        Start.  "labels" takes the means of the classes for A; so does "auto" if there are at least
+        as many components as classes, else "random".  A tuple holds S (n, r), A (r, m) and,
+        optionally, B (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
     threshold : float or "auto"
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.  "auto" takes the best by validation, else 0.5.
@@ -73,9 +79,10 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
     self_training : int or "auto"
         Number of rounds.  In each, the most certain half of the predictions for unlabeled samples
         (four fifths from 4 labels per class on) become labels of weight 0.1; the first round also
-        uses their nearest neighbors.  "auto": 2, or 0 where half of the samples are labeled, or
-        where rank and weight are both given.  Multiple labels: always 0.  A number above 0 is
-        refused for the readouts "refit" and "joint".
+        uses their nearest neighbors.  "auto": 2, or 0 where half of the samples are labeled, for
+        the readouts "refit" and "joint", and for "logistic" or "auto" with rank and weight both
+        given.  Multiple labels: always 0.  A number above 0 is refused for the readouts "refit" and
+        "joint".
     class_weight : "auto", None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
         weights of 0 and 1.  The readouts "refit" and "joint" refuse it.  "auto" is None, for
@@ -94,12 +101,16 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
     validation_scores_ : dict of str to float
         Score of every member and of the "committee": accuracy, for multiple labels the mean of
         micro and macro F, of labels that were hidden from the fit.  Empty without validation: for
-        fewer than 3 labeled samples per class on average, or where there was nothing to choose.
+        fewer than 3 labeled samples per class on average, for the readouts "refit" and "joint", and
+        for "logistic" or "auto" with rank and weight both given.
     validation_accuracy_, validation_interval_ : float, (float, float)
         Expected accuracy on new samples, as :meth:`score` measures it, and its 95 % interval
         (Wilson's, of three quarters of the samples, since the fits of the folds share labels; its
         upper end is raised, since the fit uses the labels that validation hides); NaN without
         validation.
+    class_prior_ : ndarray, shape (k,)
+        Share of every class (or label) among the labeled samples; among all, as estimated, where
+        the labels are much more even than the classes.
     validation_folds_ : ndarray of int, shape (n,)
         Fold of the validation in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
@@ -167,7 +178,9 @@ class SSNMFClassifier(ToldByLabels, SidePredictions):
         "n_labeled_": COUNT,
         "self_training_": Saved("", optional=True),
         "validation_folds_": Saved("n", optional=True),
-        **dict.fromkeys(_PLAIN, Saved(optional=True)),
+        "validation_proba_": Saved("nk", optional=True),
+        "validation_predicted_": Saved("nk", "whole", optional=True),
+        **{name: Saved(optional=True, kind=kind) for name, kind in _PLAIN.items()},
     }
 
     _readouts: ClassVar[tuple[str, ...]] = ("auto", "committee", "logistic", "refit", "joint")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from .._common.listed import short
 from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_option, check_random_state, check_real
 from .._data.csr_file import check_data
@@ -215,7 +216,7 @@ def _ranks(ranks: Any) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         raise TypeError(
-            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {ranks!r}."
+            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {short(ranks)}."
         )
     given = list(islice(ranks, MOST_RANKS + 1))
     if len(given) > MOST_RANKS:
