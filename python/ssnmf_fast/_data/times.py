@@ -322,10 +322,10 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
     differing = [(one, int(k)) for one in fitting[1:] for k in np.flatnonzero(read[one] != taken)]
     if differing:
         other, k = differing[0]
+        example = f"{short(texts[k])} as {taken[k].astype('datetime64[D]')}"
         warn_user(
             f"All of {name} fit {' and '.join(f'{one} first' for one in fitting)}. They are read "
-            f"{fitting[0]} first, {short(texts[k])} as {taken[k].astype('datetime64[D]')}. If that is "
-            f"wrong, give dates such as 2004-12-26, as pandas.to_datetime({name}, "
+            f"{fitting[0]} first, {example}. If that is wrong, give dates such as 2004-12-26, as pandas.to_datetime({name}, "
             f"{other}first=True) returns them.",
             UserWarning,
         )
