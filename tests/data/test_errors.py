@@ -69,7 +69,9 @@ def test_models_of_complete_data_name_those_that_take_holes(kind, first):
         with pytest.raises(ValueError, match=rf"X contains NaN, and {kind} takes .* use NMF"):
             model.fit(form(changed((2, 1), np.nan)), y)
     texts = np.array([["a whole document " * 100] * 4] * 5, dtype=object)
-    with pytest.raises(ValueError, match=r"X must hold numbers: .* TfidfVectorizer"):
+    with pytest.raises(
+        TypeError, match=r"X\[0, 0\] is 'a whole .*, not a number: .*TfidfVectorizer"
+    ):
         model.fit(texts, y)
 
 

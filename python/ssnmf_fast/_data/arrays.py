@@ -22,9 +22,6 @@ from .csr import UNSORTED, UNSOUND, inspect_structure
 _MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
-# Types of what stands for a missing number among objects.
-_NO_NUMBERS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
-
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 
 
@@ -112,12 +109,16 @@ def _numbers_of(objects: Array, name: str) -> Array:
             array = array.astype(np.float64)  # with None as NaN
         if array.dtype.kind in "biuf" and array.size == objects.size:
             return array.reshape(objects.shape)
+    from .._labels import is_missing  # which needs this module
+
     array = np.empty(objects.size)
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError("it is text")
-            array[k] = np.nan if type(one).__name__ in _NO_NUMBERS else float(one)
+                raise TypeError(
+                    "it is text, of which TfidfVectorizer of scikit-learn makes numbers"
+                )
+            array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf
         except (TypeError, ValueError) as error:

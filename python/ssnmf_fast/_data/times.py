@@ -84,13 +84,13 @@ class Slices:
 
 
 class Times(NamedTuple):
-    """Times in seconds, and what stands first in their dates: "month", "day", "year", or None.
+    """Times in seconds, and what stands first in their dates: "month", "day" or "year".
 
-    None is for dates in which it makes no difference.
+    It is "any" where that makes no difference.
     """
 
     values: Array
-    first: str | None
+    first: str
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _equal_parts(times: Array, count: int, name: str) -> Slices:
     return Slices(starts.astype("datetime64[s]"), of)
 
 
-def read_times(times: Any, name: str = "times", first: str | None = None) -> Times:
+def read_times(times: Any, name: str = "times", first: str = "any") -> Times:
     """Return times; of those with a zone the local ones, as they are written.
 
     All dates of text together decide what stands first in them, unless it is known.
@@ -271,7 +271,7 @@ def _as_text(value: Any) -> str:
     return str(value) if isinstance(value, (date, np.datetime64)) else ""
 
 
-def _read_texts(texts: list[str], name: str, first: str | None) -> Times:
+def _read_texts(texts: list[str], name: str, first: str) -> Times:
     """Return the times in texts, each different one read once; NaT for what is none."""
     known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
     others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
@@ -303,10 +303,10 @@ def _read_iso(text: str) -> Any:
         return None
 
 
-def _decide(texts: list[str], name: str, known: str | None) -> Times:
+def _decide(texts: list[str], name: str, known: str) -> Times:
     """Return the times in texts that are not ISO, with the order that fits all of them."""
     bare = np.array([_ZONE.sub(r"\1", text) for text in texts], dtype=object)
-    read = {one: _read_in(one, bare) for one in ([known] if known else _ORDERS)}
+    read = {one: _read_in(one, bare) for one in (_ORDERS if known == "any" else [known])}
     fitting = [one for one in read if not np.isnat(read[one]).any()]
     if not fitting:
         wrong = {one: int(np.isnat(times).argmax()) for one, times in read.items()}
@@ -314,19 +314,20 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
             if all(np.isnat(_read_in(other, bare[[k]])).any() for other in _ORDERS):
                 return Times(read[one], known)
         why = ", ".join(f"{one} first does not fit {short(texts[k])}" for one, k in wrong.items())
+        order = "one order" if known == "any" else "the order of the fit"
         raise ValueError(
-            f"{name} are not all in {'the order of the fit' if known else 'one order'}: {why}. "
-            "Give dates such as 2004-12-26, as pandas.to_datetime returns them."
+            f"{name} are not all in {order}: {why}. Give dates such as 2004-12-26, "
+            "as pandas.to_datetime returns them."
         )
     taken = read[fitting[0]]
     differing = [(one, int(k)) for one in fitting[1:] for k in np.flatnonzero(read[one] != taken)]
     if differing:
         other, k = differing[0]
-        example = f"{short(texts[k])} as {taken[k].astype('datetime64[D]')}"
+        orders = " and ".join(f"{one} first" for one in fitting)
         warn_user(
-            f"All of {name} fit {' and '.join(f'{one} first' for one in fitting)}. They are read "
-            f"{fitting[0]} first, {example}. If that is wrong, give dates such as 2004-12-26, as pandas.to_datetime({name}, "
-            f"{other}first=True) returns them.",
+            f"All of {name} fit {orders}. They are read {fitting[0]} first, {short(texts[k])} as "
+            f"{taken[k].astype('datetime64[D]')}. If that is wrong, give dates such as 2004-12-26, "
+            f"as pandas.to_datetime({name}, {other}first=True) returns them.",
             UserWarning,
         )
     late = [
@@ -338,7 +339,7 @@ def _decide(texts: list[str], name: str, known: str | None) -> Times:
             f"{taken[late[0]].astype('datetime64[D]')}. Give years of four digits.",
             UserWarning,
         )
-    return Times(taken, fitting[0] if differing or len(fitting) == 1 else None)
+    return Times(taken, fitting[0] if differing or len(fitting) == 1 else "any")
 
 
 def _read_in(order: str, texts: Array) -> Array:

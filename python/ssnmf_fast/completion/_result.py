@@ -242,7 +242,7 @@ def _places(given: Any, name: str, count: int, ids: Array | None) -> Array:
 
 def _as_ids(given: Any, name: str) -> Array:
     """Return ids as an array of integers, or of text in the form NFC."""
-    ids = as_array(given, name)
+    ids = as_array(given, name, allow_objects=True)
     if ids.dtype.kind in "OUT":
         listed = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
         values = [nfc(one) for one in listed.ravel().tolist()]

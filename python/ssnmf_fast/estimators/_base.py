@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -47,20 +46,6 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return found
 
 
-@contextmanager
-def _of_numbers() -> Iterator[None]:
-    """Cut what NumPy says of a text in place of a number: it may be a whole document."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert" not in str(error):
-            raise
-        raise ValueError(
-            f"X must hold numbers: {error!s:.100}. Texts become numbers by TfidfVectorizer of "
-            "scikit-learn."
-        ) from None
-
-
 class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeEstimator):  # type: ignore[misc]
     """A dictionary learned from X, over which samples are represented."""
 
@@ -102,7 +87,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
         if sparse:  # nothing else may see its parts before they are inspected
             self._refuse_nan(getattr(X, "data", None))
             X = check_data(X, resolve_threads(self.n_threads), self.dtype)
-        with np.errstate(over="ignore"), _of_numbers():  # infinity is refused
+        with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(
                 self,
                 X if sparse else readable(X, "X", allow_nan, allow_sparse=True),
@@ -250,8 +235,7 @@ class FactorizationBase(WithReceipt, ClassNamePrefixFeaturesOutMixin, IterativeE
     def _checked_features(self, X: Any) -> Array:
         """Return what :meth:`transform` returned, checked."""
         check_is_fitted(self)
-        with _of_numbers():
-            S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
+        S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "

@@ -80,8 +80,8 @@ class DynamicTopics(TopicsOverTime):
         When the slices begin, in years, months, days, hours or seconds.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
-    date_order_ : {"month", "day", "year"} or None
-        What stands first in dates of text such as "01/02/2003"; None where all dates were of other
+    date_order_ : {"month", "day", "year", "any"}
+        What stands first in dates of text such as "01/02/2003"; "any" where all dates were of other
         forms.  Later ones are read in the same order.
     representation_ : ndarray, shape (n, r)
         Coefficients of all documents over the topics, also of those that were not drawn.  Not

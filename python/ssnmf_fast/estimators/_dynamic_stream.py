@@ -48,7 +48,7 @@ class DatedLearner(FactorizationBase):
     prevalence_: Array
     slices_: Array
     slice_sizes_: Array
-    date_order_: str | None
+    date_order_: str = "any"  # also of files of earlier versions
     loss_: Any
     freq: Any
     method: Any
@@ -235,7 +235,7 @@ class DatedLearner(FactorizationBase):
             Stream.of_arrays([self._sized()[0]], self.stream_statistics_)
 
 
-def dated(X: Any, times: Any, first: str | None = None) -> Times:
+def dated(X: Any, times: Any, first: str = "any") -> Times:
     """Return the times of documents in memory, one for each."""
     refuse_on_disk(X, "DynamicTopics")
     read = read_times(times, first=first)
