@@ -173,7 +173,6 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         replace(fit, S=-fit.S),
         replace(fit, start_objectives=5.0),
         replace(completion, lower="none"),
-        replace(completion, row_ids=np.array(["a"])),
         replace(completion, observed=completion.observed[:3]),
     ):
         with pytest.raises(ValueError, match="cannot be saved, nothing could load it: "):
