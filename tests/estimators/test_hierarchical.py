@@ -125,7 +125,9 @@ def test_names_of_features_and_missing_entries() -> None:
         model.predict(table.rename(columns={"w0": "other"}))
 
 
-def test_a_damaged_file_is_refused(fitted: sf.HierarchicalClassifier, tmp_path: Path) -> None:
+def test_attributes_that_contradict_themselves_are_not_saved(
+    fitted: sf.HierarchicalClassifier, tmp_path: Path
+) -> None:
     broken = copy.copy(fitted)
     for name, value in (
         ("node_parents_", fitted.node_parents_ * 0 + 5),
@@ -133,9 +135,8 @@ def test_a_damaged_file_is_refused(fitted: sf.HierarchicalClassifier, tmp_path: 
         ("nodes_", fitted.nodes_[:-1]),
     ):
         setattr(broken, name, value)
-        sf.save(broken, tmp_path / "model.npz")
-        with pytest.raises(ValueError, match="is damaged"):
-            sf.load(tmp_path / "model.npz")
+        with pytest.raises(ValueError, match="nothing could load it"):  # the check of files, too
+            sf.save(broken, tmp_path / "model.npz")
         setattr(broken, name, getattr(fitted, name))
 
 
