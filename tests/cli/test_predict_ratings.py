@@ -134,7 +134,7 @@ def test_models_of_other_kinds(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = pairs(tmp_path / "new.csv", "user,item\nu1,i1\n")
-    sf.save(sf.complete(np.outer([1.0, 2], [1, 2, 3])), tmp_path / "matrix.npz")
+    sf.save(sf.complete(np.array([[1.0, 2, 3], [2, 4, np.nan]])), tmp_path / "matrix.npz")
     assert predict(tmp_path / "matrix.npz", data) == 2
     assert "without ids of users and items" in error_line(capsys)
     sf.save(sf.NMF(n_components=1).fit(np.eye(3)), tmp_path / "nmf.npz")

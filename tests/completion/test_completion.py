@@ -591,7 +591,8 @@ EXPONENTS = st.sampled_from([0.0, 0.5, 1.0])
     fill_value=st.sampled_from([0.0, -2.0]),
     nonnegative=st.sampled_from([None, True, False]),
 )
-@pytest.mark.filterwarnings("ignore:M has no observed entry")
+@pytest.mark.filterwarnings("ignore:M has no (observed|missing) entry")
+@pytest.mark.filterwarnings("ignore:The first two of the three columns")
 @pytest.mark.filterwarnings("ignore:All .* observed entries")
 def test_fuzz(data, method, rank, noisy, fill_value, nonnegative):
     """Any input gives a finite completion or a clear error."""
