@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import check_data
 from .._data.fingerprint import data_fingerprint
-from .._solver.optimality import Measured, Optimality
+from .._solver.optimality import Optimality
 from .._solver.problem import Problem
 from .._solver.receipt import Receipt, fingerprints, parts_of
 from .._solver.result import Factorization
@@ -23,6 +25,8 @@ _WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
 _OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
 _KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+_SHAKEN = 4  # units in the last place
+
 INPUTS = (*_OF_DATA, *_KNOWN)
 
 
@@ -31,12 +35,13 @@ class Recomputed:
     """What a receipt claims of a result, computed from its factors and the data.
 
     `scale` is what the data pull at the factors, in the units of the objective, to which rounding
-    is relative.
+    is relative; `shaken` is how far residuals move where all entries of factors are rounded.
     """
 
     objective: float
-    measured: dict[str, Measured]
+    residuals: dict[str, float]
     scale: float
+    shaken: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -103,9 +108,15 @@ def _at_factors(
 
 def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
     """Return the objective and the residuals of a problem, in the units of the user."""
-    measured = seen.measured()
-    pull = measured[problem.rows].pull
-    return Recomputed(units.value(problem.objective()), measured, units.value(pull))
+    measured, objective = seen.measured(), units.value(problem.objective())
+    pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
+    residuals = {name: each.residual for name, each in measured.items()}
+    rng = np.random.default_rng(0)
+    for F in problem.factors.values():
+        F *= 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape).astype(F.dtype)
+    problem.forget()
+    shaken = {name: abs(r - residuals[name]) for name, r in seen.residuals().items()}
+    return Recomputed(objective, residuals, units.value(pull), shaken)
 
 
 def zeros_stay(receipt: Receipt) -> list[str]:

@@ -168,7 +168,8 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     """Return the powers of two that bring the sides of components that drifted apart together.
 
     Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
-    its opposite.  None for relations that do not share the factor of their rows.
+    its opposite; it does not grow beyond all others.  None for relations that do not share the
+    factor of their rows.
     """
     first, *rest = (r.names for r in relations)
     tensor = len(first) > 2
@@ -180,6 +181,10 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
         shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
         shifts[-1] = -shifts[:-1].sum(axis=0)
         shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        for near, far in rest:  # a component that dies out of the data may be one of labels
+            labels = np.log2(np.maximum(largest_of(far), np.finfo(largest.dtype).tiny))
+            most = np.maximum(labels, logs.max(axis=0))
+            shifts *= labels - shifts[first.index(near)] <= most
         exponents = dict(zip(first, shifts, strict=True))
         return exponents | {far: -exponents[near] for near, far in rest}
     others = [first[1], *(far for near, far in rest if near == first[0])]
