@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import outside
-from random_calls import LOSSES, Call, Results, floats, matrix
+from random_data import LOSSES, Call, Results, floats, matrix
 
 import ssnmf_fast as sf
 
