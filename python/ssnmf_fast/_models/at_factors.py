@@ -89,6 +89,6 @@ def problem_at(
     if features is not None:
         related.append(relation_of_features(related[0], features, of_features, stored))
     lengths = {name: len(F) for name, F in stored.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, None, rank, related[0].coefficient)
+    penalized = check_penalties(penalties, lengths, X.shape, rank, related[0].coefficient)
     moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
     return AtFactors(Problem(stored, related, penalties=penalized), units, moves)
