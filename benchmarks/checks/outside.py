@@ -101,7 +101,7 @@ def divergence_of(X: Array, W: Array, S: Array, A: Array, loss: Any) -> tuple[fl
     counts = ~np.isnan(X) & (W > 0)
     entries, rounding = beta_entries(X[counts].astype(np.longdouble), Z[counts], loss)
     # Where a model vanishes the loss is what the floor makes of it: nothing to be compared.
-    rounding = np.where(Z[counts] > least, rounding, 1e12 * rounding)
+    rounding = np.where(Z[counts] > least, rounding, 1e16 * rounding)
     if loss == "elastic":  # whose value is a difference of sums
         rounding *= 1e4 if A.dtype == np.float64 else 30
     return float(np.sum(W[counts] * entries)), float(np.sum(W[counts] * rounding)) + 1e-300

@@ -79,12 +79,12 @@ def factorize(rng: Any) -> Call:
     inits = ["auto", "random"]
     if not isinstance(arguments["X"], sf.CsrFile):
         inits += ["random-acol", "least-squares", "nndsvda"]
-        if found.dense.max(initial=0) < 2.0**25 and rng.random() < 0.1:
-            (n, m), rank = found.dense.shape, found.rank
-            arguments["init"] = rng.random((n, rank)), rng.random((rank, m))
-    arguments.setdefault("init", str(rng.choice(inits)))
-    if rng.random() < 0.1:
+    arguments["init"] = str(rng.choice(inits))
+    if arguments["init"] != "nndsvda" and rng.random() < 0.1:
         arguments["n_starts"] = int(rng.integers(2, 4))
+    elif rng.random() < 0.1 and 1e-5 < np.nanmax(found.dense, initial=0) < 1e5:
+        (n, m), rank = found.dense.shape, found.rank
+        arguments["init"] = rng.random((n, rank)), rng.random((rank, m))
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         fit = sf.factorize(**given, n_threads=n_threads)
@@ -98,7 +98,7 @@ def factorize(rng: Any) -> Call:
 
 
 def objective(rng: Any) -> Call:
-    found = problem(rng, among="")
+    found = problem(rng, among=())
     arguments, (n, m), rank = found.arguments, found.dense.shape, found.rank
     shapes = {"S": (n, rank), "A": (rank, m)}
     shapes |= {"B": (rank, 3)} if "Y" in arguments else {}

@@ -15,7 +15,7 @@ from random_data import Array, Results, any_loss, data_for, floats, of_positive
 import ssnmf_fast as sf
 from ssnmf_fast.penalties import L1, L2, Graph, Orthogonal, Temporal
 
-SUPPORTS = ("S_support", "A_support")
+KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
 
 
 @dataclass
@@ -71,10 +71,16 @@ class Problem:
         return outside.trace(results["objective"], *self.value(results), self.dtype, may_rise)
 
 
-def problem(rng: Any, files: bool = False, among: str = "SABC", cluster: bool = False) -> Problem:
+def problem(
+    rng: Any,
+    files: bool = False,
+    cluster: bool = False,
+    labels: bool = True,
+    among: tuple[str, ...] = KNOWN,
+) -> Problem:
     """Return a random problem, in half of which something is known or costs something.
 
-    Supports and given components are those of factors `among` these.
+    What is known of factors may be `among` these arguments.
     """
     dtype, loss, of_labels = floats(rng), any_loss(rng), any_loss(rng)
     known = rng.random() < 0.6
@@ -85,7 +91,7 @@ def problem(rng: Any, files: bool = False, among: str = "SABC", cluster: bool = 
     found = Problem(arguments, dense, W, dtype, rank)
     n, m = dense.shape
     rows = {"S": n, "A": m}
-    if rng.random() < 0.5:
+    if labels and rng.random() < 0.5:
         Y = (rng.random((n, 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
         Y[rng.random(n) < 0.3] = np.nan
         arguments |= {"Y": Y, "supervision_loss": of_labels}
@@ -93,7 +99,7 @@ def problem(rng: Any, files: bool = False, among: str = "SABC", cluster: bool = 
         if rng.random() < 0.2:
             arguments["Y_weights"] = rng.random((n, 3))
         rows["B"] = 3
-    if known and rng.random() < 0.2:
+    if labels and known and rng.random() < 0.2:
         Z = (rng.random((m, 2)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
         Z[rng.random(m) < 0.3] = np.nan
         if not np.isnan(Z).all():
@@ -107,18 +113,18 @@ def problem(rng: Any, files: bool = False, among: str = "SABC", cluster: bool = 
     return found
 
 
-def _know(rng: Any, found: Problem, among: str) -> None:
+def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
     """Draw supports and components that are given."""
     (n, m), rank, dtype = found.dense.shape, found.rank, found.dtype
     shapes = {"S_support": (n, rank), "A_support": (rank, m)}
-    for name in SUPPORTS:
-        if name[0] in among and rng.random() < 0.3:
-            found.arguments[name] = rng.random(shapes[name]) < rng.choice([0.3, 0.8])
+    for name, shape in shapes.items():
+        if name in among and rng.random() < 0.3:
+            found.arguments[name] = rng.random(shape) < rng.choice([0.3, 0.8])
     typical = float(np.sqrt(np.nanmean(found.dense) / rank)) or 1.0
     first = int(rng.integers(rank + 1)) if rng.random() < 0.4 else 0
     last = int(rng.integers(rank + 1 - first)) if rng.random() < 0.4 else 0
     for name, shape in (("A_fixed", (first, m)), ("S_fixed", (n, last))):
-        if min(shape) > 0 and name[0] in among:
+        if min(shape) > 0 and name in among:
             sizes = typical * 10.0 ** rng.uniform(-2, 2)
             given = rng.random(shape) * (rng.random(shape) < rng.choice([0.5, 1.0]))
             found.arguments[name] = (sizes * given).astype(dtype)
@@ -155,8 +161,8 @@ def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> 
 
 def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
     """Return those arguments of `factorize` that `verify` is told."""
-    names = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties", "S_fixed", "A_fixed")
-    return {name: given[name] for name in (*names, *SUPPORTS) if given.get(name) is not None}
+    names = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties", *KNOWN)
+    return {name: given[name] for name in names if given.get(name) is not None}
 
 
 def differences(result: Any, X: Any, n_threads: int, **inputs: Any) -> list[str]:

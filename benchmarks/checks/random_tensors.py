@@ -116,7 +116,7 @@ def factorize_tensor(rng: Any) -> Call:
         penalties = {mode: draw_penalties(rng, n) for mode, n in enumerate(shape)}
         penalties |= {f"B{mode}": draw_penalties(rng, 3) for mode in labels}
         arguments["penalties"] = penalties
-    elif rng.random() < 0.1:
+    elif rng.random() < 0.1 and arguments["init"] != "svd":
         arguments["n_starts"] = 2
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
