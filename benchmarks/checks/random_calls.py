@@ -296,6 +296,8 @@ def spoil(call: Call, rng: Any) -> None:
 
 
 def _data(X: Any, rng: Any) -> Any:
+    if isinstance(X, sf.CsrFile):
+        return None
     dense = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     place = tuple(rng.integers(size) for size in dense.shape)
     dense[place] = [-1.0, np.inf, -np.inf, -1e-300][rng.integers(4)]

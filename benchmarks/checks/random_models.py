@@ -101,7 +101,7 @@ def nmf(rng: Any) -> Call:
 
 def batches(rng: Any) -> Call:
     """Return learning from batches of rows, some of which may be of zeros."""
-    found = problem(rng, labels=False, among=("A_support", "A_fixed"))
+    found = problem(rng, ordinary=True, labels=False, among=("A_support", "A_fixed"))
     given, supervised = found.arguments, rng.random() < 0.5
     X, n = given["X"], len(found.dense)
     cuts = [0, *sorted(rng.integers(1, n + 1, rng.integers(0, 3)).tolist()), n]

@@ -75,6 +75,7 @@ def problem(
     rng: Any,
     files: bool = False,
     cluster: bool = False,
+    ordinary: bool = False,
     labels: bool = True,
     among: tuple[str, ...] = KNOWN,
 ) -> Problem:
@@ -84,7 +85,7 @@ def problem(
     """
     dtype, loss, of_labels = floats(rng), any_loss(rng), any_loss(rng)
     known = rng.random() < 0.6
-    ordinary = known or cluster or of_labels == "elastic"
+    ordinary = ordinary or known or cluster or of_labels == "elastic"
     X, dense, given_weights, W = data_for(rng, loss, dtype, ordinary, files)
     rank = int(rng.integers(1, 8 if rng.random() < 0.7 else 21))
     arguments: dict[str, Any] = {"X": X, "loss": loss, "X_weights": given_weights}
