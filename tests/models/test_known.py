@@ -135,6 +135,18 @@ def test_features_without_a_label_have_no_say():
     np.testing.assert_allclose(sf.objective(X, S, A, feature_labels=some, C=C), wanted, rtol=1e-12)
 
 
+def test_features_without_labels_suit_any_loss():
+    """Also Itakura-Saito, which takes no zeros."""
+    Z = np.where(np.isnan(seeds()), np.nan, seeds() + 0.1)
+    for loss in ("frobenius", "kullback-leibler", 0.5, "itakura-saito"):
+        given = {"feature_labels": Z, "supervision_loss": loss, "feature_weight": 2.0}
+        fit = sf.factorize(data(), **given, **OPTIONS)
+        labeled = ~np.isnan(Z).any(axis=1)
+        value = sf.objective(data(), fit.S, fit.A)
+        value += 2 * sf.objective(Z[labeled], fit.A.T[labeled], fit.C, loss=loss)
+        np.testing.assert_allclose(fit.objective[-1][1], value, rtol=1e-9)
+
+
 @pytest.mark.parametrize("solver", ["auto", "mm"])
 def test_labels_bring_their_features_together(solver):
     rng = np.random.default_rng(4)

@@ -41,7 +41,7 @@ class Recomputed:
     objective: float
     residuals: dict[str, float]
     scale: float
-    shaken: dict[str, float]
+    shaken: float
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,27 @@ def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
     measured, objective = seen.measured(), units.value(problem.objective())
     pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
     residuals = {name: each.residual for name, each in measured.items()}
-    rng = np.random.default_rng(0)
-    for F in problem.factors.values():
-        F *= 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape).astype(F.dtype)
-    problem.forget()
-    shaken = {name: abs(r - residuals[name]) for name, r in seen.residuals().items()}
+    _shake(problem)
+    shaken = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
     return Recomputed(objective, residuals, units.value(pull), shaken)
+
+
+def _shake(problem: Problem) -> None:
+    """Round all factors in another way: in exact arithmetic their residuals would stay.
+
+    Their components get another scale, unless penalties see it, and their entries move by a few
+    units in the last place.
+    """
+    rng = np.random.default_rng(0)
+    (first, second, *_), *rest = (relation.names for relation in problem.relations)
+    powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
+    for near, far in rest:
+        powers[far] = -powers.get(near, 0)
+    scales = 1 + rng.random(problem.factors[first].shape[1])
+    for name, F in problem.factors.items():
+        moved = 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape)
+        F *= (moved * scales ** powers.get(name, 0)).astype(F.dtype)
+    problem.forget()
 
 
 def zeros_stay(receipt: Receipt) -> list[str]:

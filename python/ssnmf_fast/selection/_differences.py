@@ -18,7 +18,7 @@ Compared = tuple[str, str, str]  # a name, and values as recorded and as compute
 # a tenth of this for float32, and a hundredth for float64 (see docs/guide/trust.md).
 _OF_VALUE = {"float64": 1e-10, "float32": 1e-5}
 _OF_SCALE = {"float64": 1e-13, "float32": 1e-6}
-_OF_RESIDUAL = {"float64": 1e-12, "float32": 1e-5}
+_OF_RESIDUAL = {"float64": 1e-12, "float32": 2e-6}
 _SHAKES = 4  # of residuals whose factors are shaken
 _ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
 
@@ -121,7 +121,7 @@ def _of_values(receipt: Receipt, now: Recomputed) -> tuple[list[str], list[Compa
         recorded = receipt.residuals.get(name, math.nan)
         computed = now.residuals.get(name, math.nan)
         table.append((f"residual of {name}", f"{recorded:.6g}", f"{computed:.6g}"))
-        allowed = _OF_RESIDUAL[dtype] * max(1.0, recorded) + _SHAKES * now.shaken.get(name, 0.0)
+        allowed = _OF_RESIDUAL[dtype] * max(1.0, recorded) + _SHAKES * now.shaken
         if not _near(recorded, computed, allowed):
             found.append(f"The residual of {name} is {computed:.6g}, not {recorded:.6g}.")
     return found, table
