@@ -77,7 +77,8 @@ def represent(
         The last columns of S, which are given, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; those between samples
-        (graphs, smoothness over time) have no say here.
+        (graphs, smoothness over time) have no say here.  With ``Orthogonal`` the problem is not
+        convex, and the solution is a stationary point.
     dtype : {"float32", "float64"}, optional
         Of S, as in :func:`factorize`.  None: that of X.
 

@@ -14,6 +14,7 @@ from .._common.arrays import Array
 from .._data.border import check_matrix
 from .._data.checks import check_real
 from .._data.csr import entry_rows
+from .._data.entries import row_slices
 
 Self = TypeVar("Self", bound="Penalty")
 
@@ -121,8 +122,8 @@ class L2(Penalty):
 class Orthogonal(Penalty):
     """The products of different components, summed: rows belong to few components.
 
-    It is the sum of the entries of F^T F beside its diagonal, for a factor F with a column for each
-    component.
+    It is the sum of the entries of F^T F outside of its diagonal, for a factor F with a column for
+    each component.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -131,9 +132,13 @@ class Orthogonal(Penalty):
     """
 
     def value(self, F: Array) -> float:
-        # Of every pair once: the square of a sum less squares would cancel.
-        before = np.cumsum(F[:, :-1], axis=1, dtype=np.float64)
-        return 2 * self.coefficient * float(np.einsum("ij,ij->", before, F[:, 1:]))
+        products = np.zeros((F.shape[1], F.shape[1]))
+        for rows in row_slices(len(F)):
+            part = F[rows].astype(np.float64, copy=False)
+            products += part.T @ part
+        # Pair by pair: the square of a sum less squares would cancel.
+        np.fill_diagonal(products, 0)
+        return self.coefficient * float(products.sum())
 
     def bound(self, F: Array) -> Bound:
         return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
@@ -144,7 +149,7 @@ class Graph(Penalty):
     """Differences between rows that are neighbors in a graph: neighbors are alike.
 
     It is ``sum_(i < j) w_ij |f_i - f_j|^2``, the trace of F^T L F for the Laplacian L of the graph
-    [1]_.
+    [1]_.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -200,7 +205,7 @@ class Graph(Penalty):
 class Temporal(Penalty):
     """Differences between a row and the next one: what follows in time is alike.
 
-    It is ``sum_t |f_t - f_(t + 1)|^2``.
+    It is ``sum_t |f_t - f_(t + 1)|^2``.  It does not bound the scale: add L1 or L2.
 
     Parameters
     ----------
@@ -242,7 +247,7 @@ def _chain(n_rows: int) -> sp.csr_array:
 
 def _differences(W: sp.csr_array, F: Array) -> float:
     """Return the sum over edges of their weight times the squared difference of their rows."""
-    rows = entry_rows(W.indptr)
+    rows, F = entry_rows(W.indptr), np.ascontiguousarray(F)
     total = 0.0
     for begin in range(0, len(rows), _EDGES_AT_ONCE):
         edges = slice(begin, begin + _EDGES_AT_ONCE)
@@ -256,7 +261,7 @@ def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Boun
 
     L = D - W, and W + D has no negative eigenvalue: -f (W + D) f is below its tangent at f'.
     """
-    degrees = coefficient * np.asarray(W.sum(axis=1)).ravel()
+    degrees, F = coefficient * np.asarray(W.sum(axis=1)).ravel(), np.ascontiguousarray(F)
     up = coefficient * (W @ F) + degrees[:, None] * F
     return Bound(gram=np.eye(F.shape[1]), rows=2 * degrees, up=up)
 
@@ -295,7 +300,7 @@ NONE = Penalties()
 
 def value_of(penalties: Mapping[str, Penalties], factors: Mapping[str, Array]) -> float:
     """Return what the penalties of factors add to the objective."""
-    return sum(each.value(factors[name]) for name, each in penalties.items())
+    return sum(each.value(factors[name]) for name, each in penalties.items() if each)
 
 
 def require_scale(
