@@ -283,8 +283,8 @@ FUNCTIONS = [
 def spoil(call: Call, rng: Any) -> None:
     """Make one argument illegal, if the call has one that can be."""
     ways = [key for key in call.arguments if key in _SPOILED]
-    if call.name == "randomized_svd":  # of entries of either sign
-        ways.remove("X")
+    legal = {"randomized_svd": "X", "objective": "penalties"}  # of either sign; without a minimum
+    ways = [key for key in ways if key != legal.get(call.name)]
     if not ways:
         return
     key = ways[rng.integers(len(ways))]
