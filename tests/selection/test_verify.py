@@ -295,6 +295,9 @@ def test_tensors_whose_components_died():
         found = sf.verify(result, T, labels=labels)
         assert found, (seed, found)
         died += (result.weights < 1e-30).any()
+        again = sf.factorize_tensor(T, **{**given, "init": result, "max_iter": 0})
+        first, last = result.objective[0][1], result.objective[-1][1]
+        assert abs(again.objective[0][1] - last) <= 1e-6 * first, seed
         for k, B in result.label_components.items():
             if B.any():
                 other = {**result.label_components, k: 1.001 * B}
