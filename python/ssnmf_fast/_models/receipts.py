@@ -35,13 +35,14 @@ class Recomputed:
     """What a receipt claims of a result, computed from its factors and the data.
 
     `scale` is what the data pull at the factors, in the units of the objective, to which rounding
-    is relative; `shaken` is how far residuals move where all entries of factors are rounded.
+    is relative; `shaken` is how far the objective and the residuals move where all factors are
+    rounded in another way.
     """
 
     objective: float
     residuals: dict[str, float]
     scale: float
-    shaken: float
+    shaken: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
     pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
     residuals = {name: each.residual for name, each in measured.items()}
     _shake(problem)
-    shaken = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
+    moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
+    shaken = abs(units.value(problem.objective()) - objective), moved
     return Recomputed(objective, residuals, units.value(pull), shaken)
 
 

@@ -37,7 +37,9 @@ def exponent_of(Z: Any, name: str, model: int | None = None) -> int:
         largest = float(np.sqrt(Z.squares / max(Z.nnz, 1)))
     else:
         largest = float(np.fmax.reduce(values_of(Z), axis=None, initial=0.0))
-    exponent = order_of(largest) if model is None else max(order_of(largest), model)
+    exponent = order_of(largest)
+    if model is not None and model > exponent + _DRIFT:  # else as for the fit of the model
+        exponent = model
     if abs(exponent) <= _MIDDLE[Z.dtype]:
         return 0
     if isinstance(Z, CsrFile):
