@@ -67,9 +67,10 @@ def settings(rng: Any) -> dict[str, Any]:
     }
 
 
-def may_rise(given: dict[str, Any], labels: str = "Y") -> bool:
-    """Whether the rule of the papers, with two losses, may raise the objective."""
-    return given["solver"] == "mu" and (labels in given or "feature_labels" in given)
+def may_rise(given: dict[str, Any]) -> bool:
+    """Whether the rule of the papers, with two losses or penalties, may raise the objective."""
+    others = {"Y", "labels", "feature_labels", "penalties"}
+    return given["solver"] == "mu" and bool(others & set(given))
 
 
 def factorize(rng: Any) -> Call:

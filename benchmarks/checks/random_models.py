@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import outside
 import scipy.sparse as sp
-from random_calls import settings
+from random_calls import may_rise, settings
 from random_data import LOSSES, Call, Results, floats, matrix
 from random_problems import differences, draw_penalties, problem
 
@@ -94,7 +94,9 @@ def nmf(rng: Any) -> Call:
         return results | {"transformed": model.transform(given["X"], **of_fit)}
 
     def complaints(results: Results) -> list[str]:
-        return found.complaints(results) or outside.factors(results, ("transformed",))
+        return found.complaints(results, may_rise(arguments)) or outside.factors(
+            results, ("transformed",)
+        )
 
     return Call("NMF", arguments, compute, complaints)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import outside
+from random_calls import may_rise
 from random_data import SOLVERS, Call, Results, any_loss, floats, of_positive, scales_of
 from random_problems import differences, draw_penalties, inputs_of
 
@@ -156,8 +157,8 @@ def factorize_tensor(rng: Any) -> Call:
             cost = meets * sum(outside.penalty(each, F) for each in listed)
             parts.append(np.array([cost, cost]))
         expected, rounding = np.sum(parts, axis=0)
-        mixed = bool(arguments["solver"] == "mu" and labels)
-        return found or outside.trace(results["objective"], expected, rounding, dtype, mixed)
+        rises = may_rise(arguments)
+        return found or outside.trace(results["objective"], expected, rounding, dtype, rises)
 
     return Call("factorize_tensor", arguments, compute, complaints)
 
