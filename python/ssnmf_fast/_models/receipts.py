@@ -26,6 +26,7 @@ _LOSSES = ("loss", "supervision_loss")
 _OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
 _KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
 _SHAKEN = 4  # units in the last place
+_LOST = 1e-15  # of the largest pull
 
 INPUTS = (*_OF_DATA, *_KNOWN)
 
@@ -36,13 +37,14 @@ class Recomputed:
 
     `scale` is what the data pull at the factors, in the units of the objective, to which rounding
     is relative; `shaken` is how far the objective and the residuals move where all factors are
-    rounded in another way.
+    rounded in another way.  A factor is `lost` where it is so small that next to nothing pulls.
     """
 
     objective: float
     residuals: dict[str, float]
     scale: float
     shaken: tuple[float, float]
+    lost: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,11 @@ def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
     measured, objective = seen.measured(), units.value(problem.objective())
     pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
     residuals = {name: each.residual for name, each in measured.items()}
+    lost = frozenset(name for name, each in measured.items() if each.pull <= _LOST * pull)
     _shake(problem)
     moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
     shaken = abs(units.value(problem.objective()) - objective), moved
-    return Recomputed(objective, residuals, units.value(pull), shaken)
+    return Recomputed(objective, residuals, units.value(pull), shaken, lost)
 
 
 def _shake(problem: Problem) -> None:
