@@ -13,6 +13,7 @@ failure of the case it was at.  The exit status is 1 if there is any failure.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import os
 import subprocess
@@ -21,6 +22,9 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 BATCH = 250
 PATIENCE = 300.0  # seconds for a batch that takes a few
@@ -31,6 +35,8 @@ def judge(seed: int, case: int) -> tuple[str, str]:
     import random_calls
 
     call = random_calls.make(seed, case)
+    touched = watch_padding()
+    touched.clear()
     what = f"{call.name}{f', illegal {call.illegal}' if call.illegal else ''}"
     try:
         results = call.compute(call.arguments, 1 + case % 2)
@@ -44,13 +50,33 @@ def judge(seed: int, case: int) -> tuple[str, str]:
         return "FAILED", f"{what}: {traceback.format_exc(limit=-3)}"
     if call.illegal:
         return "FAILED", f"{what}: accepted {call.arguments[call.illegal]!r}"
-    found = call.complaints(results)
+    found = call.complaints(results) + sorted(set(touched))
     return ("FAILED", f"{what}: {'; '.join(found)}") if found else ("right", "")
+
+
+@functools.cache
+def watch_padding() -> list[str]:
+    """Return what will tell of updates that touch padding: what all factors begin without."""
+    from ssnmf_fast._solver.problem import Problem
+
+    found: list[str] = []
+    begin, apply = Problem.__init__, Problem.apply
+
+    def begin_watched(self: Any, factors: Any, *rest: Any, **more: Any) -> None:
+        begin(self, factors, *rest, **more)
+        self.unused = ~np.any([F.any(axis=0) for F in factors.values()], axis=0)
+
+    def apply_watched(self: Any, name: str, *rest: Any) -> None:
+        apply(self, name, *rest)
+        if self.factors[name][:, self.unused].any():
+            found.append(f"the padding of {name} is not zero")
+
+    Problem.__init__, Problem.apply = begin_watched, apply_watched  # type: ignore[method-assign]
+    return found
 
 
 def child(seed: int, first: int, last: int) -> None:
     """Judge some cases; the number of each is printed before it begins."""
-    import numpy as np
     from random_models import quiet
 
     quiet()

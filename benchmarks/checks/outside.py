@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,56 +27,49 @@ def factors(results: dict[str, Any], names: tuple[str, ...]) -> list[str]:
     return found + [f"{name} is negative" for name, F in given.items() if (F < 0).any()]
 
 
-def slack_of(dtype: Any) -> float:
-    """Return the share that a loss may be off by."""
-    return 1e-9 if dtype == np.float64 else 2e-3
+def slack_of(value: float, rounding: float, dtype: Any, first: float = 0.0) -> float:
+    """Return what an objective may be off by; `rounding` is the size of what it is a sum of."""
+    if dtype == np.float64:
+        return 1e-9 * abs(value) + 1e-13 * rounding
+    return 1e-4 * max(abs(value), abs(first)) + 1e-6 * rounding
 
 
 def trace(
-    values: list[float], expected: float, scale: float, dtype: Any, may_rise: bool = False
+    values: list[float], expected: float, rounding: float, dtype: Any, may_rise: bool = False
 ) -> list[str]:
     """Complain of objectives that rise, or whose last is not the expected one (if that is finite).
 
-    `scale` is what rounding errors are measured by.
+    `rounding` is the size of what they are sums of.
     """
     if not np.isfinite(values).all() or min(values) < 0:
         return [f"objective {values}"]
     found = []
-    slack = slack_of(dtype) * max(abs(values[0]), scale, abs(expected))
+    slack = slack_of(expected, rounding, dtype, values[0])
     if np.isfinite(expected) and abs(values[-1] - expected) > slack:
-        found.append(f"objective {values[-1]!r}, outside {expected!r}")
-    if (np.diff(values) > slack).any() and not may_rise:
+        found.append(f"objective {values[-1]!r}, outside {expected!r}, rounding {rounding!r}")
+    if not may_rise and any(
+        b - a > slack_of(a, rounding, dtype, values[0]) for a, b in itertools.pairwise(values)
+    ):
         found.append(f"objective rises: {values}")
     return found
 
 
-def divergence(X: Array, Z: Array, loss: str) -> Array:
-    """Return the loss of every entry."""
-    if loss == "frobenius":
-        return np.asarray((X - Z) ** 2)
-    positive = X > 0
-    ratio = np.where(positive, X, 1) / np.where(positive, np.maximum(Z, 1e-4000), 1)
-    return np.asarray(np.where(positive, X * np.log(ratio), 0) - X + Z)
-
-
-def loss_of(X: Array, W: Array, S: Array, A: Array, loss: str) -> float:
-    """Return the weighted loss; NaN in X weighs nothing."""
-    seen = ~np.isnan(X)
-    W = np.where(seen, W, 0).astype(np.longdouble)
-    X = np.where(seen, X, 0).astype(np.longdouble)
-    entries = divergence(X, S.astype(np.longdouble) @ A.astype(np.longdouble), loss)
-    return float(np.sum(np.where(W > 0, W * entries, 0)))
-
-
-def objective(
-    X: Array, W: Array, fit: dict[str, Any], Y: Any, loss: str, supervision_loss: str
-) -> float:
-    """Return the objective of a fit, with labels of weight 1."""
-    value = loss_of(X, W, fit["S"], fit["A"], loss)
-    if Y is not None:
-        labels = loss_of(Y, np.ones(Y.shape), fit["S"], fit["B"], supervision_loss)
-        value += fit["weight"] * labels
-    return value
+def penalty(penalty: Any, F: Array) -> float:
+    """Return the value of a penalty of a factor, by its name."""
+    F = F.astype(np.longdouble)
+    name, n = type(penalty).__name__, len(F)
+    if name == "Orthogonal":
+        value = 2 * np.triu(F.T @ F, 1).sum()
+    elif name == "Graph":
+        edges = np.triu(np.asarray(penalty.weights.todense()), 1)
+        value = sum(edges[i, j] * np.sum((F[i] - F[j]) ** 2) for i, j in np.argwhere(edges > 0))
+    else:
+        value = {
+            "L1": lambda: F.sum(),
+            "L2": lambda: (F**2).sum(),
+            "Temporal": lambda: np.sum((F[: n - 1] - F[1:]) ** 2),
+        }[name]()
+    return float(penalty.coefficient * value)
 
 
 def beta_entries(X: Array, Z: Array, loss: Any) -> tuple[Array, Array]:
@@ -106,20 +101,19 @@ def divergence_of(X: Array, W: Array, S: Array, A: Array, loss: Any) -> tuple[fl
     counts = ~np.isnan(X) & (W > 0)
     entries, rounding = beta_entries(X[counts].astype(np.longdouble), Z[counts], loss)
     # Where a model vanishes the loss is what the floor makes of it: nothing to be compared.
-    rounding = np.where(Z[counts] > least, rounding, 1e12 * rounding)
+    rounding = np.where(Z[counts] > least, rounding, 1e16 * rounding)
+    if loss == "elastic":  # whose value is a difference of sums
+        rounding *= 1e4 if A.dtype == np.float64 else 30
     return float(np.sum(W[counts] * entries)), float(np.sum(W[counts] * rounding)) + 1e-300
 
 
-def row_values(X: Array, W: Array, S: Array, A: Array, loss: Any) -> Array:
-    """Return `divergence_of` for every row, (2, n)."""
+def row_values(
+    X: Array, W: Array, S: Array, A: Array, loss: Any, penalties: Sequence[Any] = ()
+) -> Array:
+    """Return `divergence_of` for every row, with its penalties, (2, n)."""
     rows = [divergence_of(X[[i]], W[[i]], S[[i]], A, loss) for i in range(len(X))]
-    return np.array(rows).T
-
-
-def size(X: Array, W: Array, loss: str) -> float:
-    """Return the scale that rounding errors of the loss are measured by."""
-    X = np.nan_to_num(X)
-    return float(np.sum(W * X**2) if loss == "frobenius" else np.sum(W * X)) + 1e-300
+    costs = [X.shape[1] * sum(penalty(each, row[None]) for each in penalties) for row in S]
+    return np.array(rows).T + np.array([costs, costs])
 
 
 def optimality(X: Array, W: Array, S: Array, A: Array, loss: str, slack: float) -> list[str]:

@@ -7,35 +7,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import outside
 import scipy.sparse as sp
+from random_data import LOSSES, SOLVERS, Call, Results, any_loss, data_for, floats, matrix, sizes
+from random_problems import differences, draw_penalties, inputs_of, problem
 
 import ssnmf_fast as sf
-
-Array = npt.NDArray[Any]
-Results = dict[str, Any]
-
-SOLVERS = ("auto", "mm", "mu", "hals")
-LOSSES = ("frobenius", "kullback-leibler")
-FORMATS = ("array", "array", "csr", "csr", "csc", "coo", "bsr", "lil")
-ORDINARY_SCALES = (1.0, 1e-3, 1e3)  # that are fitted without a change of units
-SCALES = (1.0, 1.0, 1.0, 2.0**-40, 2.0**40, 1e-6, 1e6)
-
-
-@dataclass
-class Call:
-    """A call: what goes in, how results come out, and what is wrong with them."""
-
-    name: str
-    arguments: dict[str, Any]
-    compute: Callable[[dict[str, Any], int], Results]
-    complaints: Callable[[Results], list[str]]
-    illegal: str = ""  # the argument that must be refused
+from ssnmf_fast.penalties import L2, Graph, Orthogonal
 
 
 def make(seed: int, case: int, illegal: bool | None = None) -> Call:
@@ -51,154 +32,108 @@ def make(seed: int, case: int, illegal: bool | None = None) -> Call:
     return call
 
 
-# How often what is called: functions, losses by number and of the user's, estimators, forms of
-# labels, tensors, and blocks on a cluster.
-_SHARES = (0.28, 0.15, 0.22, 0.1, 0.2, 0.05)
+# How often what is called: functions, estimators, forms of labels, tensors, blocks on a cluster.
+_SHARES = (0.43, 0.22, 0.1, 0.2, 0.05)
 
 
 @functools.cache
 def _groups() -> tuple[list[Callable[[Any], Call]], ...]:
     from random_clusters import CLUSTERS
     from random_labels import LABEL_FORMS
-    from random_losses import LOSSES_BY_NUMBER
     from random_models import MODELS
     from random_tensors import TENSORS
 
-    return FUNCTIONS, LOSSES_BY_NUMBER, MODELS, LABEL_FORMS, TENSORS, CLUSTERS
-
-
-# ---------------------------------------------------------------- data
-
-
-def matrix(
-    rng: Any,
-    shape: tuple[int, int],
-    dtype: Any,
-    missing: bool = False,
-    scales: tuple[float, ...] = SCALES,
-) -> tuple[Any, Any]:
-    """Return X in a random format, and its dense float64 array with NaN for what is missing."""
-    density = rng.choice([0.1, 0.4, 1.0])
-    kind = rng.integers(3)
-    dense = [rng.random(shape), rng.poisson(2, shape), rng.gamma(0.3, 1, shape)][kind]
-    dense = dense * (rng.random(shape) < density)
-    largest = np.inf if dtype == np.float64 else 1e6  # float32 data are refused from 1e9 on
-    dense = (dense * min(rng.choice(scales), largest)).astype(dtype)
-    if rng.random() < 0.1:
-        dense[rng.integers(shape[0])] = 0
-    if rng.random() < 0.1:
-        dense[:, rng.integers(shape[1])] = 0
-    style = str(rng.choice(FORMATS))
-    if style == "array":
-        if missing and rng.random() < 0.3:
-            dense[rng.random(shape) < 0.2] = np.nan
-        return layout(rng, dense), dense.astype(np.float64)
-    return sp.coo_array(dense).asformat(style), dense.astype(np.float64)
-
-
-def layout(rng: Any, X: Array) -> Array:
-    """Return the same array in some layout of memory."""
-    way = rng.integers(5)
-    if way == 0:
-        return np.asfortranarray(X)
-    if way == 1:
-        return np.repeat(X, 2, axis=0)[::2]
-    if way == 2:
-        return X[::-1].copy()[::-1]
-    return X
-
-
-def weights(rng: Any, shape: tuple[int, int], X: Array) -> tuple[Any, Array]:
-    """Return weights in a random form, and as a dense array; none where X says what is missing."""
-    if np.isnan(X).any():
-        return None, np.ones(shape)
-    pattern = rng.random(shape) < rng.choice([0.2, 0.7])
-    way = rng.integers(6)
-    if way == 0:
-        W = rng.random(shape) * pattern
-        return W, W
-    if way == 1:
-        W = np.round(rng.random(shape), 3) * pattern
-        return sf.weights.observed(sp.csr_array(W)), W
-    if way == 2:
-        return sf.weights.missing(sp.csc_array(pattern)), 1.0 - pattern
-    if way == 3:
-        a, b = rng.random(shape[0]), rng.random(shape[1])
-        return sf.weights.outer(a, b), np.outer(a, b)
-    return None, np.ones(shape)
-
-
-def sizes(rng: Any) -> tuple[int, int]:
-    """Return n and m: small, now and then large enough for threads."""
-    if rng.random() < 0.03:
-        return int(rng.integers(200, 3000)), int(rng.integers(50, 400))
-    return int(rng.integers(1, 30)), int(rng.integers(1, 30))
-
-
-def floats(rng: Any) -> Any:
-    return rng.choice([np.float64, np.float64, np.float32])
+    return FUNCTIONS, MODELS, LABEL_FORMS, TENSORS, CLUSTERS
 
 
 # ---------------------------------------------------------------- functions
 
 
 def results_of(fit: Any) -> Results:
-    labels = {} if fit.B is None else {"B": fit.B, "weight": fit.supervision_weight}
-    return {"S": fit.S, "A": fit.A, "objective": [v for _, v in fit.objective], **labels}
+    """Return what a problem's objective is computed of, and the objectives."""
+    found = {name: getattr(fit, name) for name in "SABC" if getattr(fit, name) is not None}
+    found |= {"weight": fit.supervision_weight, "feature_weight": fit.feature_weight}
+    found["objective"] = [value for _, value in fit.objective]
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def factorize(rng: Any) -> Call:
-    shape, dtype = sizes(rng), floats(rng)
-    X, dense = matrix(rng, shape, dtype, missing=True)
-    rank = int(rng.integers(1, 8))
-    arguments: dict[str, Any] = {
-        "X": X,
-        "n_components": rank,
-        "loss": str(rng.choice(LOSSES)),
+def settings(rng: Any) -> dict[str, Any]:
+    """Return how a problem is solved."""
+    return {
         "max_iter": int(rng.integers(0, 25)),
         "tol": float(rng.choice([0, 1e-4])),
         "random_state": int(rng.integers(1000)),
         "solver": str(rng.choice(SOLVERS)),
-        "init": str(rng.choice(["auto", "random", "random-acol", "least-squares"])),
     }
-    arguments["X_weights"], W = weights(rng, shape, dense)
-    Y = None
-    if rng.random() < 0.5:
-        Y = (rng.random((shape[0], 3)) < 0.4).astype(dtype)
-        Y[rng.random(shape[0]) < 0.3] = np.nan
-        arguments |= {"Y": Y, "supervision_loss": str(rng.choice(LOSSES))}
-        arguments["supervision_weight"] = [0.0, 1.0, 30.0, "balanced"][rng.integers(4)]
-    if rng.random() < 0.2:
-        arguments["S_support"] = rng.random((shape[0], rank)) < 0.7
+
+
+def may_rise(given: dict[str, Any]) -> bool:
+    """Whether the rule of the papers, with two losses or penalties, may raise the objective."""
+    others = {"Y", "labels", "feature_labels", "penalties"}
+    return given["solver"] == "mu" and bool(others & set(given))
+
+
+def factorize(rng: Any) -> Call:
+    found = problem(rng, files=True)
+    arguments = found.arguments
+    arguments |= {"n_components": found.rank, **settings(rng)}
+    inits = ["auto", "random"]
+    if not isinstance(arguments["X"], sf.CsrFile):
+        inits += ["random-acol", "least-squares", "nndsvda"]
+    arguments["init"] = str(rng.choice(inits))
+    if arguments["init"] != "nndsvda" and rng.random() < 0.1:
+        arguments["n_starts"] = int(rng.integers(2, 4))
+    elif rng.random() < 0.1 and 1e-5 < np.nanmax(found.dense, initial=0) < 1e5:
+        (n, m), rank = found.dense.shape, found.rank
+        arguments["init"] = rng.random((n, rank)), rng.random((rank, m))
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
-        return results_of(sf.factorize(**given, n_threads=n_threads))
+        fit = sf.factorize(**given, n_threads=n_threads)
+        told = differences(fit, given["X"], n_threads, **inputs_of(given))
+        return {**results_of(fit), "differences": told}
 
     def complaints(results: Results) -> list[str]:
-        found = outside.factors(results, ("S", "A", "B"))
-        if "S_support" in arguments and results["S"][~arguments["S_support"]].any():
-            found.append("S is positive outside of its support")
-        expected = outside.objective(
-            dense, W, results, Y, arguments["loss"], arguments.get("supervision_loss", "")
-        )
-        total = outside.size(dense, W, arguments["loss"])
-        mixed = arguments["solver"] == "mu" and "Y" in arguments
-        return found or outside.trace(results["objective"], expected, total, dtype, mixed)
+        return found.complaints(results, may_rise(arguments))
 
     return Call("factorize", arguments, compute, complaints)
 
 
+def objective(rng: Any) -> Call:
+    found = problem(rng, among=())
+    arguments, (n, m), rank = found.arguments, found.dense.shape, found.rank
+    shapes = {"S": (n, rank), "A": (rank, m)}
+    shapes |= {"B": (rank, 3)} if "Y" in arguments else {}
+    shapes |= {"C": (rank, 2)} if "feature_labels" in arguments else {}
+    factors = {name: rng.random(shape) for name, shape in shapes.items()}
+    arguments |= factors
+    weights = {"weight": 30.0, "feature_weight": 0.0}
+    for name, key in (("B", "supervision_weight"), ("C", "feature_weight")):
+        if name in shapes:
+            arguments[key] = weights[key.replace("supervision_", "")]
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        return {"value": sf.objective(**given, n_threads=n_threads)}
+
+    def complaints(results: Results) -> list[str]:
+        kept = {name: factor.astype(found.dtype) for name, factor in factors.items()}
+        expected, rounding = found.value(kept | weights)
+        slack = outside.slack_of(expected, rounding, found.dtype)
+        if abs(results["value"] - expected) <= slack:
+            return []
+        return [f"objective {results['value']!r}, outside {expected!r}, rounding {rounding!r}"]
+
+    return Call("objective", arguments, compute, complaints)
+
+
 def represent(rng: Any) -> Call:
-    shape, dtype = sizes(rng), floats(rng)
-    X, dense = matrix(rng, shape, dtype, missing=True)
-    rank = int(rng.integers(1, 8))
+    dtype, loss = floats(rng), str(rng.choice(LOSSES))
+    X, dense, W_given, W = data_for(rng, loss, dtype, files=True)
+    shape, rank = dense.shape, int(rng.integers(1, 8))
     A = rng.gamma(0.5, 1, (rank, shape[1])).astype(dtype)
     A *= (rng.random(A.shape) < 0.8).astype(dtype)
     largest = 8 if dtype == np.float64 else 2
     if rng.random() < 0.3:
         A *= (10.0 ** rng.uniform(-largest, largest, (rank, 1))).astype(dtype)
-    loss = str(rng.choice(LOSSES))
-    W_given, W = weights(rng, shape, dense)
     arguments = {"X": X, "A": A, "loss": loss, "X_weights": W_given}
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
@@ -212,27 +147,47 @@ def represent(rng: Any) -> Call:
     return Call("represent", arguments, compute, complaints)
 
 
-def objective(rng: Any) -> Call:
-    shape, dtype = sizes(rng), floats(rng)
-    X, dense = matrix(rng, shape, dtype, missing=True)
-    rank = int(rng.integers(1, 6))
-    factors = {"S": rng.random((shape[0], rank)), "A": rng.random((rank, shape[1]))}
-    loss = str(rng.choice(LOSSES))
-    W_given, W = weights(rng, shape, dense)
-    arguments = {"X": X, **factors, "loss": loss, "X_weights": W_given}
+def represent_more(rng: Any) -> Call:
+    """Return a call with any loss, in half of which columns are given or cost something."""
+    dtype, loss = floats(rng), any_loss(rng)
+    known = rng.random() < 0.5
+    X, dense, given_weights, W = data_for(rng, loss, dtype, known)
+    rank, (n, m) = int(rng.integers(1, 10)), dense.shape
+    A = (rng.gamma(1, 1, (rank, m)) + 1e-3).astype(dtype)
+    arguments = {"X": X, "A": A, "loss": loss, "X_weights": given_weights}
+    listed: list[Any] = []
+    if known:
+        listed = [each for each in draw_penalties(rng, n, bounded=False) if each.by_rows]
+        arguments["penalties"] = listed
+    if known and rng.random() < 0.5:
+        size = float(np.nanmean(dense)) or 1.0
+        arguments["S_fixed"] = (size * rng.random((n, rng.integers(1, rank + 1)))).astype(dtype)
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
-        return {"value": sf.objective(**given, n_threads=n_threads)}
+        return {"S": sf.represent(**given, n_threads=n_threads)}
 
     def complaints(results: Results) -> list[str]:
-        kept = {name: factor.astype(dtype) for name, factor in factors.items()}
-        expected = outside.objective(dense, W, kept, None, loss, "")
-        scale = max(abs(expected), outside.size(dense, W, loss))
-        if abs(results["value"] - expected) <= outside.slack_of(dtype) * scale:
-            return []
-        return [f"objective {results['value']!r}, outside {expected!r}"]
+        S = results["S"]
+        found = outside.factors(results, ("S",))
+        if found:
+            return found
+        if "S_fixed" in arguments:
+            fixed = arguments["S_fixed"]
+            if not np.array_equal(S[:, -fixed.shape[1] :], fixed):
+                return ["S is not S_fixed"]
+        # At the least value of a row no common factor of its free coefficients makes it less.
+        free = rank - np.shape(arguments.get("S_fixed", [[]]))[1]
+        best, rounding = outside.row_values(dense, W, S, A, loss, listed)
+        for factor in (0.9, 1.1):
+            scales = np.where(np.arange(rank) < free, factor, 1.0)
+            other, _ = outside.row_values(dense, W, S * scales, A, loss, listed)
+            worse = best - other > 1e-4 * rounding
+            if worse.any():
+                row = int(np.argmax(worse))
+                found.append(f"row {row}: {best[row]} at S, {other[row]} at {factor} S")
+        return found
 
-    return Call("objective", arguments, compute, complaints)
+    return Call("represent with any loss", arguments, compute, complaints)
 
 
 def randomized_svd(rng: Any) -> Call:
@@ -312,7 +267,15 @@ def measures(rng: Any) -> Call:
     return Call("metrics", arguments, compute, complaints)
 
 
-FUNCTIONS = [factorize, factorize, represent, objective, randomized_svd, complete, measures]
+FUNCTIONS = [
+    *[factorize] * 6,
+    represent,
+    represent_more,
+    objective,
+    randomized_svd,
+    complete,
+    measures,
+]
 
 
 # ---------------------------------------------------------------- what must be refused
@@ -321,8 +284,8 @@ FUNCTIONS = [factorize, factorize, represent, objective, randomized_svd, complet
 def spoil(call: Call, rng: Any) -> None:
     """Make one argument illegal, if the call has one that can be."""
     ways = [key for key in call.arguments if key in _SPOILED]
-    if call.name == "randomized_svd":  # of entries of either sign
-        ways.remove("X")
+    legal = {"randomized_svd": "X", "objective": "penalties"}  # of either sign; without a minimum
+    ways = [key for key in ways if key != legal.get(call.name)]
     if not ways:
         return
     key = ways[rng.integers(len(ways))]
@@ -334,6 +297,8 @@ def spoil(call: Call, rng: Any) -> None:
 
 
 def _data(X: Any, rng: Any) -> Any:
+    if isinstance(X, sf.CsrFile):
+        return None
     dense = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     place = tuple(rng.integers(size) for size in dense.shape)
     dense[place] = [-1.0, np.inf, -np.inf, -1e-300][rng.integers(4)]
@@ -397,6 +362,15 @@ def _tensor(value: Any, rng: Any) -> Any:
     return spoiled_tensor(value, rng)
 
 
+def _penalties(value: Any, rng: Any) -> Any:
+    """Return penalties that cannot be, or, for a mapping, have no minimum."""
+    ways = [L2, [3.0], "L2"]
+    if isinstance(value, dict):
+        ways += [{**value, "Z": L2(1.0)}, {**value, "A": Graph(1.0, np.zeros((9999, 9999)))}]
+        ways += [{"S": L2(0.1)}, {"S": L2(0.1), "A": Orthogonal(0.1)}, {**value, "A": []}] * 2
+    return ways[rng.integers(len(ways))]
+
+
 _SPOILED: dict[str, Callable[[Any, Any], Any]] = {
     "X": _data,
     "tensor": _tensor,
@@ -412,4 +386,5 @@ _SPOILED: dict[str, Callable[[Any, Any], Any]] = {
     "method": _option,
     "rank": _size,
     "X_weights": _entry_weights,
+    "penalties": _penalties,
 }

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import outside
 import pandas as pd
-from random_calls import LOSSES, Call, Results, floats, matrix
+from random_data import LOSSES, Call, Results, floats, matrix
 
 import ssnmf_fast as sf
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import warnings
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import Any
 
 import numpy as np
 import outside
-from random_calls import LOSSES, Call, Results, floats, matrix
+import scipy.sparse as sp
+from random_calls import may_rise, settings
+from random_data import LOSSES, Call, Results, floats, matrix
+from random_problems import differences, draw_penalties, problem
 
 import ssnmf_fast as sf
 
@@ -43,11 +47,15 @@ def _fit(name: str, rng: Any, options: dict[str, Any], classes: bool, missing: b
         with tempfile.TemporaryDirectory() as folder:
             sf.save(model, Path(folder) / "model.npz")
             results["loaded"] = sf.load(Path(folder) / "model.npz").components_
+        if hasattr(model, "receipt_"):
+            told = {"Y": y} if classes else {}
+            results["differences"] = differences(model, given["X"], n_threads, **told)
         return results
 
     def complaints(results: Results) -> list[str]:
         # MarginNMF transforms to inner products with directions of either sign.
         found = outside.factors(results, ("A",) if name == "MarginNMF" else ("A", "S"))
+        found += [f"not verified: {sentence}" for sentence in results.pop("differences", [])]
         found += outside.finite(results)
         if "chance" in results:
             chance = results["chance"]
@@ -69,8 +77,58 @@ def _rank(rng: Any) -> int:
 
 
 def nmf(rng: Any) -> Call:
-    options = {"n_components": _rank(rng), "loss": str(rng.choice(LOSSES))}
-    return _fit("NMF", rng, {**options, "solver": str(rng.choice(SOLVERS))}, classes=False)
+    """Return a fit of a problem, in half of which something is known, or a part costs something."""
+    found = problem(rng, files=True, labels=False, among=("A_support", "A_fixed", "S_fixed"))
+    arguments = {**found.arguments, "n_components": found.rank, **settings(rng)}
+    arguments["max_iter"] += 1
+    if rng.random() < 0.1:
+        arguments["n_starts"] = 2
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        of_fit = {name: given[name] for name in ("X_weights", "S_fixed") if name in given}
+        parameters = {name: v for name, v in given.items() if name not in of_fit and name != "X"}
+        model = sf.NMF(**parameters, n_threads=n_threads).fit(given["X"], **of_fit)
+        told = differences(model, given["X"], n_threads, **of_fit)
+        results = {"A": model.components_, "S": model.representation_, "differences": told}
+        results["objective"] = [value for _, value in model.objective_]
+        return results | {"transformed": model.transform(given["X"], **of_fit)}
+
+    def complaints(results: Results) -> list[str]:
+        return found.complaints(results, may_rise(arguments)) or outside.factors(
+            results, ("transformed",)
+        )
+
+    return Call("NMF", arguments, compute, complaints)
+
+
+def batches(rng: Any) -> Call:
+    """Return learning from batches of rows, some of which may be of zeros."""
+    found = problem(rng, ordinary=True, labels=False, among=("A_support", "A_fixed"))
+    given, supervised = found.arguments, rng.random() < 0.5
+    X, n = given["X"], len(found.dense)
+    cuts = [0, *sorted(rng.integers(1, n + 1, rng.integers(0, 3)).tolist()), n]
+    parts = [slice(a, b) for a, b in itertools.pairwise(cuts) if a < b]
+    y = rng.random((n, 2)).astype(found.dtype) + 0.1
+    known = {name: given[name] for name in ("A_support", "A_fixed") if name in given}
+    arguments = {"X": X, "n_components": found.rank, "loss": given["loss"], **known}
+    arguments["forget_factor"] = float(rng.choice([0.0, 0.5, 1.0]))
+    arguments["random_state"] = 0
+
+    def compute(given: dict[str, Any], n_threads: int) -> Results:
+        parameters = {name: value for name, value in given.items() if name != "X"}
+        model = (sf.SSNMFRegressor if supervised else sf.NMF)(**parameters, n_threads=n_threads)
+        matrix = sp.csr_array(given["X"]) if sp.issparse(given["X"]) else given["X"]
+        for part in parts:
+            model.partial_fit(matrix[part], *([y[part]] if supervised else []))
+        padding = [F[:, found.rank :] for F in model._online.factors.values()]
+        S = model.transform(given["X"])
+        return {"A": model.components_, "transformed": S, "padding": np.concatenate(padding)}
+
+    def complaints(results: Results) -> list[str]:
+        complaints = found.complaints(results) or outside.factors(results, ("transformed",))
+        return complaints + ["padding is not zero"] * bool(results["padding"].any())
+
+    return Call("batches", arguments, compute, complaints)
 
 
 def classifier(rng: Any) -> Call:
@@ -112,22 +170,32 @@ def supervised_bayesian(rng: Any) -> Call:
 
 
 def regressor(rng: Any) -> Call:
-    call = _fit("SSNMFRegressor", rng, {"n_components": _rank(rng)}, False)
-    targets = rng.random((call.arguments["X"].shape[0], 2))
+    found = problem(rng, labels=False, among=("A_support", "A_fixed"))
+    given = {name: value for name, value in found.arguments.items() if name != "X_weights"}
+    arguments = {**given, "n_components": found.rank, "max_iter": 15, "random_state": 0}
+    if found.penalized and isinstance(given["penalties"], dict):
+        arguments["penalties"] = {**given["penalties"], "B": draw_penalties(rng, 2)}
+    targets = rng.random((len(found.dense), 2))
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         parameters = {key: value for key, value in given.items() if key != "X"}
         model = sf.SSNMFRegressor(**parameters, n_threads=n_threads).fit(given["X"], targets)
-        return {"A": model.components_, "predicted": model.predict(given["X"])}
+        told = differences(model, given["X"], n_threads, Y=targets)
+        predicted = model.predict(given["X"])
+        return {"A": model.components_, "predicted": predicted, "differences": told}
 
     def complaints(results: Results) -> list[str]:
+        if results["differences"]:
+            return list(results["differences"])
         return outside.factors(results, ("A", "predicted"))
 
-    return Call("SSNMFRegressor", call.arguments, compute, complaints)
+    return Call("SSNMFRegressor", arguments, compute, complaints)
 
 
 MODELS = [
-    nmf,
+    *[nmf] * 3,
+    batches,
+    batches,
     classifier,
     topic_supervised,
     seeded,

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import outside
-from random_calls import LOSSES, ORDINARY_SCALES, SCALES, SOLVERS, Call, Results, floats
-from random_losses import BETAS
+from random_calls import may_rise
+from random_data import SOLVERS, Call, Results, any_loss, floats, of_positive, scales_of
+from random_problems import differences, draw_penalties, inputs_of
 
 import ssnmf_fast as sf
 
@@ -61,12 +62,6 @@ def _weights(rng: Any, dense: Array) -> tuple[Any, Array]:
     return None, np.ones(shape)
 
 
-def _loss(rng: Any) -> Any:
-    """Return a loss of the papers, half of the time, or any other."""
-    others = [*BETAS, "elastic"]
-    return str(rng.choice(LOSSES)) if rng.random() < 0.5 else others[rng.integers(len(others))]
-
-
 def _far_side(factors: list[Array]) -> Array:
     made = factors[0]
     for F in factors[1:]:
@@ -80,10 +75,11 @@ def factorize_tensor(rng: Any) -> Call:
     largest = np.inf if dtype == np.float64 else 1e6
     dense = [rng.random(shape), rng.poisson(2, shape)][rng.integers(2)]
     dense = dense * (rng.random(shape) < rng.choice([0.1, 0.4, 1.0]))
-    loss, of_labels = (_loss(rng) for _ in range(2))
-    scales = ORDINARY_SCALES if "elastic" in (loss, of_labels) else SCALES
+    loss, of_labels = (any_loss(rng) for _ in range(2))
+    penalized = bool(rng.random() < 0.4)
+    scales = scales_of(loss, of_labels, ordinary=penalized)
     dense = (dense * min(rng.choice(scales), largest)).astype(dtype)
-    positive = loss in (0, "itakura-saito")  # entries alone
+    positive = of_positive(loss)
     if positive:
         dense += dtype(0.1) * (dense.mean() or dtype(1))
     X: Any = dense
@@ -95,7 +91,7 @@ def factorize_tensor(rng: Any) -> Call:
     elif rng.random() < 0.3:
         dense[rng.random(shape) < 0.2] = np.nan
         X = np.asfortranarray(dense) if rng.random() < 0.5 else dense
-    rank = int(rng.integers(1, 6))
+    rank = int(rng.integers(1, 6 if rng.random() < 0.7 else 20))
     given_weights, W = _weights(rng, dense)
     arguments: dict[str, Any] = {
         "tensor": X,
@@ -108,35 +104,61 @@ def factorize_tensor(rng: Any) -> Call:
         "tol": float(rng.choice([0, 1e-4])),
         "random_state": int(rng.integers(1000)),
     }
-    labels = {}
-    if rng.random() < 0.3:
-        mode = int(rng.integers(len(shape)))
-        Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype)
-        Y += dtype(of_labels in (0, "itakura-saito"))
+    labels, weight = {}, float(rng.choice([0.0, 1.0, 1000.0]))
+    for mode in np.flatnonzero(rng.random(len(shape)) < 0.15).tolist():
+        Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
         Y[rng.random(shape[mode]) < 0.3] = np.nan
-        labels = {mode: Y}
+        labels[mode] = Y
+    if labels:
         arguments |= {"labels": labels, "supervision_loss": of_labels}
+        arguments["supervision_weight"] = weight
+    penalties: dict[Any, Any] = {}
+    if penalized:
+        penalties = {mode: draw_penalties(rng, n) for mode, n in enumerate(shape)}
+        penalties |= {f"B{mode}": draw_penalties(rng, 3) for mode in labels}
+        arguments["penalties"] = penalties
+    elif rng.random() < 0.1 and arguments["init"] != "svd":
+        arguments["n_starts"] = 2
 
     def compute(given: dict[str, Any], n_threads: int) -> Results:
         rest = {name: value for name, value in given.items() if name != "tensor"}
+        states: list[Any] = []  # of which the last has factors with the sizes that penalties see
+        if penalized:
+            rest["callback"] = lambda state: states.append(state)
         fit = sf.factorize_tensor(given["tensor"], **rest, n_threads=n_threads)
         results = {f"F{mode}": F for mode, F in enumerate(fit.factors)}
         results |= {f"B{mode}": B for mode, B in fit.label_components.items()}
-        return {**results, "weights": fit.weights, "objective": [v for _, v in fit.objective]}
+        results |= {"weights": fit.weights, "objective": [v for _, v in fit.objective]}
+        if penalized:
+            last = {name: np.array(F) for name, F in states[-1].factors.items()}
+            return results | {name: F if name[0] == "F" else F.T for name, F in last.items()}
+        told = inputs_of(given) | ({"labels": labels} if labels else {})
+        return {**results, "differences": differences(fit, given["tensor"], n_threads, **told)}
 
     def complaints(results: Results) -> list[str]:
-        found = outside.factors(results, tuple(name for name in results if name != "objective"))
+        found = outside.factors(results, tuple(name for name in results if name[0] in "FB"))
+        found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
         factors = [results[f"F{mode}"].astype(np.longdouble) for mode in range(len(shape))]
         matrix = dense.reshape(shape[0], -1).astype(np.float64)
         weights = W.reshape(shape[0], -1)
-        S, A = factors[0] * results["weights"], _far_side(factors[1:]).T
+        S, A = factors[0] * (1.0 if penalized else results["weights"]), _far_side(factors[1:]).T
         parts = [outside.divergence_of(matrix, weights, S, A.astype(dtype), loss)]
         for mode, Y in labels.items():
             F, B = factors[mode], results[f"B{mode}"]
-            parts.append(outside.divergence_of(Y, np.ones(Y.shape), F, B, of_labels))
+            of_mode = outside.divergence_of(Y, np.ones(Y.shape), F, B, of_labels)
+            parts.append(weight * np.array(of_mode))
+        for key, listed in penalties.items():
+            mode = int(str(key).lstrip("B"))
+            F, meets = (
+                (factors[key], dense.size // shape[key])
+                if key == mode
+                else (results[key].T, shape[mode])
+            )
+            cost = meets * sum(outside.penalty(each, F) for each in listed)
+            parts.append(np.array([cost, cost]))
         expected, rounding = np.sum(parts, axis=0)
-        mixed = bool(arguments["solver"] == "mu" and labels)
-        return found or outside.trace(results["objective"], expected, rounding, dtype, mixed)
+        rises = may_rise(arguments)
+        return found or outside.trace(results["objective"], expected, rounding, dtype, rises)
 
     return Call("factorize_tensor", arguments, compute, complaints)
 

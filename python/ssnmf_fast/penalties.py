@@ -1,7 +1,7 @@
 """Penalties of factors: sparse, small, orthogonal or smooth ones.
 
 Pass one of them, a list, or a mapping from factors ("S", "A", "B", "C") to them, as `penalties`.
-They add to the objective of :func:`ssnmf_fast.factorize`, and no update raises the sum.
+They add to the objective of :func:`ssnmf_fast.factorize`, and no solver but "mu" raises the sum.
 
 A penalty of S or C is multiplied by the number of features, and one of A or B by the number of
 samples, as in scikit-learn: the same coefficient suits data of any size.  In its notation ::

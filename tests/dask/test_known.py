@@ -69,6 +69,39 @@ def test_differences_between_samples_are_refused(client):
         sfd.factorize(da.from_array(X, chunks=(25, M)), n_components=R, penalties=given)
 
 
+STARTS = ("random", "random-acol", "least-squares", (RNG.random((N, R)), RNG.random((R, M))))
+
+
+@pytest.mark.parametrize("init", STARTS, ids=str.split("random acol least-squares given"))
+def test_a_fit_begins_where_it_begins_in_memory(threads, init):
+    given = {
+        "S_support": RNG.random((N, R)) < 0.7,
+        "S_fixed": RNG.random((N, 2)),
+        "A_support": RNG.random((R, M)) < 0.7,
+        "A_fixed": 100 * RNG.random((1, M)),
+    }
+    others = {"penalties": SMALL, "feature_labels": SEEDS, "feature_weight": "balanced"}
+    settings = (
+        ("S_support S_fixed", np.float64, {"Y": Y}),
+        ("A_support A_fixed", np.float32, {"supervision_weight": "balanced", "Y": Y}),
+        ("S_support A_fixed", np.float64, {"X_weights": sf.weights.observed(X > 0)}),
+        (" ".join(given), np.float32, others if isinstance(init, str) else {"Y": Y}),
+    )
+    for names, dtype, further in settings[:: 3 if init == "least-squares" else 1]:
+        known = {name: given[name] for name in names.split()} | further
+        known |= {"n_components": R, "random_state": 0, "max_iter": 0, "init": init}
+        Z, labels = X.astype(dtype), known.pop("Y", None)
+        here = sf.factorize(Z, labels, **known)
+        there = sfd.factorize(da.from_array(Z, chunks=(25, M)), labels, **known)
+        exact = 1e-9 if dtype == np.float64 else 1e-4
+        for name in "SABC":
+            if getattr(here, name) is not None:
+                wanted = getattr(here, name)
+                error = abs(np.asarray(getattr(there, name)) - wanted).max()
+                assert error <= exact * wanted.max(), (names, name)
+        np.testing.assert_allclose(there.objective, here.objective, rtol=exact, err_msg=names)
+
+
 @pytest.mark.parametrize("solver", ["auto", "hals", "mm"])
 def test_no_step_reaches_the_padding_of_blocks(threads, solver):
     rng = np.random.default_rng(1)

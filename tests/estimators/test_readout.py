@@ -34,6 +34,13 @@ def small():
 # ----------------------------------------------------------------------------------- readouts
 
 
+@pytest.mark.parametrize("labels", [[0, 1, 2, -1], [0, 0, 1, -1]])
+def test_labeled_samples_may_all_be_empty(labels):
+    X = sp.csr_array(np.diag([0.0, 0.0, 0.0, 1.0]))
+    model = sf.TopicSupervisedNMF(n_free_topics=1, random_state=0).fit(X, labels)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
 def papers_model(readout):
     """Return (D,D)-SSNMF with a weight that is far too heavy for few labels."""
     return sf.SSNMFClassifier(

@@ -135,6 +135,47 @@ def test_features_without_a_label_have_no_say():
     np.testing.assert_allclose(sf.objective(X, S, A, feature_labels=some, C=C), wanted, rtol=1e-12)
 
 
+def test_features_without_labels_suit_any_loss():
+    """Also Itakura-Saito, which takes no zeros."""
+    Z = np.where(np.isnan(seeds()), np.nan, seeds() + 0.1)
+    for loss in ("frobenius", "kullback-leibler", 0.5, "itakura-saito"):
+        given = {"feature_labels": Z, "supervision_loss": loss, "feature_weight": 2.0}
+        fit = sf.factorize(data(), **given, **OPTIONS)
+        labeled = ~np.isnan(Z).any(axis=1)
+        value = sf.objective(data(), fit.S, fit.A)
+        value += 2 * sf.objective(Z[labeled], fit.A.T[labeled], fit.C, loss=loss)
+        np.testing.assert_allclose(fit.objective[-1][1], value, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:n_components")
+def test_components_of_labels_that_die_out_of_the_data_stay_in_the_range():
+    """They have no part in X, and no scale: what labels have of them must not grow in return."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        single = np.zeros((2, 6), dtype=np.float32)
+        single[0, rng.integers(6)], single[1, rng.integers(6)] = 100, 1000
+        Z = np.where(rng.random((6, 1)) < 0.3, np.eye(2)[rng.integers(2, size=6)], np.nan)
+        Z[0] = 1
+        known = {
+            "feature_labels": Z,
+            "feature_weight": 30.0,
+            "A_support": rng.random((12, 6)) < 0.4,
+        }
+        given = {"init": "random", "random_state": seed, "max_iter": 20, "tol": 0}
+        fit = sf.factorize(single, n_components=12, loss=0.3, **known, **given)
+        assert max(F.max() for F in (fit.S, fit.A, fit.C)) < 1e6
+        T = (rng.random((1, 6, 1)) * (rng.random((1, 6, 1)) < 0.5)).astype(np.float32)
+        labels = {1: (rng.random((6, 2)) < 0.5) * 1000.0}
+        sf.factorize_tensor(
+            T,
+            n_components=4,
+            loss="kullback-leibler",
+            labels=labels,
+            supervision_weight=1e3,
+            **given,
+        )
+
+
 @pytest.mark.parametrize("solver", ["auto", "mm"])
 def test_labels_bring_their_features_together(solver):
     rng = np.random.default_rng(4)

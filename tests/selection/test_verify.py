@@ -275,3 +275,42 @@ def test_tensors(dtype):
     penalized = sf.factorize_tensor(T, penalties=sf.penalties.L2(0.1), **given)
     with pytest.raises(TypeError, match="penalties"):
         sf.verify(penalized, T, penalties=sf.penalties.L2(0.1))
+
+
+def test_tensors_whose_components_died():
+    """With more components than the data need, of which labels keep some."""
+    died = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shape = tuple(rng.integers(1, 6, 2 + seed % 3))
+        T = rng.gamma(1, 1, shape) * (rng.random(shape) < 0.4) * 10.0 ** (seed % 5 - 2)
+        T = T.astype(["float32", "float64"][seed % 2])
+        modes = np.flatnonzero(rng.random(len(shape)) < 0.6)
+        labels = {int(k): (rng.random((shape[k], 2)) < 0.6) * 1.0 for k in modes}
+        losses = rng.choice(["frobenius", "kullback-leibler"], 2)
+        given = {"loss": losses[0], "supervision_loss": losses[1], "supervision_weight": 1000.0}
+        given |= {"solver": rng.choice(["auto", "hals", "mm", "mu"]), "random_state": seed}
+        given |= {"labels": labels, "n_components": 7, "init": "random", "max_iter": 60, "tol": 0}
+        result = sf.factorize_tensor(T, **given)
+        found = sf.verify(result, T, labels=labels)
+        assert found, (seed, found)
+        died += (result.weights < 1e-30).any()
+        again = sf.factorize_tensor(T, **{**given, "init": result, "max_iter": 0})
+        first, last = result.objective[0][1], result.objective[-1][1]
+        assert abs(again.objective[0][1] - last) <= 1e-6 * first, seed
+        for k, B in result.label_components.items():
+            if B.any():
+                other = {**result.label_components, k: 1.001 * B}
+                assert not sf.verify(replace(result, label_components=other), T, labels=labels)
+    assert died > 3
+
+
+def test_a_tiny_model_of_tiny_data_is_as_in_the_fit():
+    """Where it vanishes, it is the least number that the kernels take for one."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        Z = rng.random((16, 16)) * (rng.random((16, 16)) < 0.4) * 2.0**-40
+        Z = np.where(np.arange(16) == 3, 0, Z).astype(np.float32)
+        given = {"n_components": 12, "loss": 0.5, "init": "least-squares", "random_state": seed}
+        result = sf.factorize(Z, max_iter=16, tol=0, solver="mm", **given)
+        assert sf.verify(result, Z), seed

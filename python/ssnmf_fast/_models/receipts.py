@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from .._common.arrays import Array
 from .._data.border import CleanMatrix
 from .._data.csr_file import check_data
 from .._data.fingerprint import data_fingerprint
-from .._solver.optimality import Measured, Optimality
+from .._solver.optimality import Optimality
 from .._solver.problem import Problem
 from .._solver.receipt import Receipt, fingerprints, parts_of
 from .._solver.result import Factorization
@@ -23,6 +25,9 @@ _WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
 _OF_DATA = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties")
 _KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+_SHAKEN = 4  # units in the last place
+_LOST = 1e-15  # of the largest pull
+
 INPUTS = (*_OF_DATA, *_KNOWN)
 
 
@@ -31,12 +36,15 @@ class Recomputed:
     """What a receipt claims of a result, computed from its factors and the data.
 
     `scale` is what the data pull at the factors, in the units of the objective, to which rounding
-    is relative.
+    is relative; `shaken` is how far the objective and the residuals move where all factors are
+    rounded in another way.  A factor is `lost` where it is so small that next to nothing pulls.
     """
 
     objective: float
-    measured: dict[str, Measured]
+    residuals: dict[str, float]
     scale: float
+    shaken: tuple[float, float]
+    lost: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -103,9 +111,32 @@ def _at_factors(
 
 def recomputed(problem: Problem, units: Units, seen: Optimality) -> Recomputed:
     """Return the objective and the residuals of a problem, in the units of the user."""
-    measured = seen.measured()
-    pull = measured[problem.rows].pull
-    return Recomputed(units.value(problem.objective()), measured, units.value(pull))
+    measured, objective = seen.measured(), units.value(problem.objective())
+    pull = max(each.pull for each in measured.values())  # of all losses that a factor meets
+    residuals = {name: each.residual for name, each in measured.items()}
+    lost = frozenset(name for name, each in measured.items() if each.pull <= _LOST * pull)
+    _shake(problem)
+    moved = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
+    shaken = abs(units.value(problem.objective()) - objective), moved
+    return Recomputed(objective, residuals, units.value(pull), shaken, lost)
+
+
+def _shake(problem: Problem) -> None:
+    """Round all factors in another way: in exact arithmetic their residuals would stay.
+
+    Their components get another scale, unless penalties see it, and their entries move by a few
+    units in the last place.
+    """
+    rng = np.random.default_rng(0)
+    (first, second, *_), *rest = (relation.names for relation in problem.relations)
+    powers = {} if any(problem.penalties.values()) else {first: 1, second: -1}
+    for near, far in rest:
+        powers[far] = -powers.get(near, 0)
+    scales = 1 + rng.random(problem.factors[first].shape[1])
+    for name, F in problem.factors.items():
+        moved = 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape)
+        F *= (moved * scales ** powers.get(name, 0)).astype(F.dtype)
+    problem.forget()
 
 
 def zeros_stay(receipt: Receipt) -> list[str]:

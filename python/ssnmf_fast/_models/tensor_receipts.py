@@ -67,17 +67,23 @@ def _recomputed(
     if [len(F) for F in result.factors] != [*terms.X.shape]:
         lengths = tuple(len(F) for F in result.factors)
         raise ValueError(f"X has shape {terms.X.shape}, and the factors have {lengths} rows.")
-    weights = np.ldexp(result.weights, -units.x)
-    first, *others = result.factors
-    by_mode = zip(names, [first * weights, *others], strict=True)
-    factors = {name: padded(F, dtype) for name, F in by_mode}
-    for k in terms.labels:
-        B = result.label_components[k].T
-        factors[f"B{k}"] = padded(_divided(B, weights) if k == 0 else B, dtype)
+    sizes, labels = _sizes(result, -units.x), result.label_components
+    by_mode = zip(names, result.factors, sizes, strict=True)
+    factors = {name: padded(F * size, dtype) for name, F, size in by_mode}
+    factors |= {f"B{k}": padded(labels[k].T / sizes[k], dtype) for k in terms.labels}
     problem = Problem(factors, terms.relations)
     return recomputed(problem, units, Optimality(problem, stay=zeros_stay(receipt)))
 
 
-def _divided(B: Array, weights: Array) -> Array:
-    """Return columns over weights, and 0 where these are."""
-    return np.divide(B, weights, out=np.zeros_like(B), where=weights > 0)
+def _sizes(result: TensorFactorization, exponent: int) -> Array:
+    """Return a size for the columns of each factor: their product is the weight times 2^exponent.
+
+    The mode takes it whose labels have least of the component.  That is one with a column of zeros
+    where the weight is 0, so that the other modes keep what their labels have of it.
+    """
+    weights, labels = result.weights, result.label_components
+    none = np.zeros(len(weights))
+    of_labels = [labels[k].max(axis=1) if k in labels else none for k in range(len(result.factors))]
+    takes = np.argmin(of_labels, axis=0) == np.arange(len(of_labels))[:, None]
+    least = np.finfo(weights.dtype).tiny  # in place of 0, by which labels cannot be divided
+    return np.where(takes, np.maximum(np.ldexp(weights, exponent), least), 1)

@@ -80,7 +80,7 @@ def features_term(given: Any, X: Any, loss: str | float, threads: int) -> Term |
         labeled = ~np.isnan(Y).all(axis=1)
         if not labeled.any():
             raise ValueError("feature_labels is NaN everywhere; expected at least one label.")
-        Y = np.where(labeled[:, None], Y, 0)  # so that the others have one curvature
+        Y = np.where(labeled[:, None], Y, 1)  # so that the others have one curvature
         weights = None if labeled.all() else Outer(labeled.astype(dtype), None)
     return build_term(Y, weights, loss_named(loss, "supervision_loss"), "feature_labels", threads)
 

@@ -38,12 +38,8 @@ class Known:
         A_support: Any = None,
         S_fixed: Any = None,
         A_fixed: Any = None,
-        n_fixed: int = 0,
     ) -> Known:
-        """Check what a user gives: A_fixed are the first components, S_fixed the last ones.
-
-        There may be `n_fixed` columns of S that are known elsewhere.
-        """
+        """Check what a user gives: A_fixed are the first components, S_fixed the last ones."""
         (n, m), support, fixed = shape, {}, {}
         if S_support is not None:
             support["S"] = check_support(S_support, "S_support", (n, rank), dtype)
@@ -51,7 +47,7 @@ class Known:
             of = "components x features"
             support["A"] = check_support(A_support, "A_support", (rank, m), dtype, of).T
         first = 0 if A_fixed is None else _length(A_fixed, "A_fixed", 0)
-        last = n_fixed if S_fixed is None else _length(S_fixed, "S_fixed", 1)
+        last = 0 if S_fixed is None else _length(S_fixed, "S_fixed", 1)
         if first + last > rank:
             raise ValueError(
                 f"A_fixed has {first} rows and S_fixed has {last} columns, and n_components is "
@@ -60,7 +56,7 @@ class Known:
         if first:
             of = "fixed components x features"
             fixed["A"] = slice(0, first), check_factor(A_fixed, "A_fixed", (first, m), dtype, of).T
-        if S_fixed is not None and last:
+        if last:
             of = "samples x fixed components"
             values = check_factor(S_fixed, "S_fixed", (n, last), dtype, of)
             fixed["S"] = slice(rank - last, rank), values
@@ -84,17 +80,18 @@ class Known:
             F[:, columns] = values
         return F
 
-    def level(self, factors: dict[str, Array], mean: float) -> None:
-        """Place what is given, and bring the other side to where all components share a mean."""
-        for name in self.fixed:
-            columns, _ = self.fixed[name]
-            factors[name] = self.restore(name, factors[name])
-            (other,) = (each for each in factors if each != name)
-            here, there = (factors[each][:, columns].mean(axis=0) for each in (name, other))
-            wanted = mean / factors[name].shape[1]
-            scale = np.divide(wanted, here * there, out=np.ones_like(here), where=here * there > 0)
-            factors[other] = factors[other].copy()
-            factors[other][:, columns] *= scale
+    def levels(self, means: Mapping[str, Array], mean: float) -> dict[str, Array]:
+        """Return what multiplies the other side of given components: all share a mean then.
+
+        `means` are those of the components in S and A.
+        """
+        found = {name: np.ones(len(each)) for name, each in means.items()}
+        here, there = means.values()
+        for name, (columns, _) in self.fixed.items():
+            (other,) = (each for each in means if each != name)
+            product, wanted = (here * there)[columns], mean / len(here)
+            np.divide(wanted, product, out=found[other][columns], where=product > 0)
+        return found
 
     def roots(self) -> Known:
         """Return what is known of the factors of the square roots of the data."""

@@ -219,7 +219,10 @@ def dense_model(weights: Array, factors: Sequence[Array], instead: str) -> Array
 
 def sizes_of(F: Array, loss: Loss) -> Array:
     """Return the sizes of columns: Euclidean norms for squares, else sums."""
-    return np.asarray(np.linalg.norm(F, axis=0) if loss.quadratic else F.sum(axis=0))
+    if not loss.quadratic:
+        return np.asarray(F.sum(axis=0))
+    exponents = np.frexp(F.max(axis=0, initial=0))[1]  # the squares of small entries would vanish
+    return np.asarray(np.ldexp(np.linalg.norm(np.ldexp(F, -exponents), axis=0), exponents))
 
 
 def normalized(

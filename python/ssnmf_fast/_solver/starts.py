@@ -54,17 +54,18 @@ def start(
     dtype = X.dtype
     require_memory(rank, data.shape, dtype)
     if isinstance(init, (tuple, list)):
-        S, A, B = _given(init, data.shape, labels, rank, rng, dtype)
-        return known.restore("S", S), known.restore("A", A.T).T, B
-    name = choose_start(init, data.loss, isinstance(X, CsrFile))
-    if name == "least-squares":
-        S, A = _least_squares(X, X_weights, data.threads, rank, rng, known)
-        S, A = known.restore("S", S), known.restore("A", A.T).T
+        return _given(init, data.shape, labels, rank, rng, dtype, known)
+    name, found = choose_start(init, data.loss, isinstance(X, CsrFile)), None
+    if name == "least-squares" and data.entries.total() > 0:
+        found = _least_squares(X, X_weights, data.threads, rank, rng, known)
+    if found is not None:
+        S, A = known.restore("S", found[0]), known.restore("A", found[1]).T
         S = S * ratio(data.mean(), float(S.mean(axis=0) @ A.mean(axis=1)))
         S = known.restore("S", S)
     else:
         S, A = _drawn(name, X, data, rank, rng)
-        S, A = _as_known(S, A.T, known, data.mean())
+        S, F = _as_known(S, A.T, known, data.mean())
+        A = F.T
     B = None if labels is None else start_B(S, labels, rng)
     return S.astype(dtype), A.astype(dtype), None if B is None else B.astype(dtype)
 
@@ -82,7 +83,7 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
 def _drawn(
     init: str, X: Any, data: Term, rank: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return S and A of a start by name, float64."""
+    """Return S and A of a start by name, float64; uniform ones where it cannot be had."""
     mean = data.mean()
     if init == "nndsvda":
         return _nndsvda(X, rank, mean, rng, data.threads)
@@ -104,11 +105,12 @@ def uniform(
     return [first, *(scale * rng.random((rank, n)).T for n in shape[1:])]
 
 
-def _as_known(S: Array, F: Array, known: Known, mean: float) -> tuple[Array, Array]:
-    """Return a drawn S and A, from an A by columns, with what is known of them."""
-    factors = {"S": known.within("S", S), "A": known.within("A", F)}
-    known.level(factors, mean)
-    return factors["S"], factors["A"].T
+def _as_known(S: Array, F: Array, known: Known, mean: float) -> list[Array]:
+    """Return a drawn S and an A by columns with what is known of them."""
+    drawn = {"S": S, "A": F}
+    factors = {name: known.restore(name, known.within(name, F)) for name, F in drawn.items()}
+    levels = known.levels({name: F.mean(axis=0) for name, F in factors.items()}, mean)
+    return [F * levels[name] for name, F in factors.items()]
 
 
 def _least_squares(
@@ -118,17 +120,17 @@ def _least_squares(
     rank: int,
     rng: np.random.Generator,
     known: Known,
-) -> tuple[Array, Array]:
+) -> list[Array] | None:
     """Return the squares of factors that were fitted to the square roots of X, float64.
 
-    Errors of the roots of counts are all of about one size, so that least squares suit them.
+    None where one of them vanishes; A is by columns.  Errors of the roots of counts are all of
+    about one size, so that least squares suit them.
     """
     data = build_term(roots(X), X_weights, FROBENIUS, "X", threads)
     S, F = uniform(data.shape, data.mean(), rank, rng)
-    S, A = _as_known(S, F, known.roots(), data.mean())
-    stored = {"S": padded(S, X.dtype), "A": padded(A.T, X.dtype)}
-    found = squares_of_fit(data, stored, rank, known.moves(stored))
-    return (S**2, A**2) if found is None else (found[0], found[1].T)
+    S, F = _as_known(S, F, known.roots(), data.mean())
+    stored = {"S": padded(S, X.dtype), "A": padded(F, X.dtype)}
+    return squares_of_fit(data, stored, rank, known.moves(stored))
 
 
 def squares_of_fit(
@@ -179,12 +181,14 @@ def _given(
     rank: int,
     rng: np.random.Generator,
     dtype: Any,
+    known: Known,
 ) -> tuple[Array, Array, Array | None]:
     if not 2 <= len(init) <= 2 + (labels is not None):
         wanted = "(S, A)" if labels is None else "(S, A) or (S, A, B)"
         raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
     S = check_factor(init[0], "init[0] (S)", (shape[0], rank), dtype, "samples x components")
     A = check_factor(init[1], "init[1] (A)", (rank, shape[1]), dtype, "components x features")
+    S, A = known.restore("S", S), known.restore("A", A.T).T
     if labels is None:
         return S, A, None
     if len(init) < 3:

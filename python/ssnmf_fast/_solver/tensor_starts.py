@@ -161,9 +161,11 @@ def _given(
         wanted = (n, rank), np.float64, f"length of mode {mode} x components"
         checked.append(check_factor(F, f"init[{mode}]", *wanted, limited=False))
     total = np.full(rank, -exponent)
+    alive = np.all([F.any(axis=0) for F in checked], axis=0)
     if weights is not None:
         vector = check_vector(weights, "weights of init", rank, np.float64, limited=False)
-        fractions, exponents = np.frexp(vector)
+        # A component that is 0 by one of its columns keeps the others: labels may know them.
+        fractions, exponents = np.frexp(np.where(alive, vector, 1.0))
         checked[0] = checked[0] * fractions
         total += exponents
     elif _without_sizes(checked):
@@ -174,7 +176,8 @@ def _given(
         )
     sizes = np.array([np.frexp(F.max(axis=0))[1] for F in checked])
     total += sizes.sum(axis=0)
-    alive = np.all([F.any(axis=0) for F in checked], axis=0)
+    alive &= checked[0].any(axis=0)
+    total[~alive] = 0
     largest = int(total[alive].max()) if alive.any() else 0
     if abs(largest) > _FURTHEST[dtype]:
         found, wanted = (round(power * np.log10(2)) for power in (largest + exponent, exponent))

@@ -37,7 +37,9 @@ def exponent_of(Z: Any, name: str, model: int | None = None) -> int:
         largest = float(np.sqrt(Z.squares / max(Z.nnz, 1)))
     else:
         largest = float(np.fmax.reduce(values_of(Z), axis=None, initial=0.0))
-    exponent = order_of(largest) if model is None else max(order_of(largest), model)
+    exponent = order_of(largest)
+    if model is not None and model > exponent + _DRIFT:  # else as for the fit of the model
+        exponent = model
     if abs(exponent) <= _MIDDLE[Z.dtype]:
         return 0
     if isinstance(Z, CsrFile):
@@ -168,25 +170,32 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     """Return the powers of two that bring the sides of components that drifted apart together.
 
     Those of a component of a tensor add up to 0, and the far side of a factor's own relation has
-    its opposite.  None for relations that do not share the factor of their rows.
+    its opposite.  A component that dies out of the data stays if labels, which it may still have,
+    would make a factor grow beyond all.  None for relations that do not share the factor of their
+    rows.
     """
     first, *rest = (r.names for r in relations)
-    tensor = len(first) > 2
     if any(len(pair) > 2 or pair[0] not in first for pair in rest):
         return {}
-    if tensor:
-        largest = np.array([largest_of(name) for name in first])
-        logs = np.log2(np.where(largest > 0, largest, 1.0))
+    largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
+    if len(first) > 2:
+        sides = np.array([largest[name] for name in first])
+        logs = np.log2(np.where(sides > 0, sides, 1.0))
         shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
         shifts[-1] = -shifts[:-1].sum(axis=0)
-        shifts *= (largest > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+        shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
         exponents = dict(zip(first, shifts, strict=True))
-        return exponents | {far: -exponents[near] for near, far in rest}
-    others = [first[1], *(far for near, far in rest if near == first[0])]
-    here, there = largest_of(first[0]), np.max([largest_of(name) for name in others], axis=0)
-    drifted = (here > 0) & (there > 0)
-    ratio = np.log2(there[drifted]) - np.log2(here[drifted])
-    shift = np.zeros(len(here), dtype=np.int64)
-    shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
-    across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
-    return {first[0]: shift} | dict.fromkeys(others, -shift) | across
+        exponents |= {far: -exponents[near] for near, far in rest}
+    else:
+        others = [first[1], *(far for near, far in rest if near == first[0])]
+        here, there = largest[first[0]], np.max([largest[name] for name in others], axis=0)
+        drifted = (here > 0) & (there > 0)
+        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
+        shift = np.zeros(len(here), dtype=np.int64)
+        shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
+        across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
+        exponents = {first[0]: shift} | dict.fromkeys(others, -shift) | across
+    most = np.max([*largest.values()], axis=0)
+    with np.errstate(over="ignore"):
+        grown = [np.ldexp(largest[name], each) > most for name, each in exponents.items()]
+    return {name: np.where(np.any(grown, axis=0), 0, each) for name, each in exponents.items()}

@@ -21,6 +21,7 @@ from .._models.variational import Parameters, VariationalFit, counts_of, variati
 from .._models.variational_priors import GammaPrior, LabelPrior, Posterior, PosteriorSums
 from .._models.variational_problem import Counts, VariationalSteps
 from .._solver.beta_divergences import KULLBACK_LEIBLER
+from .._solver.known import Known
 from ._block import UPDATES_OF_LOST_ROWS, Block, copy_of_rows
 from ._build import BlockInput, Plan
 from ._cluster import Blocks, reduce_tasks
@@ -36,12 +37,12 @@ class PosteriorOrder(Order):
     """An update of the posterior where it moves, and the sums to return then.
 
     The rates are those of the update; without one, of the last, with which lost rows are found
-    again.  `scale` is what the rows of the start are to be multiplied by.
+    again.  `scales` are what the components of the start are to be multiplied by.
     """
 
     prior_shape: float
     rates: Array
-    scale: float
+    scales: Array
     logs: bool = False
     asks: tuple[str, ...] = ()  # for "P", "bound" or "constant"
 
@@ -57,7 +58,7 @@ class PosteriorOrder(Order):
     def obey(self, block: Block, rows: Rows, others: Mapping[str, Array]) -> BlockStatistics:
         A, counts = others["A"], Counts(block.relations[0])
         if rows.posterior is None:  # these are the rows of the start
-            rows.S *= rows.S.dtype.type(self.scale)
+            rows.scale(self.scales)
             rows.posterior = Posterior(rows.S, block.rank, block.relations[0].term.threads)
             rows.posterior.add_up()
             rows.before = rows.posterior.E
@@ -96,13 +97,13 @@ class ClusterVariationalSteps(VariationalSteps):
     def __init__(
         self,
         blocks: Blocks,
-        scale: float,
+        scales: Array,
         S: DistantPosterior,
         A: Posterior,
         priors: dict[str, GammaPrior | LabelPrior],
         burn_in: int,
     ) -> None:
-        self._blocks, self._scale = blocks, scale
+        self._blocks, self._scales = blocks, scales
         S.set_rates(priors["S"].expectations)
         self.S, self.A, self.priors = S, A, priors
         sums = self._ask(asks=("P", "constant"))
@@ -116,7 +117,7 @@ class ClusterVariationalSteps(VariationalSteps):
             names=("A",),
             prior_shape=self.priors["S"].shape,
             rates=self.S.rates[:, : self.S.rank],
-            scale=self._scale,
+            scales=self._scales,
             **what,
         )
 
@@ -163,17 +164,17 @@ def fit_variational(
     plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
     with ClusterFit(data, plan) as fit:
         if by_name:
-            A, means, start_scale = begin(fit, init, rng)
+            A, means, scales = begin(fit, init, rng, Known())
         else:
             shape = rank, data.shape[1]
             A = check_factor(init[1], "init[1] (A)", shape, data.dtype, "components x features")
-            A, means, start_scale = scaled(A, scale), fit.begin()[0], 1.0
+            A, means, scales = scaled(A, scale), fit.begin()[0], np.ones(rank)
         A = A.astype(data.dtype)
         of_A = Posterior(padded(A.T, data.dtype), rank, threads)
         of_S = DistantPosterior(data.shape[0], rank, 1, of_A.F.shape[1])
         sizes = float(means.mean()), float(A.mean(dtype=np.float64))
         model = of_S, of_A, checked.priors(scale, None, *sizes), checked.burn_in
-        steps = ClusterVariationalSteps(fit, start_scale, *model)
+        steps = ClusterVariationalSteps(fit, scales, *model)
         run = checked.loop.run(steps, lambda: steps.show(scale), checked.burn_in)
         S = data.array(steps.rows(), rank, data.dtype)
         groups = da.zeros(data.shape[0], dtype=np.int32, chunks=(tuple(data.rows),))

@@ -31,7 +31,8 @@ class Block(OnePickle):
     key: tuple[str, int]  # the name of the fit, and the number of the block
     first: int  # of its rows, counted in all data
     relations: list[Relation]
-    support: Array | None  # of S, padded, as bits
+    support: Array | None  # of S, padded, as bits: where it moves
+    places: int  # where S may be positive, by its support as it was given
     rank: int
     dtype: Any
     start: Array | None  # rows that were given

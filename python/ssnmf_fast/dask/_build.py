@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array
-from .._common.bits import bits_of, mask_of
+from .._common.bits import bits_of
 from .._data.border import CleanMatrix, check_matrix
 from .._data.checks import check_factor, check_support
 from .._data.csr_file import CsrFile, check_data
@@ -144,6 +144,7 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
     support, S = given.support, given.S
     if support is not None:
         support = check_support(as_matrix(support), "S_support", (n, plan.rank), dtype)
+    places = n * plan.rank if support is None else int(support.sum())
     if S is not None:
         S = check_factor(S, "init[0] (S)", (n, plan.rank), dtype, "samples x components")
         if not S.all():  # zeros of a given start stay
@@ -157,7 +158,7 @@ def build(given: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Bl
         fixed = np.sqrt(fixed) if plan.of_roots else fixed
     stored = None if support is None else bits_of(padded(support, dtype) > 0)
     further = plan.penalties, plan.elsewhere
-    return Block(key, first, relations, stored, plan.rank, dtype, S, fixed, *further)
+    return Block(key, first, relations, stored, places, plan.rank, dtype, S, fixed, *further)
 
 
 def reweigh(block: Block, weight: float) -> Block:
@@ -180,11 +181,10 @@ def totals(block: Block) -> BlockStatistics:
 
     "gaps" count blocks with missing entries, "data" those whose loss has sums entry by entry.
     """
-    size = block.n_rows * block.rank
-    if block.support is not None:
-        size = mask_of(block.support, block.rank).sum()
-    size += 0 if block.fixed is None else block.fixed.size
-    sums = {"support": float(size), "data": float(any(r.term.data for r in block.relations))}
+    sums = {
+        "support": float(block.places),
+        "data": float(any(r.term.data for r in block.relations)),
+    }
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()

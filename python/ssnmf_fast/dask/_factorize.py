@@ -161,11 +161,13 @@ def factorize(
     parts |= {"S": None if given is None else given[0], "dtype": dtype}
     data = load(client, X, threads, memory, **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays with the workers
-    if data.n_labels is None and S_support is None and given is None:
-        warn_of_rank(rank, min(data.shape), "min(n, m)")
-    fixed = {"A_support": A_support, "A_fixed": A_fixed, "n_fixed": data.n_fixed}
-    known = Known.of(data.shape, rank, data.dtype, **fixed)
+    A_known = {"A_support": A_support, "A_fixed": A_fixed}
+    S_fixed = np.zeros((0, data.n_fixed))  # its rows are elsewhere
+    known = Known.of((0, data.n_columns), rank, data.dtype, **A_known, S_fixed=S_fixed)
     features = features_term(feature_labels, data, supervision_loss, threads)
+    free = not known and S_support is None
+    if free and given is None and data.n_labels is None and features is None:
+        warn_of_rank(rank, min(data.shape), "min(n, m)")
     penalized = _penalties(penalties, data, features, rank)
     if known.n_given < rank:
         pairs = [("S", "A")]
@@ -178,9 +180,8 @@ def factorize(
     plan = replace(plan, penalties=in_blocks, elsewhere=elsewhere)
     with ClusterFit(data, plan) as fit:
         if given is None:
-            A, means, scale = begin(fit, init, rng)
-            A, B = known.within("A", A.T).T, None
-            A, means, scales = _as_known(fit, A, means, scale, known)
+            A, means, scales = begin(fit, init, rng, known)
+            B = None
         else:
             A, B, means = _begin_with(fit, given)
             A, scales = known.restore("A", A.T).T, np.ones(rank)
@@ -209,22 +210,6 @@ def factorize(
         S = data.array(problem.read(copy_of_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
-
-
-def _as_known(
-    fit: ClusterFit, A: Array, means: Array, scale: float, known: Known
-) -> tuple[Array, Array, Array]:
-    """Return A with what is given of it, the means of S, and what multiplies its components."""
-    A = known.restore("A", A.T).T
-    scales = np.full(len(A), scale)
-    n_fixed, of_A = fit.data.n_fixed, known.fixed.get("A")
-    n_given = 0 if of_A is None else of_A[1].shape[1]
-    contributed = means * A.mean(axis=1)
-    level = np.divide(fit.mean() / len(A), contributed, out=np.ones(len(A)), where=contributed > 0)
-    level_of_S = np.where(np.arange(len(A)) < n_given, level, 1.0)
-    last = slice(len(A) - n_fixed, len(A))
-    A[last] *= level[last, None]
-    return A, means * level_of_S, scales * level_of_S
 
 
 def _penalties(given: Any, data: Data, features: Term | None, rank: int) -> dict[str, Penalties]:

@@ -16,6 +16,7 @@ from .._data.checks import check_random_state
 from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors
+from .._solver.known import Known
 from .._solver.loop import Current
 from .._solver.penalties import Penalties
 from .._solver.problem import Ahead, Problem
@@ -220,29 +221,47 @@ def pcg64_of(random_state: Any) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int(rng.integers(2**63))))
 
 
-def begin(fit: ClusterFit, init: Any, rng: np.random.Generator) -> tuple[Array, Array, float]:
-    """Start S; return A, the means of the columns of S, and what S is still to be multiplied by."""
+Start = tuple[Array, Array, Array]  # A, the means of S, what its components are to be multiplied by
+
+
+def begin(fit: ClusterFit, init: Any, rng: np.random.Generator, known: Known) -> Start:
+    """Start S as it is started in memory; return the rest, with what is known of A."""
     if init == "nndsvda":
         raise ValueError(
             "init='nndsvda' is not available for data on a cluster; use 'random' or "
             "'random-acol', or give a start."
         )
     name = starts.choose_start(init, fit.plan.losses[0], fit.data.on_disk)
+    found = None
     if name == "least-squares" and fit.totals["X"] > 0:
-        return _least_squares(fit, rng)
+        found = _least_squares(fit, rng, known)
     if name == "random-acol":
         A = _mean_rows(fit.data, fit.plan.rank, rng) + 0.01 * fit.mean()
-        columns, unbound = fit.begin(_draws(fit, rng, 1.0))
+        means, unbound = fit.begin(_draws(fit, rng, 1.0))
         scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * _within(fit)
-        return A, columns * scale, scale
-    return *_uniform(fit, rng), 1.0
+        found = _as_known(fit, A, means, scale, known)
+    return _uniform(fit, rng, known) if found is None else found
 
 
-def _uniform(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Array]:
+def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:
     rank, m = fit.plan.rank, fit.data.shape[1]
     scale = 2 * np.sqrt(fit.mean() / rank)
     means, _ = fit.begin(_draws(fit, rng, scale * _within(fit)))
-    return scale * rng.random((rank, m)), means
+    return _as_known(fit, scale * rng.random((rank, m)), means, 1.0, known)
+
+
+def _as_known(fit: ClusterFit, A: Array, means: Array, scale: float, known: Known) -> Start:
+    """Return a drawn start with what is known of A, for an S that is to be multiplied by scale."""
+    F, scales = known.restore("A", known.within("A", A.T)), _of_free(fit, scale)
+    levels = known.levels({"S": means * scales, "A": F.mean(axis=0)}, fit.mean())
+    scales *= levels["S"]
+    return (F * levels["A"]).T, means * scales, scales
+
+
+def _of_free(fit: ClusterFit, scale: float) -> Array:
+    """Return a number for each component of S, 1 for those that are given."""
+    free = fit.plan.rank - fit.data.n_fixed
+    return np.where(np.arange(fit.plan.rank) < free, scale, 1.0)
 
 
 def _within(fit: ClusterFit) -> float:
@@ -275,19 +294,22 @@ def start_B(fit: ClusterFit, means: Array, rng: np.random.Generator) -> Array:
     return B * starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
 
 
-def _least_squares(fit: ClusterFit, rng: np.random.Generator) -> tuple[Array, Array, float]:
-    """Set out from the squares of factors fitted to the square roots of X."""
-    plan = replace(fit.plan, of_roots=True, lengths=((), ()))
+def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start | None:
+    """Set out from the squares of factors fitted to the square roots of X, where none vanishes."""
+    plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={}, elsewhere=())
     rank = plan.rank
     with ClusterFit(fit.data, plan) as roots:
-        A, _ = _uniform(roots, rng)
+        A, _, scales = _uniform(roots, rng, known.roots())
         factors = pad_factors(np.zeros((0, rank), fit.data.dtype), A, None)
-        problem = ClusterProblem(roots, factors, {})
+        problem = ClusterProblem(roots, factors, known.moves(factors))
+        problem.scale_rows(scales)
         starts.fit_roots(problem)
-        A = problem.factors["A"][:, :rank].astype(np.float64).T ** 2
+        F = problem.factors["A"][:, :rank].astype(np.float64) ** 2
         mean = problem.order(asks=(_block.squares,)).sums["squares"] / (fit.data.shape[0] * rank)
-        filler = starts.FILLER if mean > 0 and A.mean() > 0 else 0.0
-        A = np.maximum(A, filler * A.mean())
-        means, _ = fit.begin(problem.read(partial(_block.squares_of_rows, floor=filler * mean)))
-    scale = starts.ratio(fit.mean(), float(means @ A.mean(axis=1)))
-    return A, means * scale, scale
+        if not (mean > 0 and F.mean() > 0):
+            return None
+        floor = starts.FILLER * mean
+        means, _ = fit.begin(problem.read(partial(_block.squares_of_rows, floor=floor)))
+    A = known.restore("A", np.maximum(F, starts.FILLER * F.mean())).T
+    scales = _of_free(fit, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))))
+    return A, means * scales, scales

@@ -155,8 +155,9 @@ def fit_logistic(
         products = features @ features.T
         squares, axes = np.linalg.eigh(products.toarray() if sp.issparse(products) else products)
         kept = squares > squares[-1] * _SPAN_TOLERANCE
-        axes, lengths = axes[:, kept], np.sqrt(squares[kept])
-        features, back = axes * lengths, (axes / lengths, features)
+        if kept.any():  # not all samples are zero
+            axes, lengths = axes[:, kept], np.sqrt(squares[kept])
+            features, back = axes * lengths, (axes / lengths, features)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
     fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
     targets, weights = labels.targets(rows), labels.readout_weights(rows)

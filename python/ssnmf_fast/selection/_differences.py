@@ -20,6 +20,7 @@ Compared = tuple[str, str, str]  # a name, and values as recorded and as compute
 _OF_VALUE = {"float64": 1e-10, "float32": 1e-5}
 _OF_SCALE = {"float64": 1e-13, "float32": 1e-6}
 _OF_RESIDUAL = {"float64": 1e-12, "float32": 2e-6}
+_SHAKES = 4  # of values whose factors are shaken
 _ROUNDING = 1e-6  # of the stopping rule, whose values are in other units
 
 _VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
@@ -115,13 +116,15 @@ def _of_values(receipt: Receipt, now: Recomputed) -> tuple[list[str], list[Compa
     found, dtype = [], receipt.dtype if receipt.dtype in _OF_VALUE else "float64"
     table = [("objective", _shown(receipt.objective), _shown(now.objective))]
     allowed = _OF_VALUE[dtype] * max(abs(receipt.objective), abs(now.objective))
-    if not _near(receipt.objective, now.objective, allowed + _OF_SCALE[dtype] * now.scale):
+    allowed += _OF_SCALE[dtype] * now.scale + _SHAKES * now.shaken[0]
+    if not _near(receipt.objective, now.objective, allowed):
         found.append(f"The objective is {_shown(now.objective)}, not {_shown(receipt.objective)}.")
-    for name in sorted({*receipt.residuals, *now.measured}):
+    for name in sorted({*receipt.residuals, *now.residuals}):
         recorded = receipt.residuals.get(name, math.nan)
-        computed = now.measured[name].residual if name in now.measured else math.nan
+        computed = now.residuals.get(name, math.nan)
         table.append((f"residual of {name}", f"{recorded:.6g}", f"{computed:.6g}"))
-        if not _near(recorded, computed, _OF_RESIDUAL[dtype]):
+        allowed = _OF_RESIDUAL[dtype] * max(1.0, recorded) + _SHAKES * now.shaken[1]
+        if name not in now.lost and not _near(recorded, computed, allowed):
             found.append(f"The residual of {name} is {computed:.6g}, not {recorded:.6g}.")
     return found, table
 

@@ -1,0 +1,171 @@
+"""Random problems of factorizations: data, labels, known parts, penalties, for :mod:`random_calls`.
+
+Their objective is computed outside the library, by the formulas of its documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import outside
+from random_data import Array, Results, any_loss, data_for, floats, of_positive
+
+import ssnmf_fast as sf
+from ssnmf_fast.penalties import L1, L2, Graph, Orthogonal, Temporal
+
+KNOWN = ("S_support", "A_support", "S_fixed", "A_fixed")
+
+
+@dataclass
+class Problem:
+    """What is minimized: arguments of `factorize`, the data without NaN and forms, the weights."""
+
+    arguments: dict[str, Any]
+    dense: Array
+    W: Array
+    dtype: Any
+    rank: int
+    penalized: dict[str, list[Any]] = field(default_factory=dict)
+
+    def value(self, fit: Results) -> tuple[float, float]:
+        """Return the objective of factors outside, and the scale of its rounding errors."""
+        given, (n, m) = self.arguments, self.dense.shape
+        rows = {name: fit[name] if name == "S" else fit[name].T for name in "SABC" if name in fit}
+        of_labels = given.get("supervision_loss")
+        terms = [(1.0, self.dense, self.W, "S", "A", given["loss"])]
+        if given.get("Y") is not None:
+            L = given.get("Y_weights")
+            L = np.ones(given["Y"].shape) if L is None else L
+            terms.append((fit["weight"], given["Y"], L, "S", "B", of_labels))
+        if "feature_labels" in given:
+            Z = given["feature_labels"]
+            terms.append((fit["feature_weight"], Z, np.ones(Z.shape), "A", "C", of_labels))
+        total = np.zeros(2)
+        for weight, X, W, near, far, loss in terms:
+            total += weight * np.array(outside.divergence_of(X, W, rows[near], rows[far].T, loss))
+        for name, listed in self.penalized.items():
+            meets = m if name in "SC" else n
+            total += meets * sum(outside.penalty(each, rows[name]) for each in listed)
+        return float(total[0]), float(total[1])
+
+    def complaints(self, results: Results, may_rise: bool = False) -> list[str]:
+        """Complain of factors that are not what they are known to be, and of the objective."""
+        given, found = self.arguments, outside.factors(results, ("S", "A", "B", "C"))
+        for name in ("S", "A"):
+            F, support = results.get(name), given.get(f"{name}_support")
+            fixed = given.get(f"{name}_fixed")
+            if F is None:
+                continue
+            moves = np.ones(F.shape, bool)
+            if fixed is not None:
+                moves[(..., slice(-fixed.shape[1], None)) if name == "S" else slice(len(fixed))] = 0
+                if not np.array_equal(F[~moves].reshape(fixed.shape), fixed.astype(F.dtype)):
+                    found.append(f"{name} is not {name}_fixed")
+            if support is not None and F[moves & ~support].any():
+                found.append(f"{name} is positive outside of its support")
+        found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
+        if found or "objective" not in results:
+            return found
+        return outside.trace(results["objective"], *self.value(results), self.dtype, may_rise)
+
+
+def problem(
+    rng: Any,
+    files: bool = False,
+    cluster: bool = False,
+    ordinary: bool = False,
+    labels: bool = True,
+    among: tuple[str, ...] = KNOWN,
+) -> Problem:
+    """Return a random problem, in half of which something is known or costs something.
+
+    What is known of factors may be `among` these arguments.
+    """
+    dtype, loss, of_labels = floats(rng), any_loss(rng), any_loss(rng)
+    known = rng.random() < 0.6
+    ordinary = ordinary or known or cluster or of_labels == "elastic"
+    X, dense, given_weights, W = data_for(rng, loss, dtype, ordinary, files)
+    rank = int(rng.integers(1, 8 if rng.random() < 0.7 else 21))
+    arguments: dict[str, Any] = {"X": X, "loss": loss, "X_weights": given_weights}
+    found = Problem(arguments, dense, W, dtype, rank)
+    n, m = dense.shape
+    rows = {"S": n, "A": m}
+    if labels and rng.random() < 0.5:
+        Y = (rng.random((n, 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
+        Y[rng.random(n) < 0.3] = np.nan
+        arguments |= {"Y": Y, "supervision_loss": of_labels}
+        arguments["supervision_weight"] = [0.0, 1.0, 30.0, "balanced"][rng.integers(4)]
+        if rng.random() < 0.2:
+            arguments["Y_weights"] = rng.random((n, 3))
+        rows["B"] = 3
+    if labels and known and rng.random() < 0.2:
+        Z = (rng.random((m, 2)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
+        Z[rng.random(m) < 0.3] = np.nan
+        if not np.isnan(Z).all():
+            arguments |= {"feature_labels": Z, "supervision_loss": of_labels}
+            arguments["feature_weight"] = [1.0, 30.0, "balanced"][rng.integers(3)]
+            rows["C"] = 2
+    if known:
+        _know(rng, found, among)
+        if rng.random() < 0.7:
+            _penalize(rng, found, rows, cluster)
+    return found
+
+
+def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
+    """Draw supports and components that are given."""
+    (n, m), rank, dtype = found.dense.shape, found.rank, found.dtype
+    shapes = {"S_support": (n, rank), "A_support": (rank, m)}
+    for name, shape in shapes.items():
+        if name in among and rng.random() < 0.3:
+            found.arguments[name] = rng.random(shape) < rng.choice([0.3, 0.8])
+    typical = float(np.sqrt(np.nanmean(found.dense) / rank)) or 1.0
+    first = int(rng.integers(rank + 1)) if rng.random() < 0.4 else 0
+    last = int(rng.integers(rank + 1 - first)) if rng.random() < 0.4 else 0
+    for name, shape in (("A_fixed", (first, m)), ("S_fixed", (n, last))):
+        if min(shape) > 0 and name in among:
+            sizes = typical * 10.0 ** rng.uniform(-2, 2)
+            given = rng.random(shape) * (rng.random(shape) < rng.choice([0.5, 1.0]))
+            found.arguments[name] = (sizes * given).astype(dtype)
+
+
+def draw_penalties(rng: Any, n_rows: int, bounded: bool = True) -> list[Any]:
+    """Return penalties of a factor of so many rows; with `bounded`, one that bounds its scale."""
+    graph = np.triu(rng.random((n_rows, n_rows)) * (rng.random((n_rows, n_rows)) < 0.3), 1)
+    makers = [L1, L2, Orthogonal, Temporal, lambda c: Graph(c, graph + graph.T)]
+    chosen = [make for make in makers if rng.random() < 0.3]
+    if bounded and not {L1, L2} & set(chosen):
+        chosen.append(makers[rng.integers(2)])
+    return [make(float(10.0 ** rng.uniform(-9, 4))) for make in chosen]
+
+
+def _penalize(rng: Any, found: Problem, rows: dict[str, int], cluster: bool) -> None:
+    """Draw penalties: of all factors, one that bounds it, or none has a scale that is free."""
+
+    def possible(listed: list[Any], name: str) -> list[Any]:
+        """Leave out those between rows that are apart."""
+        return [each for each in listed if each.by_rows or not (cluster and name == "S")]
+
+    given = found.arguments
+    fixed = len(given.get("A_fixed", ())) + np.shape(given.get("S_fixed", [[]]))[1]
+    if fixed == found.rank or rng.random() < 0.3:  # a list is of all factors
+        listed = draw_penalties(rng, 1, bounded=fixed < found.rank)
+        listed = [each for each in possible(listed, "S") if not isinstance(each, Graph)]
+        given["penalties"], found.penalized = listed, dict.fromkeys(rows, listed)
+    else:
+        drawn = {name: draw_penalties(rng, size) for name, size in rows.items()}
+        found.penalized = {name: possible(listed, name) for name, listed in drawn.items()}
+        given["penalties"] = dict(found.penalized)
+
+
+def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return those arguments of `factorize` that `verify` is told."""
+    names = ("Y", "X_weights", "Y_weights", "feature_labels", "penalties", *KNOWN)
+    return {name: given[name] for name in names if given.get(name) is not None}
+
+
+def differences(result: Any, X: Any, n_threads: int, **inputs: Any) -> list[str]:
+    """Return what `verify` says against a result."""
+    return list(sf.verify(result, X, n_threads=n_threads, **inputs).differences)
