@@ -47,7 +47,7 @@ def framed(change=lambda table: table):
         table = pandas.DataFrame(B) if B.ndim == 2 else pandas.Series(B)
         try:
             return change(table.copy())
-        except ImportError:  # without pyarrow
+        except (ImportError, NameError):  # without pyarrow, which some versions of pandas miss so
             return table
 
     return made

@@ -162,7 +162,7 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
     if array.dtype.kind in "SU":  # which scikit-learn would read as numbers
         require_real(array.dtype, name)
     array = to_native(array) if array.dtype.kind in "biuf" else array
-    if array.ndim == 2 and type(X).__module__.startswith("pandas."):
+    if array.ndim == 2 and type(X).__module__.split(".")[0] == "pandas":
         import pandas
 
         return pandas.DataFrame(array, columns=X.columns, copy=False)

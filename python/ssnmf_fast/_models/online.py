@@ -15,6 +15,7 @@ from .._data.arrays import refuse_on_disk
 from .._data.checks import check_integer, check_random_state, check_real, warn_of_rank
 from .._data.threads import resolve_threads
 from .._data.weight_forms import Quadratic
+from .._solver.beta_divergences import FROBENIUS, loss_named
 from .._solver.build import check_weight, relations, terms
 from .._solver.descent import Part, descend
 from .._solver.known import Known
@@ -114,7 +115,7 @@ class Online:
         """Go on with targets that all are larger by a number each (k,)."""
         if not by.any() or "B" not in self._statistics:
             return
-        if self.settings["supervision_loss"] != "frobenius":
+        if loss_named(self.settings["supervision_loss"], "supervision_loss") is not FROBENIUS:
             self._statistics = {"A": self._statistics["A"]}  # those of B hold for the old ones
         elif self.target_sums is not None:
             past = self._statistics["B"]
