@@ -64,8 +64,7 @@ def as_array(
     if not allow_objects:
         values = _without_na(values)
     try:
-        with np.errstate(invalid="ignore"):  # of NaN in float32 next to text, in NumPy 1
-            array = np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise ValueError(
             f"{name} has rows of different lengths; give all rows the same number of values."

@@ -153,8 +153,9 @@ def refuse_lists(labels: Any, name: str) -> None:
 
 def unmask_labels(labels: Any) -> Any:
     """Return a masked array as one of objects, with None where it is masked; all else as it is."""
-    if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers
-        return [None if one is np.ma.masked else one for one in labels]
+    if isinstance(labels, (list, tuple)):  # NumPy would warn of masked numbers, or of float32
+        listed = (float(one) if isinstance(one, np.floating) else one for one in labels)
+        return [None if one is np.ma.masked else one for one in listed]
     if not isinstance(labels, np.ma.MaskedArray):
         return labels
     if not np.ma.is_masked(labels):

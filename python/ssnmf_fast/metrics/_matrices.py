@@ -36,8 +36,7 @@ def read_matrix(Z: Any, name: str, rows: str, columns: str, *, allow_negative: b
 def as_array(values: Any) -> Array:
     """Return an array, of objects where the lengths of the rows differ; None for masked entries."""
     try:
-        with np.errstate(invalid="ignore"):  # of NaN in float32 next to text, in NumPy 1
-            return np.asarray(unmask_labels(values))
+        return np.asarray(unmask_labels(values))
     except ValueError:
         return np.asarray(values, dtype=object)
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .._common.arrays import Array
 from .._data.checks import check_integer
+from .._labels import unmask_labels
 from .._topics import divide_by_sums
 from ._checks import (
     check_labels,
@@ -103,7 +104,7 @@ def representation_map(
     ['space (1)', 'sport (2)']
     """
     check_integer(max_rows, "max_rows", 1)
-    if np.ndim(y) > 1:
+    if np.ndim(unmask_labels(y)) > 1:
         raise ValueError(
             f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
             "of a sample see label_map."
