@@ -210,7 +210,7 @@ def test_errors_name_the_block_or_the_argument(client, tmp_path):
     with pytest.raises(ValueError, match="S_shape must be 'auto' or a number from"):
         model(S_shape=1e-9).fit(array(X))
     sp.save_npz(tmp_path / "block.npz", sp.csr_array(X), compressed=False)
-    with pytest.raises(TypeError, match="X must be in the memory of the workers for BayesianNMF"):
+    with pytest.raises(TypeError, match="X is on disk, and BayesianNMF needs it in memory"):
         model().fit([tmp_path / "block.npz"])
     fit = model().fit(array(X))
     before = fit.components_

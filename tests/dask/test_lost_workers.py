@@ -135,7 +135,7 @@ def test_retired_worker_costs_nothing(model):
 
 def test_rows_go_with_their_block():
     key, rows = ("fit", 1), _rows.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
-    block = _block.Block(key, 0, [], np.ones(3), RANK, float, None)
+    block = _block.Block(key, 0, [], np.ones(3), 3, RANK, float, None)
     _rows.kept[key] = rows
     buffers = []
     sent = pickle.dumps(block, protocol=5, buffer_callback=buffers.append)
