@@ -132,7 +132,7 @@ def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
 
 
 def draw_penalties(rng: Any, n_rows: int, bounded: bool = True) -> list[Any]:
-    """Return penalties of a factor of so many rows; with `bounded`, one that bounds its scale."""
+    """Return penalties of a factor with `n_rows` rows; with `bounded`, one bounds its scale."""
     graph = np.triu(rng.random((n_rows, n_rows)) * (rng.random((n_rows, n_rows)) < 0.3), 1)
     makers = [L1, L2, Orthogonal, Temporal, lambda c: Graph(c, graph + graph.T)]
     chosen = [make for make in makers if rng.random() < 0.3]

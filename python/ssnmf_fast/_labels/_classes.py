@@ -31,7 +31,7 @@ _MEAN_MISSING = frozenset(
     {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
     | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
 )
-_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 beside text
+_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # what NumPy makes of -1 next to text
 
 
 class Targets:

@@ -268,7 +268,7 @@ def _bound_of_differences(coefficient: float, W: sp.csr_array, F: Array) -> Boun
 
 @dataclass(frozen=True)
 class Penalties:
-    """The penalties of a factor of so many components, which is stored with padding after them."""
+    """The penalties of a factor with `rank` components, which is stored with padding after them."""
 
     listed: tuple[Penalty, ...] = ()
     rank: int = 0

@@ -208,7 +208,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="fit a text table or a matrix; write model, tables and a report",
         description="Learn topics from DATA, steered by the labels of some samples.\n"
         "With --labels and nothing else, several classifiers are weighed by validation, and the\n"
-        "accuracy to expect is printed beside that of LinearSVC; both need three labels a class.\n"
+        "accuracy to expect is printed with that of LinearSVC; both need three labels a class.\n"
         "\n"
         "  ssnmf-fast fit posts.csv --text body --labels topic",
         usage="ssnmf-fast fit DATA [--text COLUMN] [--labels LABELS] [--rank COUNT] "

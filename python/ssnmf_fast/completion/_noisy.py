@@ -71,7 +71,7 @@ class _Means:
 class Biases:
     """Means of rows and of columns of what the low-rank part leaves.
 
-    They are drawn to zero by the weight of at most so many entries each; infinity leaves them out.
+    They are shrunk to zero by the weight of at most `most` entries each; infinity leaves them out.
     """
 
     def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:

@@ -249,7 +249,7 @@ def _as_ids(given: Any, name: str) -> Array:
         alike = len({isinstance(one, str) for one in values}) < 2
         ids = np.array(values, dtype=None if alike else object).reshape(ids.shape)
     if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
-        ids = ids.astype(np.int64)  # beside which uint64 would be rounded
+        ids = ids.astype(np.int64)  # uint64 with int64 would be rounded
     if ids.dtype.kind not in "iU":
         raise TypeError(
             f"{name} must be ids, all text or all integers; got dtype {ids.dtype}. Convert them, "

@@ -59,7 +59,7 @@ unlabeled : "auto", None or a label
     which always do.  "auto" takes -1, as scikit-learn's semi-supervised estimators do, unless the
     labels are exactly -1 and 1: then both are classes, as its other classifiers have them, with a
     warning.  Give -1 to have -1 always mean unlabeled, None for no marker.  The text "-1", which
-    NumPy makes of -1 beside text, is a class; a warning tells of it and of others such as "NA".
+    NumPy makes of -1 next to text, is a class; a warning names it, and others such as "NA".
 readout : {"logistic", None}
     How predictions are made: by logistic regression on the topics of a sample (found without
     labels), its leading singular directions and its features.  None: no predictions, and a
