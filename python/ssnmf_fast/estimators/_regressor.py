@@ -14,13 +14,20 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.border import require_finite
+from .._data.checks import check_option
 from .._labels import RealTargets
 from ._base import product
 from ._batches import SupervisedBase
 from ._conventions import require, score_labeled
 from ._docstrings import complete_docstring
 from ._receipts import Restated
-from ._training_data import as_outer, label_weights, labels_for_training
+from ._training_data import (
+    as_outer,
+    checked_weight,
+    label_weights,
+    labels_for_training,
+    with_sample_weight,
+)
 
 
 @complete_docstring
@@ -40,11 +47,10 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         two losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k).
-    readout : {"auto", "refit", "joint"}
+    readout : {"refit", "joint"}
         How predictions are made: "refit": S B with B fitted to the labeled samples, represented
         without their targets as new samples are; "joint", the papers' rule: with the B of the
-        factorization.  "auto" is "refit" in :meth:`fit` and "joint" in :meth:`partial_fit`, which
-        refuses "refit".
+        factorization.  After :meth:`partial_fit` it is always "joint".
 
     Attributes
     ----------
@@ -86,7 +92,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     supervision_weight: float | str = 1.0
     solver: str = "auto"
     init: Any = "random"
-    readout: str = "auto"
+    readout: str = "refit"
     forget_factor: float = 0.8
     A_support: Any = None
     A_fixed: Any = None
@@ -105,28 +111,42 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         tags.target_tags.single_output = True
         return tags
 
-    _of_fit: ClassVar = ("X_weights", "sample_weight", "A_support", "A_fixed", "penalties")
+    _of_fit: ClassVar = (
+        *("X_weights", "sample_weight", "label_weight"),
+        *("A_support", "A_fixed", "penalties"),
+    )
 
     def _restated(self, X: Any, y: Any, given: Mapping[str, Any]) -> Restated:
         require(self, X, y)
         targets, known = RealTargets(y), ("X_weights", "A_support", "A_fixed", "penalties")
         arguments = {name: self._parameter(name, given) for name in known}
-        weights = label_weights(given.get("sample_weight"), targets.labeled)
-        arguments |= {"Y": targets.matrix(X.dtype), "Y_weights": as_outer(weights)}
+        sample_weight = checked_weight(given.get("sample_weight"), X.shape[0])
+        weights = label_weights(given.get("label_weight"), sample_weight, targets.labeled)
+        X_weights = with_sample_weight(X, arguments["X_weights"], sample_weight)
+        arguments |= {"X_weights": X_weights, "Y_weights": as_outer(weights)}
+        arguments["Y"] = targets.matrix(X.dtype)
         return Restated(X, arguments)
 
-    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, sample_weight: Any = None) -> None:
-        readout = self._chosen_readout()
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_weights: Any = None,
+        sample_weight: Any = None,
+        label_weight: Any = None,
+    ) -> None:
+        readout = check_option(self.readout, "readout", self._readouts)
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_sign()
         targets.check_fit()
-        labels = labels_for_training(targets, sample_weight)
+        labels = labels_for_training(targets, label_weight, sample_weight)
         result = self._factorize(
             X,
             targets.matrix(X.dtype),
-            X_weights=X_weights,
-            Y_weights=as_outer(label_weights(sample_weight, targets.labeled)),
+            X_weights=with_sample_weight(X, X_weights, labels.sample_weight),
+            Y_weights=as_outer(label_weights(label_weight, sample_weight, targets.labeled)),
             **self._arguments(),
         )
         self._keep(result, n_targets_=targets.n_targets)

@@ -71,6 +71,13 @@ def product_of_tables(tables: Tables, coefficients: Array) -> Array:
     return np.asarray(sum(products_of_tables(tables, coefficients).values()))
 
 
+def with_tables(scores: Array, readout: Any, tables: Tables) -> Array:
+    """Return scores of samples, (n, k), and what their tables add to these."""
+    if not tables:
+        return scores
+    return np.asarray(scores + readout.slopes * product_of_tables(tables, readout.side))
+
+
 def taught_by_tables(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: Any
 ) -> Array | None:

@@ -12,10 +12,10 @@ from scipy.stats import binomtest
 from .._common.arrays import Array
 from .._common.warn import warn_user
 from ._class_topics import LabeledSamples
-from ._classifier_training import Plan, train
+from ._classifier_training import Plan, Trained, logits_without_labels, readout_of, train
 from ._committee import Truth, cross_fitted, fit_weights, probabilities
 from ._folds import folds_of
-from ._label_shift import log_ratio
+from ._label_shift import log_ratio, shares_of_classes
 from ._readout import LogisticReadout, calibration
 from ._side_members import table_logits
 from ._training_data import TrainingLabels
@@ -48,13 +48,10 @@ class Validation:
         logits = self.logits[self.rows] * readout.slopes + readout.offsets
         return probabilities(logits, self.labels.several)
 
-    def attributes(
-        self, readout: LogisticReadout | None, samples: LabeledSamples
-    ) -> dict[str, Any]:
+    def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the attributes of an estimator that tell of the validation of these samples."""
         probability = np.zeros_like(self.logits)
-        if readout is not None:
-            probability[self.rows] = self.calibrated(readout)
+        probability[self.rows] = self.calibrated(readout)
         found = {
             "committee_": {
                 name: {"weight": weight, "score": self.scores.get(name, float("nan"))}
@@ -173,17 +170,13 @@ def parts_of(folds: Array) -> Array:
     return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
 
 
-def validate(
-    samples: LabeledSamples, plan: Plan, prior: dict[str, float], validates: bool
-) -> Validation:
+def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> Validation:
     """Return the weights of the members, and what they predict together for hidden labels.
 
-    Without validation, as for too few labels, the weights are those of the prior.
+    Without validation, for too few labels, the weights are those of the prior.
     """
     labels = samples.labels
-    folds, found = np.full(len(labels.members), -1), np.zeros(labels.members.shape)
-    if validates:
-        folds = folds_of(labels, samples.seed)
+    folds, found = folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
         return Validation(labels, folds, found, weights=prior)
     rows = _tried_rows(samples, _MOST_TRIED[int(folds.max()) + 1])
@@ -200,6 +193,22 @@ def validate(
     scores["committee"] = score_of(truth, together)
     found[folds >= 0] = together
     return Validation(labels, folds, found, scores, weights)
+
+
+def calibrated(
+    samples: LabeledSamples, plan: Plan, trained: Trained, validation: Validation
+) -> tuple[LogisticReadout, Validation]:
+    """Return the readout, and the validation with the shares of the classes where labels mislead.
+
+    These are found from predictions for the unlabeled samples, which must be probable.
+    """
+    weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
+    readout = validation.calibrate(readout_of(samples, trained, weights))
+    if not plan.corrects or not validation.rows.any():
+        return readout, validation
+    logits, prior = logits_without_labels(samples, trained, readout), samples.labels.prior()
+    shares = shares_of_classes(logits, prior, samples.labels.weight[~samples.labels.known])
+    return readout.shifted(log_ratio(shares, prior)), replace(validation, shares=shares)
 
 
 def _predicted(
