@@ -247,5 +247,7 @@ def learn_batch(
     if online.weight is None:
         online.weight = weight
     online.support = known.moves(online.factors)
-    online.step(data, labels, keep, X.shape[0] if sample_weight is None else float(sample_weight.sum()))
+    online.step(
+        data, labels, keep, X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    )
     return online

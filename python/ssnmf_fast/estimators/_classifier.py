@@ -12,7 +12,6 @@ from .._common.arrays import Array
 from .._common.saved import COUNT, Saved
 from .._data.checks import check_integer, check_option, check_real, require_memory
 from .._labels import ClassLabels, Indicators, Targets, labels_of
-from .._models.factorize import Factorization
 from .._solver.starts import INITS
 from ._base import Self
 from ._batches import SupervisedBase, batch_classes
@@ -42,10 +41,10 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     supervision_weight : float or "balanced"
         Weight (lambda) of the loss of Y, at least 0; infinity for supports.  "balanced" takes the
         ratio of the two losses at the start.
-    init : {"random", "labels", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start, as in :class:`NMF`; "labels" takes the means of the classes for A.  A tuple holds
-        S (n, r), A (r, m) and, optionally, B (r, k).  With an infinite weight the start is
-        "labels", or the A of a tuple.
+    init : str or tuple of arrays
+        Start: "labels" takes the means of the classes for A, others are those of :class:`NMF`.  A
+        tuple holds S (n, r), A (r, m) and, optionally, B (r, k).  With an infinite weight the start
+        is "labels", or the A of a tuple.
     threshold : float
         With multiple labels, a label is predicted where its probability (for the readouts "refit"
         and "joint" its score) lies above this.

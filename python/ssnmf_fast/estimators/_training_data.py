@@ -66,9 +66,12 @@ class TrainingLabels:
 
     def part(self, rows: Array) -> TrainingLabels:
         """Return some samples with their labels."""
-        parts = {"members": self.members[rows], "entry_weights": self.entry_weights[rows]}
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return replace(self, **parts, sample_weight=weight)
+        return replace(
+            self,
+            members=self.members[rows],
+            entry_weights=self.entry_weights[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
+        )
 
     def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
         """Return the same with other labels of some samples."""
@@ -119,8 +122,8 @@ def label_weights(label_weight: Any, sample_weight: Any, labeled: Array) -> Arra
     """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
     found = labeled.astype(np.float64)
     for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
-        if given is not None:
-            found = np.where(labeled, found * checked_weight(given, len(labeled), name), 0.0)
+        weight = checked_weight(given, len(labeled), name)
+        found = found if weight is None else np.where(labeled, found * weight, 0.0)
     return found
 
 
