@@ -80,7 +80,7 @@ class SupervisedBase(BatchLearner):
 
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
-    _keep_targets: Callable[[Any], None]
+    _keep_targets: Callable[..., None]
 
     def fit(
         self: Self,
@@ -116,7 +116,7 @@ class SupervisedBase(BatchLearner):
         require(self, X, y)
         targets, replaced = self._batch_targets(y, *known)
         self._learn_batch(X, targets, X_weights, label_weight, sample_weight, **replaced)
-        self._keep_targets(targets)
+        self._keep_targets(targets, label_weight, sample_weight)
 
     def partial_fit(
         self: Self,

@@ -21,7 +21,7 @@ from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 from ._receipts import Restated
-from ._training_data import TrainingLabels, labels_for_training, with_sample_weight
+from ._training_data import TrainingLabels, label_weights, labels_for_training, with_sample_weight
 
 
 @complete_docstring
@@ -234,12 +234,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             return targets, chosen
         return ClassLabels(y, self.unlabeled, known_classes=known), chosen
 
-    def _keep_targets(self, targets: ClassLabels | Indicators) -> None:
+    def _keep_targets(self, targets: ClassLabels | Indicators, *weights: Any) -> None:
         self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
-        n, before = int(targets.labeled.sum()), getattr(self, "n_labeled_", 0)
-        k = len(targets.classes)
-        prior = self.class_prior_ if before else np.full(k, 1 / k)
-        if n:
-            prior = (before * prior + n * targets.prior()) / (before + n)
-        self.class_prior_, self.n_labeled_ = prior, before + n
+        count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
+        before = getattr(self, "_weight_of_labeled", count)
+        prior = self.class_prior_ if count else np.full(k, 1 / k)
+        if label_weights(*weights, targets.labeled).any():
+            labels = labels_for_training(targets, *weights)
+            weight = float(labels.weight[labels.known].sum())
+            prior = (before * prior + weight * labels.prior()) / (before + weight)
+            count, before = count + int(labels.known.sum()), before + weight
+        self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
         self._drop_readout()

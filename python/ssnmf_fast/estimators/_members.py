@@ -16,6 +16,7 @@ from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
 
 from .._common.arrays import Array
+from .._data.csr import scale_rows
 from .._data.threads import one_blas_thread
 from ._context import Context
 from ._training_data import TrainingLabels
@@ -151,12 +152,15 @@ def fit_logistic(
     as many as the samples, and the penalty is the same.
     """
     back: Any = None
-    if features.shape[0] < min(features.shape[1], _IN_SPAN):
-        products = features @ features.T
+    root = np.sqrt(labels.weight[labels.known])
+    if max(len(root), (root**2).sum()) < min(features.shape[1], _IN_SPAN):
+        # The axes, and so the steps of the solver, are those of samples as often as they weigh.
+        weighed = scale_rows(features, root) if sp.issparse(features) else features * root[:, None]
+        products = weighed @ weighed.T
         squares, axes = np.linalg.eigh(products.toarray() if sp.issparse(products) else products)
         kept = squares > squares[-1] * _SPAN_TOLERANCE
         axes, lengths = axes[:, kept], np.sqrt(squares[kept])
-        features, back = axes * lengths, (axes / lengths, features)
+        features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     settings = {"C": C, "tol": tol, "max_iter": _MAX_ITER, "class_weight": class_weight}
     fit, rows = _fit_labels if labels.several else _fit_classes, labels.known
     targets, weights = labels.targets(rows), labels.readout_weights(rows)

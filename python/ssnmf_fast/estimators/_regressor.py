@@ -158,7 +158,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         targets.check_sign()
         return targets, {}
 
-    def _keep_targets(self, targets: RealTargets) -> None:
+    def _keep_targets(self, targets: RealTargets, *weights: Any) -> None:
+        del weights
         self.n_targets_ = targets.n_targets
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, X_weights: Any = None) -> float:

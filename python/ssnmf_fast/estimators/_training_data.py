@@ -13,7 +13,7 @@ from .._common.arrays import Array
 from .._data.checks import check_vector
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Targets
-from .._solver.weights import Outer, as_weights
+from .._solver.weights import Outer, SampleWeights, as_weights
 from .._topics import class_means
 
 
@@ -115,6 +115,8 @@ def with_sample_weight(X: Any, X_weights: Any, sample_weight: Array | None) -> A
             "sample_weight must be None for a matrix on disk, whose entries have no weights. Load "
             "X into memory, or give label_weight, the weights of the labels alone."
         )
+    if X_weights is None:
+        return SampleWeights(sample_weight, None)
     return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")
 
 

@@ -158,8 +158,8 @@ class Validation:
 def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tuple[Array, Array]:
     """Return micro F for each threshold of a grid, (t,), and F of each label, (t, k)."""
     guesses = chance > grid[:, None, None]
-    hits = 2 * np.einsum("n,tnk->tk", weight, truth & guesses)
-    counts = weight @ truth + np.einsum("n,tnk->tk", weight, guesses)
+    hits = 2 * (weight @ (truth & guesses))
+    counts = weight @ truth + weight @ guesses
     pairs = ((hits.sum(axis=1), counts.sum(axis=1)), (hits, counts))
     micro, each = (over / np.where(under > 0, under, 1) for over, under in pairs)
     return np.asarray(micro), np.asarray(each)
