@@ -158,7 +158,7 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
     begin = time.perf_counter()
     # The bar moves in the last fit only.
-    label = "validation, then fit" if model.validates(options) else "fit"
+    label = "validation, then fit" if model.validates else "fit"
     with ProgressBar(options.max_iter, label) as bar, warnings.catch_warnings():
         for known in ("By validation the accuracy", "The number of unique classes is greater"):
             warnings.filterwarnings("ignore", message=known)  # reported in other words
@@ -173,24 +173,22 @@ def train(model: Model, data: Data, options: Any) -> Fitted:
         seconds=time.perf_counter() - begin,
         settings=[
             *_settings(data, options),
-            *_choices(model, estimator, options),
+            *_choices(estimator),
             *_seeds_of(estimator, data.terms),
         ],
     )
 
 
-def _choices(model: Model, estimator: Any, options: Any) -> list[tuple[str, str]]:
-    """Return what the fit chose itself, for the report."""
-    if not model.validates(options):
+def _choices(estimator: Any) -> list[tuple[str, str]]:
+    """Return the rank and the self-training of a classifier for few labels, for the report."""
+    if not hasattr(estimator, "self_training_"):
         return []
-    rounds = int(estimator.self_training_)
-    pairs = [
-        ("rank", str(len(estimator.components_))),
-        ("supervision weight", f"{estimator.supervision_weight_:.6g}"),
-        ("self-training", f"{rounds} round" + ("s" if rounds != 1 else "")),
+    rank, rounds = len(estimator.components_), int(estimator.self_training_)
+    each = rank // len(estimator.classes_)
+    return [
+        ("rank", f"{rank} ({'one' if each == 1 else each} per class)"),
+        ("rounds of self-training", str(rounds)),
     ]
-    by = "chosen by validation" if (estimator.validation_folds_ >= 0).any() else "chosen by rule"
-    return [(f"{name}, {by}", value) for name, value in pairs]
 
 
 def _seeds_of(estimator: Any, terms: list[str] | None) -> list[tuple[str, str]]:
@@ -236,6 +234,7 @@ def run_demo(options: Any) -> None:
     bunch = load_digits()
     rank, shape = _PARTS_PER_DIGIT * len(bunch.target_names), bunch.images.shape[1:]
     given = ["fit", "digits", "--labels", "digits", "--out", options.out]
+    given += ["--model", "ssnmf", "--supervision-weight", "inf"]
     given += ["--rank", str(rank), "--test-size", str(_HIDDEN_LABELS)]
     given += ["--image-shape", "{}x{}".format(*shape), "--seed", str(options.seed)]
     settings = build_parser().parse_args(given)

@@ -248,8 +248,8 @@ def with_rows(X_weights: Any, rows: Array | None) -> Any:
         kind = type(X_weights).__name__.lower()
         raise ValueError(
             f"X_weights must be one array where samples have weights of their own; got blocks "
-            f"({kind}). Give the weights as one dask array, or no weights of samples (sample_weight "
-            "None, labeled_weight 1)."
+            f"({kind}). Give them as one dask array, or no weights of samples (sample_weight None, "
+            "labeled_weight 1)."
         )
     return weights.with_rows(rows, "X_weights")
 

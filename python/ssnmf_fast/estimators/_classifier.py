@@ -234,13 +234,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             return targets, chosen
         return ClassLabels(y, self.unlabeled, known_classes=known), chosen
 
-    def _keep_targets(self, targets: ClassLabels | Indicators, *weights: Any) -> None:
+    def _keep_targets(
+        self, targets: ClassLabels | Indicators, label_weight: Any, sample_weight: Any
+    ) -> None:
         self.multilabel_, self.classes_ = isinstance(targets, Indicators), targets.classes
         count, k = getattr(self, "n_labeled_", 0), len(targets.classes)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
-        if label_weights(*weights, targets.labeled).any():
-            labels = labels_for_training(targets, *weights)
+        if label_weights(label_weight, sample_weight, targets.labeled).any():
+            labels = labels_for_training(targets, label_weight, sample_weight)
             weight = float(labels.weight[labels.known].sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
             count, before = count + int(labels.known.sum()), before + weight
