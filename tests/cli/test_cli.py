@@ -364,7 +364,7 @@ class TestErrors:
         def interrupted(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(sf.SSNMFClassifier, "fit", interrupted)
+        monkeypatch.setattr(sf.FewLabelsClassifier, "fit", interrupted)
         assert fit(table, tmp_path / "out") == 130
         assert "Traceback" not in capsys.readouterr().err
 

@@ -52,7 +52,7 @@ class TestDefault:
         printed = capsys.readouterr().out
         found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
         assert found["model"] == "ssnmf"
-        assert type(model) is sf.SSNMFClassifier
+        assert type(model) is sf.FewLabelsClassifier
         assert (model.n_components, model.supervision_weight, model.max_iter) == (
             "auto",
             "auto",
@@ -310,7 +310,7 @@ def test_progress_is_that_of_the_last_fit() -> None:
     X, y = load_digits(n_class=3, return_X_y=True)
     labels = [int(one) if k < 40 else None for k, one in enumerate(y)]
     seen: list[int] = []
-    model = sf.SSNMFClassifier(random_state=0, callback=lambda state: seen.append(state.iteration))
+    model = sf.FewLabelsClassifier(random_state=0, callback=lambda state: seen.append(state.iteration))
     model.fit(X, labels)
     assert model.self_training_ >= 1
     assert seen == sorted(set(seen))

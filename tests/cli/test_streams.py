@@ -254,7 +254,7 @@ class TestFolder:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(sf, "complete", interrupted)
-        monkeypatch.setattr(sf.SSNMFClassifier, "fit", interrupted)
+        monkeypatch.setattr(sf.FewLabelsClassifier, "fit", interrupted)
         ratings = tmp_path / "r.csv"
         ratings.write_text("user,item,rating\na,b,1\nc,d,2\na,d,4\n", encoding="utf-8")
         np.save(tmp_path / "X.npy", [[1.0, np.nan], [2.0, 3.0]])

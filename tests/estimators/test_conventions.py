@@ -30,24 +30,25 @@ WHOLE = [sf.BayesianNMF, sf.SupervisedBayesianNMF, sf.SeededTopics]  # no weight
 _NEGATIVE_X = {
     "check_decision_proba_consistency": "X of this check has negative entries (positive_only)"
 }
-_UNLABELED = "a sample whose label weighs nothing still takes part in the topics, unlabeled"
-_WEIGHTS_OF_LABELS = {
-    "check_sample_weight_equivalence_on_dense_data": _UNLABELED,
-    "check_sample_weight_equivalence_on_sparse_data": _UNLABELED,
-}
+
+
+def _other_weights(reason):
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+
+
 _NEGATIVE_DATA = {
     "SSNMFClassifier": {
         **_NEGATIVE_X,
-        "check_class_weight_classifiers": "X of this check has negative entries (positive_only)",
-        **_WEIGHTS_OF_LABELS,
     },
+    "Nested": {**_NEGATIVE_X, **_other_weights("samples are put into folds at random")},
     "TopicSupervisedNMF": _NEGATIVE_X,
     "MarginNMF": _NEGATIVE_X,
     "ConstrainedNMF": _NEGATIVE_X,
     "SupervisedBayesianNMF": _NEGATIVE_X,
     "SeededTopics": _NEGATIVE_X,
     "SSNMFRegressor": {
-        **_WEIGHTS_OF_LABELS,
+        **_other_weights("a random start has other numbers for a repeated sample"),
         "check_regressor_multioutput": "y of this check has negative entries (positive_only)",
     },
 }
@@ -81,14 +82,13 @@ class Dated(sf.DynamicTopics):
 
 
 class Nested(sf.HierarchicalClassifier):
-    """Its classifiers make no choice by validation, which takes most of the time of a fit."""
+    """Its classifiers have no self-training, which takes most of the time of a fit."""
 
     def _shared(self):
-        return super()._shared() | QUICK
+        return super()._shared() | {"self_training": 0}
 
 
-QUICK = {"n_components": 3, "supervision_weight": 1.0}  # readout and self-training follow
-SLOW = ["SSNMFClassifier", "HierarchicalClassifier"]  # by default
+SLOW = ["FewLabelsClassifier", "HierarchicalClassifier"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -98,8 +98,8 @@ SLOW = ["SSNMFClassifier", "HierarchicalClassifier"]  # by default
 @pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated:UserWarning")
 @pytest.mark.filterwarnings("ignore:The only labels in y are -1 and 1:UserWarning")
 @parametrize_with_checks(
-    [estimator() for estimator in ESTIMATORS + WHOLE if estimator.__name__ not in SLOW]
-    + [sf.SSNMFClassifier(**QUICK), Nested(), sf.NonnegativeCP(2), Dated(2)],
+    [estimator() for estimator in ESTIMATORS + WHOLE if estimator is not sf.SSNMFClassifier]
+    + [sf.SSNMFClassifier(3, init="labels"), Nested(), sf.NonnegativeCP(2), Dated(2)],
     expected_failed_checks=lambda e: _FAILED.get(type(e).__name__, {}),
 )
 def test_conventions_of_scikit_learn(estimator, check):
@@ -120,7 +120,7 @@ def test_conventions_of_scikit_learn(estimator, check):
         estimator_checks.check_methods_sample_order_invariance,
     ],
 )
-def test_conventions_hold_where_a_classifier_chooses(name, check):
+def test_conventions_hold_for_a_committee(name, check):
     check(name, getattr(sf, name)())
 
 

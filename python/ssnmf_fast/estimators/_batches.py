@@ -76,7 +76,7 @@ class SupervisedBase(BatchLearner):
     """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
 
     _saved: ClassVar = {"label_components_": Saved("rk")}
-    _readouts: ClassVar[tuple[str, ...]] = ("refit", "joint")
+    _readouts: ClassVar[tuple[str, ...]] = ("auto", "refit", "joint")
 
     # Returns the targets of a batch, and parameters for it that differ from those of the model.
     _batch_targets: Callable[..., tuple[Targets, dict[str, Any]]]
@@ -105,7 +105,11 @@ class SupervisedBase(BatchLearner):
     def _learn_targets(
         self, X: Any, y: Any, X_weights: Any, label_weight: Any, sample_weight: Any, *known: Any
     ) -> None:
-        check_option(self.readout, "readout", self._readouts)
+        if check_option(self.readout, "readout", self._readouts) == "refit":
+            raise ValueError(
+                "readout='refit' is fitted to all labeled samples at once, and partial_fit cannot "
+                "update it. Set readout='joint' to learn from batches, or fit all samples."
+            )
         if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
@@ -136,13 +140,12 @@ class SupervisedBase(BatchLearner):
         Returns
         -------
         self
-            The attributes are set as by :meth:`NMF.partial_fit`.  The model predicts by "joint",
-            whatever `readout` is: others are fitted to all labeled samples at once.
+            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
 
         Raises
         ------
         ValueError
-            As :meth:`fit`.
+            As :meth:`fit`, and if `readout` is "refit".
 
         Warns
         -----

@@ -52,7 +52,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         How predictions are made.  "logistic": logistic regression on the topics of a sample (found
         without labels), its leading singular directions and its features.  "refit": S B with B
         fitted to such topics of the labeled samples.  "joint", the papers' rule: S B with the B of
-        the factorization.  After :meth:`partial_fit` it is always "joint".
+        the factorization.  After :meth:`partial_fit`, which refuses "refit", it is "joint".
 
     Attributes
     ----------

@@ -47,10 +47,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
         two losses at the start.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k).
-    readout : {"refit", "joint"}
+    readout : {"auto", "refit", "joint"}
         How predictions are made: "refit": S B with B fitted to the labeled samples, represented
         without their targets as new samples are; "joint", the papers' rule: with the B of the
-        factorization.  After :meth:`partial_fit` it is always "joint".
+        factorization.  "auto" is "refit" in :meth:`fit` and "joint" in :meth:`partial_fit`, which
+        refuses "refit".
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
     supervision_weight: float | str = 1.0
     solver: str = "auto"
     init: Any = "random"
-    readout: str = "refit"
+    readout: str = "auto"
     forget_factor: float = 0.8
     A_support: Any = None
     A_fixed: Any = None
@@ -150,7 +151,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):  # type: ignore[misc]
             **self._arguments(),
         )
         self._keep(result, n_targets_=targets.n_targets)
-        if readout == "refit":
+        if readout != "joint":
             self._refit_components(self._represent(X, X_weights), labels)
 
     def _batch_targets(self, y: Any) -> tuple[RealTargets, dict[str, Any]]:
