@@ -71,6 +71,8 @@ def fit(table: Path, out: Path, *more: str) -> int:
             str(table),
             "--labels",
             "kind",
+            "--model",
+            "ssnmf",
             "--rank",
             "2",
             "--out",
@@ -167,7 +169,7 @@ class TestFit:
         X, labels = matrix
         out = tmp_path / "out"
         given = ["fit", str(X), "--labels", str(labels), "--rank", "2", "--out", str(out)]
-        given += ["--supervision-weight", "balanced"]
+        given += ["--model", "ssnmf", "--supervision-weight", "balanced"]
         assert main([*given, "--loss", losses[0], "--supervision-loss", losses[1]]) == 0
         fitted = sf.load(out / "model.npz")
         assert (fitted.loss, fitted.supervision_loss) == losses
@@ -364,7 +366,7 @@ class TestErrors:
         def interrupted(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(sf.FewLabelsClassifier, "fit", interrupted)
+        monkeypatch.setattr(sf.SSNMFClassifier, "fit", interrupted)
         assert fit(table, tmp_path / "out") == 130
         assert "Traceback" not in capsys.readouterr().err
 

@@ -51,13 +51,9 @@ class TestDefault:
         assert main(files(tmp_path, 10)) == 0
         printed = capsys.readouterr().out
         found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
-        assert found["model"] == "ssnmf"
+        assert found["model"] == "few-labels"
         assert type(model) is sf.FewLabelsClassifier
-        assert (model.n_components, model.supervision_weight, model.max_iter) == (
-            "auto",
-            "auto",
-            200,
-        )
+        assert (model.n_components_, model.max_iter) == (10, 200)
         assert model.n_labeled_ == 40  # none is lost
         assert (found["held_out"], found["judged_by"], found["judged_samples"]) == (
             *(0, "validation"),
@@ -76,7 +72,8 @@ class TestDefault:
         assert [used.count(name) for name in ("training", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
-        assert "supervision weight, chosen by validation" in page
+        assert "10 (one per class)" in page
+        assert "chosen by validation" not in page
 
     def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(files(tmp_path, 2)) == 0
@@ -106,11 +103,23 @@ class TestDefault:
 
     def test_given_settings_leave_nothing_to_validate(self, tmp_path: Path) -> None:
         given = ["--rank", "5", "--supervision-weight", "inf", "--readout", "refit"]
-        assert main([*files(tmp_path, 10), *given, "--self-training", "0"]) == 0
+        assert main([*files(tmp_path, 10), *given, "--model", "ssnmf"]) == 0
         assert metrics_of(tmp_path / "out")["judged_by"] == "held-out samples"
         model = sf.load(tmp_path / "out" / "model.npz")
-        assert (model.n_components, model.readout, model.self_training) == (5, "refit", 0)
+        assert (model.n_components, model.readout) == (5, "refit")
         assert model.supervision_weight == float("inf")
+
+    def test_options_of_the_papers_model_are_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The default does not become another model because a rank is given."""
+        assert main([*files(tmp_path, 10), "--rank", "5"]) == 2
+        assert "takes no --rank" in capsys.readouterr().err
+        assert main([*files(tmp_path, 10), "--readout", "refit"]) == 2
+        assert "has no use for --readout; it is for ssnmf" in capsys.readouterr().err
+        more = ["--model", "ssnmf", "--rank", "5", "--supervision-weight", "auto"]
+        assert main([*files(tmp_path, 10), *more]) == 2
+        assert "--model ssnmf takes no --supervision-weight auto" in capsys.readouterr().err
 
     @pytest.mark.slow
     def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +319,9 @@ def test_progress_is_that_of_the_last_fit() -> None:
     X, y = load_digits(n_class=3, return_X_y=True)
     labels = [int(one) if k < 40 else None for k, one in enumerate(y)]
     seen: list[int] = []
-    model = sf.FewLabelsClassifier(random_state=0, callback=lambda state: seen.append(state.iteration))
+    model = sf.FewLabelsClassifier(
+        random_state=0, callback=lambda state: seen.append(state.iteration)
+    )
     model.fit(X, labels)
     assert model.self_training_ >= 1
     assert seen == sorted(set(seen))

@@ -33,8 +33,19 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-# What validation would choose: these tests ask how streams are read and written.
-CHOSEN = ["--supervision-weight", "1", "--readout", "joint", "--max-iter", "50", "--tol", "0"]
+# A quick model: these tests ask how streams are read and written.
+CHOSEN = [
+    "--model",
+    "ssnmf",
+    "--supervision-weight",
+    "1",
+    "--readout",
+    "joint",
+    "--max-iter",
+    "50",
+    "--tol",
+    "0",
+]
 
 
 def fit(data: Path | str, out: Path | str, *more: str) -> int:
@@ -254,7 +265,7 @@ class TestFolder:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(sf, "complete", interrupted)
-        monkeypatch.setattr(sf.FewLabelsClassifier, "fit", interrupted)
+        monkeypatch.setattr(sf.SSNMFClassifier, "fit", interrupted)
         ratings = tmp_path / "r.csv"
         ratings.write_text("user,item,rating\na,b,1\nc,d,2\na,d,4\n", encoding="utf-8")
         np.save(tmp_path / "X.npy", [[1.0, np.nan], [2.0, 3.0]])

@@ -185,7 +185,11 @@ def test_every_argument_acts_alone(small):
         ),
         ({"readout": None}, ValueError, "readout must be one of"),
         ({"readout": "committee"}, ValueError, "readout must be one of"),
-        ({"supervision_weight": "auto"}, ValueError, "supervision_weight must be one of 'balanced'"),
+        (
+            {"supervision_weight": "auto"},
+            ValueError,
+            "supervision_weight must be one of 'balanced'",
+        ),
         ({"threshold": "auto"}, TypeError, "threshold must be"),
         ({"threshold": None}, TypeError, "threshold must be"),
         ({"init": "means"}, ValueError, "init must be"),
