@@ -1,4 +1,4 @@
-"""How good are predictions from few labels?  `FewLabelsClassifier()` as it comes, beside scikit-learn.
+"""How good are predictions from few labels?  `FewLabelsClassifier()`, compared with scikit-learn.
 
     python benchmarks/few_labels.py --out few_labels
 

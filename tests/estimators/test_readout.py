@@ -122,7 +122,7 @@ def test_batches_refuse_to_refit(small):
     X, y = small
     model = sf.SSNMFClassifier(readout="refit", **QUICK)
     for _ in range(2):
-        with pytest.raises(ValueError, match="readout='refit' is fitted to all.*'joint'"):
+        with pytest.raises(ValueError, match=r"readout='refit' is fitted to all.*'joint'"):
             model.partial_fit(X, y, classes=range(10))
         assert hasattr(model.fit(X, y), "components_")
     model.set_params(readout="joint").fit(X, y).partial_fit(X, y)

@@ -61,11 +61,11 @@ def test_classifier(form, loss):
         settings = {"supervision_loss": supervision_loss, "supervision_weight": weight}
         settings |= {"loss": loss, "readout": readout, "max_iter": 40}
 
-        def model(rows, settings=settings):
-            k = K if y is LABELS else 2
-            return sf.SSNMFClassifier(RANK, init=(S[rows], A, A[:, :k]), **settings)
+        for k, y in ((K, LABELS), (2, SEVERAL)):
 
-        for y in (LABELS, SEVERAL):
+            def model(rows, k=k, settings=settings):
+                return sf.SSNMFClassifier(RANK, init=(S[rows], A, A[:, :k]), **settings)
+
             assert_equal(model, form, y)
 
 

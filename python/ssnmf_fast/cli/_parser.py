@@ -58,8 +58,8 @@ _FIT_FIRST = {
     "unlabeled; in .jsonl also lists of labels",
     "--seeds FILE": "words of each topic, in place of labels or beside them: .json or .yaml, as "
     '{{"space": ["orbit", "nasa"], "sport": {{"game": 2, "team": 1}}}} ({users})',
-    "--rank COUNT": "number of topics, which most models need (few-labels has 1 or 3 for each class; "
-    "default of ts-nmf and seeded: one for each label or list of seeds)",
+    "--rank COUNT": "number of topics, which most models need (few-labels has 1 or 3 for each "
+    "class; default of ts-nmf and seeded: one for each label or list of seeds)",
     f"--model {'|'.join(MODELS)}": "one of the models below (default: few-labels, seeded with "
     "--seeds, or nmf without --labels)",
     "--out DIR": "folder for the results (default: the name of DATA with -ssnmf-fast)",
