@@ -2,7 +2,8 @@
 
     python benchmarks/trees.py --out trees
 
-`HierarchicalClassifier()` as it comes ("tree"), `FewLabelsClassifier()` on the labels without parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
+`HierarchicalClassifier()` as it comes ("tree"), `FewLabelsClassifier()` on the labels without
+parts, whose probabilities are summed ("flat"); a classifier of the top with one for the parts of
 each of its labels ("top-down"); and the mean of the logarithms of these two ("mixture").
 Newsgroups are parts of the six usual groups, topics of Reuters of its own sets of codes.  With "5
 %" all labels are without parts; with "2 %, top 10 %" 2 % are, and of others only the top is known.

@@ -63,17 +63,14 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
     share = np.average(labels.known, weights=labels.weight)
     learns = not labels.several and share < _MANY_KNOWN
     mislead = learns and class_weight is None and drawn_evenly(samples)
-    rounds = _ROUNDS if learns and not mislead else 0
-    if not _is_auto(model.self_training, "self_training"):
-        rounds = check_integer(model.self_training, "self_training", 0)
+    rounds = model.self_training
+    if isinstance(rounds, str):
+        check_option(rounds, "self_training", ("auto",))
+        rounds = _ROUNDS if learns and not mislead else 0
+    rounds = check_integer(rounds, "self_training", 0)
     if labels.several or samples.labels.known.all():
         rounds = 0
     return Plan(_FOR_UNEVEN * k if mislead else k, rounds, class_weight, mislead)
-
-
-def _is_auto(value: Any, name: str, *others: str) -> bool:
-    """Whether a parameter is "auto"; ValueError for text that is none of the others."""
-    return isinstance(value, str) and check_option(value, name, ("auto", *others)) == "auto"
 
 
 def _by_number(class_weight: Any, classes: list[Any]) -> Any:
